@@ -2,6 +2,8 @@
 
 # Another environment that happens to be active is not this one.
 unexport VIRTUAL_ENV
+# An import of TensorFlow takes three times as long if it compiles its modules each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 python; do \
 	"$$p" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
@@ -71,6 +73,7 @@ core: .venv/made
 # The longest files first. A third of their time tests wait, so that three at once keep two
 # cores busy.
 unit: .venv/made
+	sh tests/iproute.sh
 	$(BIN)/python -m pytest tests/process tests/faults tests/training -n 3 --dist loadfile \
 		--no-loadscope-reorder
 

@@ -30,6 +30,7 @@ TensorFlow is imported needs a fresh interpreter instead.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import io
 import multiprocessing
@@ -39,7 +40,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from multiprocessing import reduction
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ SERVER.set_forkserver_preload(PRELOADED)
 
 
 class Forked:
-    """A child that calls a function; it is killed at the end of the `with` block.
+    """A child that calls a function; it is killed at the end of the `with` block or the test run.
 
     Args:
         target: A function of a module, called as `target(pipe, *args)`.
@@ -181,6 +182,12 @@ class _Text:
 # --- in the child -------------------------------------------------------------------
 
 
+def _end_with(parent: int) -> None:
+    """Kill this process once the test run is gone, which cannot end it any more."""
+    wait([parent])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _lived(
     pipe: Connection,
     texts: tuple[int, int],
@@ -195,6 +202,9 @@ def _lived(
         assert isinstance(stream, io.TextIOWrapper)
         stream.reconfigure(line_buffering=True)
     os.chdir(folder)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    _thread.start_new_thread(_end_with, (parent.sentinel,))  # unseen by tests that list threads
     status: Any = 0
     try:
         target(pipe, *args)

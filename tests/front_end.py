@@ -60,6 +60,7 @@ class FrontEnd:
         self.status: dict[str, Any] = {}
         self.series: list[Series] = []
         self.marks: deque[list[Any]] = deque(maxlen=MOST_MARKS)
+        self.numbers: deque[int] = deque(maxlen=MOST_MARKS)  # of the marks, over all there were
         self.marked = 0
         self.abandoned: list[list[int]] = []
         self.actions: dict[int, list[Any]] = {}  # by the number of the mark
@@ -68,10 +69,9 @@ class FrontEnd:
     @property
     def left(self) -> list[int]:
         """Steps of the marks that are abandoned."""
-        first = self.marked - len(self.marks)
         return [
             row[1]
-            for number, row in enumerate(self.marks, first)
+            for number, row in zip(self.numbers, self.marks, strict=True)
             if any(begin <= number < end for begin, end in self.abandoned)
         ]
 
@@ -82,7 +82,8 @@ class FrontEnd:
             self.seq, self.status = content["seq"], dict(content["status"])
             self.series = []
             self.actions = {}
-            self.marks = deque(content["marks"], maxlen=MOST_MARKS)
+            self.marks.clear()
+            self.numbers.clear()
             for entry in content["series"]:
                 part, rows = rows[: entry["n"]], rows[entry["n"] :]
                 series = Series(entry["tag"], entry["segment"], entry["abandoned"])
@@ -104,11 +105,21 @@ class FrontEnd:
                     self.series.append(Series(*new))
                 part, rows = rows[:count], rows[count:]
                 self.series[index].take(stride, start, part)
-            self.marks.extend(content.get("marks", []))
-        self.marked = content.get("marked", self.marked)
-        self.abandoned = content.get("abandoned", self.abandoned)
-        self.actions |= dict(content.get("actions", []))
+        else:
+            return
+        self._mark(content)
         assert not len(rows), "buckets that belong to no curve"
+
+    def _mark(self, content: dict[str, Any]) -> None:
+        """Take marks, and what is new about them."""
+        self.marked = content.get("marked", self.marked)
+        marks = content.get("marks", [])
+        self.marks.extend(marks)
+        self.numbers.extend(range(self.marked - len(marks), self.marked))
+        self.abandoned = content.get("abandoned", self.abandoned)
+        held = self.actions | dict(content.get("actions", []))
+        first = self.numbers[0] if self.numbers else self.marked
+        self.actions = {number: actions for number, actions in held.items() if number >= first}
 
 
 def decoded(buffers: Sequence[bytes]) -> FloatArray:

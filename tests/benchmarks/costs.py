@@ -16,11 +16,12 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from nbtrain.core.commands import Command, Receipt
+from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender
 from nbtrain.core.states import Phase, Status
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Marks
+from nbtrain.rundir.mailbox import Address
 
 Figures = dict[str, Any]
 
@@ -44,6 +45,9 @@ class Training:
         self.scalars = filled(points)
         self.marks = Marks()
         self.receipts: Sequence[Receipt] = ()
+        self.mailbox: Address | None = None
+        self.trained_by: str | None = None
+        self.most_checkpoints: int | None = None
         self._rng = np.random.default_rng(1)
         self._points = points
         self._phase = Phase.RUNNING
@@ -58,7 +62,7 @@ class Training:
         """Finish."""
         self._phase = Phase.FINISHED
 
-    def post(self, command: Command) -> Receipt:
+    def post(self, command: Command, *, sender: Sender = NO_SENDER) -> Receipt:
         """Nobody clicks."""
         raise NotImplementedError
 

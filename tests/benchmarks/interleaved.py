@@ -28,6 +28,7 @@ import numpy as np
 
 import nbtrain
 from nbtrain.core.arrays import FloatArray
+from nbtrain.engines.loops import LoopRun
 from nbtrain.notebook.display import display_of
 from nbtrain.run.run import Run
 from tests.benchmarks.steps import GraphStep, Step
@@ -36,6 +37,7 @@ from tests.benchmarks.ways import (
     OwnLoop,
     Supervised,
     SupervisorLoop,
+    TrackedLoop,
     Way,
     monitored,
     peers,
@@ -99,6 +101,8 @@ class Interleaved:
             assert isinstance(step, GraphStep), "a session runs a graph"
             return ways | monitored(step, run, self._session, stack)
         ways |= {"own loop": OwnLoop(step, run), "train": Driven(step, run)}
+        if isinstance(run, LoopRun):
+            ways["track"] = TrackedLoop(step, run)
         if isinstance(step, GraphStep):
             ways["supervise"] = Supervised(step, run, None)
             ways["supervise with a feed"] = Supervised(step, run, dict)

@@ -22,7 +22,7 @@ from tests.benchmarks.kernel import in_kernel, kernel  # noqa: E402 - the path c
 Row = tuple[str, str, str]
 
 # Ways of nbtrain's to own the loop; the others are controls and peers.
-OURS = ("own loop", "train", "supervise", "supervise with a feed")
+OURS = ("own loop", "track", "train", "supervise", "supervise with a feed")
 
 # Sessions of TensorFlow's classes: what nbtrain may add to a step.
 SESSION_AIM = "10 µs"
@@ -190,8 +190,7 @@ def reading_rows(*, quick: bool) -> Iterable[Row]:
     from tests.benchmarks import reading
 
     aims = {"EventAccumulator": "30 times", "summary_iterator": "5 times", "data server": "twice"}
-    events = reading.EVENTS // (10 if quick else 1)
-    for name, figures in reading.measure(events):
+    for name, events, figures in reading.measure(reading.EVENTS // (10 if quick else 1)):
         ours = figures["nbtrain"]
         for reader, found in figures.items():
             times = found["secs"] / ours["secs"]
@@ -220,6 +219,24 @@ def watching_rows(*, quick: bool) -> Iterable[Row]:
     yield f"first picture of {events:,} scalars", took, "2 s"
 
 
+def door_rows(*, quick: bool) -> Iterable[Row]:
+    """Runs of other processes, seen and steered through their folders."""
+    from tests.benchmarks import doors
+
+    for name, found in doors.polls(1000, 3 if quick else 20).items():
+        row = f"1,000 status files looked at, {name} of them new"
+        yield row, _middle([1e3 * secs for secs in found], "ms"), "20 ms"
+    share = 100 * doors.idle_share(5 if quick else 30)
+    yield "status file and mailbox of a run that is left alone", f"{share:.2f} % of a core", "0.5 %"
+    single, took, lines = doors.commands(5 if quick else 40, 60 if quick else 501, 3)
+    yield "command by the mailbox until its answer", _middle(single, "s"), "0.5 s"
+    words = f"{lines:,} in the journal, all are answered after {took:.2f} s"
+    yield f"{60 if quick else 501} commands of 3 processes at once", words, "each once"
+    attached, everything = doors.until_attached(1_000_000)
+    took_words = f"{attached:.2f} s; all points after {everything:.2f} s"
+    yield "attaching a run of 1,000,000 points", took_words, "picture in 1 s"
+
+
 def _middle(found: list[float], unit: str) -> str:
     return f"{statistics.median(found):.2f} {unit} (longest {max(found):.2f})"
 
@@ -227,6 +244,7 @@ def _middle(found: list[float], unit: str) -> str:
 PARTS = {
     "reading": reading_rows,
     "watching": watching_rows,
+    "doors": door_rows,
     "steps": step_rows,
     "sessions": session_rows,
     "keras": keras_rows,

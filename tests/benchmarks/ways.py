@@ -22,6 +22,7 @@ from nbtrain.engines.graph.engine import GraphEngine
 from nbtrain.engines.graph.monitored import MonitorEngine, _training_session
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.graph.session_mutex import SessionMutex
+from nbtrain.engines.loops import LoopRun
 from nbtrain.run.run import Run
 from nbtrain.run.threads import Coordinator
 from tests.benchmarks.steps import GraphStep, Step
@@ -88,6 +89,19 @@ class OwnLoop(Way):
         should_stop, record = self._run.should_stop, self._run.record
         for _ in range(count):
             should_stop()
+            record(clocked())
+
+
+class TrackedLoop(OwnLoop):
+    """Steps in a tracked loop of the user's own."""
+
+    _run: LoopRun
+
+    def loop(self, clocked: Step, count: int) -> None:
+        """As a tutorial has it."""
+        self._run.attempt.loop.end()  # the other ways count the steps
+        record = self._run.record
+        for _ in self._run.track(range(count)):
             record(clocked())
 
 

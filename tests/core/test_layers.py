@@ -21,14 +21,20 @@ LAYERS = [
     "core",
     "tfevents",
     "rundir",
+    "tasks",
     "logdir",
     "recording",
     "checkpoints",
     "run",
+    "remote",
     "engines",
     "panel",
     "notebook",
+    "terminal",
+    "__main__",
     "tf1",
+    "worker",
+    "cluster",
     "nbtrain",
 ]
 # Modules that keep time, start threads, or are heavier than NumPy.
@@ -117,7 +123,7 @@ def test_the_panel_imports_neither_tensorflow_nor_a_run(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", in_layers("rundir", "recording", "checkpoints", "run", "engines")
+    "module", in_layers("rundir", "recording", "checkpoints", "run", "remote", "engines")
 )
 def test_engines_import_no_widget(module: str) -> None:
     assert not outside(module) & WIDGETS
@@ -137,8 +143,17 @@ def test_one_module_shows_a_run_in_a_panel() -> None:
             {"tensorflow", "ipywidgets"},
         ),
         (
+            ",".join(f"nbtrain.{module}" for module in in_layers("remote", "tasks", "worker")),
+            {"tensorflow", "keras", "ipywidgets", "IPython", "matplotlib"},
+        ),
+        (
             "nbtrain.panel.panel,nbtrain.panel.figure,nbtrain.panel.cards_figure",
             {"tensorflow", "matplotlib.pyplot"},
+        ),
+        ("nbtrain.logdir.scalars", {"tensorflow", "filelock", "google.protobuf"}),
+        (
+            "nbtrain.terminal.main",
+            {"tensorflow", "keras", "ipywidgets", "IPython", "matplotlib"},
         ),
         (
             "nbtrain.run.run,nbtrain.engines.graph.engine",

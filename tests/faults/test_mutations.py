@@ -60,6 +60,32 @@ def test_the_readable_part_of_a_damaged_event_file_is_read(tmp_path: Path) -> No
         shutil.rmtree(folder)
 
 
+def test_damaged_runs_among_many_small_ones_are_read_as_each_alone(tmp_path: Path) -> None:
+    whole = written(
+        tmp_path / "whole" / "events.out.tfevents.1.host",
+        [simple(f"tag{n % 3}", n, float(n), 1.7e9 + n) for n in range(100)],
+    )
+    data = whole.read_bytes()
+    for number, draw in enumerate(rounds(8)):
+        logdir = tmp_path / str(number)
+        for run in range(30):
+            (logdir / str(run)).mkdir(parents=True)
+            content = mutated(data, draw) if draw.random() < 0.5 else data
+            (logdir / str(run) / whole.name).write_bytes(content)
+        together = nbtrain.scalars(logdir)
+        for run in range(30):
+            alone = nbtrain.scalars(logdir / str(run))
+            tags = [tag for name, tag in together if name == str(run)]
+            assert tags == [tag for _, tag in alone]
+            for tag in tags:
+                found, wanted = together[str(run), tag], alone[".", tag]
+                for column in ("steps", "wall_times", "values"):
+                    ours, theirs = getattr(found, column), getattr(wanted, column)
+                    assert ours.tobytes() == theirs.tobytes()
+            assert together.reader.skipped().get(str(run)) == alone.reader.skipped().get(".")
+        shutil.rmtree(logdir)
+
+
 def trained(steps: int, name: str = "damaged") -> nbtrain.Run:
     """A run in this folder, from its latest checkpoint to its end."""
     counter = Counter()

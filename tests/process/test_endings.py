@@ -7,6 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
+import types
+from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -327,9 +330,18 @@ def test_the_grace_is_waited_for_once_where_a_handler_exits() -> None:
         assert child.err.count("nbtrain: ") == 1
 
 
+class SlowEnd:
+    """An object whose destruction, at the end of Python, lets other threads run for a while."""
+
+    def __init__(self) -> None:
+        self._wait = threading.Event().wait
+
+    def __del__(self) -> None:
+        self._wait(0.5)
+
+
 def multiplies(pipe: Connection, times: int) -> None:
     """Take a step that calls TensorFlow without end, each call with so many products."""
-    here = threading.Event()
 
     def multiply(number: Any, product: Any) -> Any:
         return number + 1, tf.matmul(product, matrix) / 300.0
@@ -338,29 +350,47 @@ def multiplies(pipe: Connection, times: int) -> None:
         matrix = tf.random.uniform((300, 300))
         _, product = tf.while_loop(lambda number, _: number < times, multiply, (0, matrix))
         session = tf.compat.v1.Session(graph=graph)
+    calls(pipe, partial(session.run, product))
+
+
+def extends(pipe: Connection, _times: int) -> None:
+    """Take a step that makes the call which begins each `Session.run`, while Python ends slowly.
+
+    Its frames of C++ abort the process if the call returns to a Python that ends.
+    """
+    sys.modules["slow_end"] = module = types.ModuleType("slow_end")
+    module.held = SlowEnd()  # type: ignore[attr-defined]
+    calls(pipe, tf.compat.v1.Session(graph=tf.Graph())._extend_graph)
+
+
+def calls(pipe: Connection, call: Callable[[], object]) -> None:
+    """Train with one step that never ends, and end the process as it is told to."""
+    here = threading.Event()
 
     def step() -> dict[str, Any]:
         while True:
             here.set()
-            session.run(product)
+            call()
 
     run = nbtrain.train(step, name="ended", grace=0.5)
     assert here.wait(SOON)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
-    pipe.send("multiplies")
+    pipe.send("calls")
     if pipe.recv() == "exit":
         sys.exit(3)
     run.wait()
 
 
-@pytest.mark.parametrize("times", [10, 1_000_000])
+@pytest.mark.parametrize(
+    ("target", "times"), [(multiplies, 10), (multiplies, 1_000_000), (extends, 0)]
+)
 @pytest.mark.parametrize(("end", "status"), [("exit", 3), ("SIGTERM", 5)])
 def test_a_step_that_stays_in_tensorflow_does_not_change_the_status(
-    end: str, status: int, times: int
+    end: str, status: int, target: Callable[[Connection, int], None], times: int
 ) -> None:
     """The step comes back to Python while the interpreter ends, or never."""
-    with Forked(multiplies, times, finalize=True) as child:
-        assert child.answer() == "multiplies"
+    with Forked(target, times, finalize=True) as child:
+        assert child.answer() == "calls"
         child.send(end)
         if end == "SIGTERM":
             child.signal(signal.SIGTERM)

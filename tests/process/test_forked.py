@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import atexit
 import os
+import select
 import signal
+import subprocess
 import sys
+import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.forked import Forked, printed
+from tests.gate import SOON
 
 
 def talk(pipe: Connection) -> None:
@@ -69,3 +74,33 @@ def test_a_child_is_ended_by_a_signal() -> None:
         child.answer()
         child.signal(signal.SIGTERM)
         assert child.wait() == -signal.SIGTERM
+
+
+def stay(pipe: Connection, told: str) -> None:
+    with open(told, "w") as file:
+        print(os.getpid(), file=file, flush=True)
+        threading.Event().wait()
+
+
+# A test run with one child, whose imports are left out.
+SESSION = """
+import sys
+from tests import forked
+from tests.process.test_forked import stay
+forked.SERVER.set_forkserver_preload([])
+forked.Forked(stay, sys.argv[1]).wait()
+"""
+
+
+def test_a_child_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    command = [sys.executable, "-c", SESSION, str(told)]
+    with subprocess.Popen(command, cwd=ROOT) as session, open(told) as file:
+        child = int(file.readline())
+        session.terminate()
+        session.wait(SOON)
+        ended, _, _ = select.select([file], [], [], SOON)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+        assert ended

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
 import nbtrain
 from tests import ROOT
+from tests.event_files import NAME, simple, written
+from tests.forked import Forked
+from tests.gate import SOON
 
 LOCKS = {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock"}
 LOCKS |= {"poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", ".npmrc"}
@@ -37,10 +42,11 @@ def tracked() -> list[Path]:
 
 
 def test_the_public_names_are_sorted_and_are_those_that_load_when_used() -> None:
-    assert nbtrain.__all__ == sorted({"tf1", *nbtrain._HOMES} - set(nbtrain.tf1.__all__))
+    modules = {"cluster", "tf1"}
+    assert nbtrain.__all__ == sorted({*modules, *nbtrain._HOMES} - set(nbtrain._IN_TF1))
 
 
-@pytest.mark.parametrize("name", nbtrain.tf1.__all__)
+@pytest.mark.parametrize("name", nbtrain._IN_TF1)
 def test_a_class_of_tensorflow_1_has_its_older_spelling_too(name: str) -> None:
     assert getattr(nbtrain, name) is getattr(nbtrain.tf1, name)
 
@@ -62,6 +68,59 @@ def test_looking_at_the_names_loads_nothing() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT
     )
     assert done.stdout.strip() == "False"
+
+
+def test_a_notebook_that_only_looks_loads_no_tensorflow(tmp_path: Path) -> None:
+    """Loading it takes seconds, and prints red lines above the first panel."""
+    written(tmp_path / "runs" / "a" / NAME, [simple("loss", 1, 2.0)])
+    code = """\
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.history_manager.enabled = False
+shell.run_line_magic("load_ext", "nbtrain")
+for line in ("", "runs", "scalars runs --follow"):
+    shell.run_line_magic("nbtrain", line)
+shell.complete("%%nbtrain --checkpoint ")
+print("tensorflow" in sys.modules)"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")},
+    )
+    assert done.stdout.splitlines()[-1] == "False", done.stdout
+
+
+def trains(_pipe: Connection) -> None:
+    """Leave a run behind in `runs/over`."""
+    nbtrain.train(lambda: {"loss": 1.0}, steps=20, name="over").wait(SOON)
+
+
+def test_no_board_and_no_run_of_another_process_loads_tensorflow(tmp_path: Path) -> None:
+    with Forked(trains, folder=tmp_path) as child:
+        assert child.wait() == 0, child.err
+    code = """\
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.history_manager.enabled = False
+shell.run_line_magic("load_ext", "nbtrain")
+boards = ("scalars", "compare", "images", "histograms", "text", "hparams")
+for line in (*(f"{tab} runs" for tab in boards), "replay runs/over", "open runs/over", "list"):
+    shell.run_line_magic("nbtrain", line)
+    assert "tensorflow" not in sys.modules, line"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")},
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_version_is_told_once() -> None:

@@ -14,7 +14,7 @@ from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.errors import ArgumentError
 from nbtrain.run.run import Run
 from tests.gate import Gate
-from tests.models import applied
+from tests.models import Counter, applied
 
 
 def recorded(run: Run) -> dict[str, list[tuple[int, float]]]:
@@ -164,6 +164,44 @@ def test_a_command_is_heard_at_the_very_next_boundary(gate: Gate) -> None:
     run.request_stop()
     gate.open()
     run.wait()
+
+
+def test_a_step_that_the_end_of_the_data_interrupts_does_not_count() -> None:
+    counter, batches = Counter(), iter(range(3))
+
+    def step() -> dict[str, Any]:
+        nbtrain.runs()["data"].record(rate=0.1)
+        next(batches)
+        return counter.step()
+
+    run: Run = nbtrain.train(step, checkpoint=counter.checkpoint, name="data", start=False)
+    assert recorded(run.start()) == {
+        "rate": [(1, 0.1), (2, 0.1), (3, 0.1)],
+        "count": [(1, 1.0), (2, 2.0), (3, 3.0)],
+    }
+    assert run.status.step == 3
+    assert [held.step for held in run.checkpoints] == [3]
+
+
+def test_a_step_function_that_asks_only_learns_if_a_stop_was_requested() -> None:
+    counter, asked = Counter(), []
+
+    def step() -> dict[str, Any]:
+        run = nbtrain.runs()["asks"]
+        values = counter.step()
+        if counter.count == 2:
+            run.save()
+        asked.append(run.should_stop())
+        if counter.count == 4:
+            run.request_stop()
+            asked.append(run.should_stop())
+        return values
+
+    run: Run = nbtrain.train(step, checkpoint=counter.checkpoint, name="asks", start=False)
+    assert recorded(run.start()) == {"count": [(step, float(step)) for step in range(1, 5)]}
+    assert asked == [False] * 4 + [True]
+    assert run.status.step == 4
+    assert [held.step for held in run.checkpoints] == [2, 4]
 
 
 def test_a_call_before_the_first_start_is_kept() -> None:

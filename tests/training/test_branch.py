@@ -351,7 +351,7 @@ def test_a_supervisor_that_was_given_and_a_monitored_session_cannot_be_branched(
         run.branch()
     graph = Count()
     monitored = nbtrain.monitor(graph.train_op, steps=3, name="m").wait(SOON)
-    with pytest.raises(ArgumentError, match=r"A run of nbtrain.monitor cannot be branched"):
+    with pytest.raises(ArgumentError, match=r"A run of nbtrain.tf1.monitor cannot be branched"):
         monitored.branch()
     assert not list(Path().glob("**/m-1"))
 

@@ -462,8 +462,11 @@ def test_a_run_goes_on_from_the_checkpoints_beside_a_file_that_cannot_be_read(to
     else:
         file.write_bytes(content)
     counter = Counter()
-    again = nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=12, name="a")
+    again = nbtrain.train(
+        counter.step, checkpoint=counter.checkpoint, steps=12, name="a", start=False
+    )
     paused = again.post(Pause(), at=11)
+    again.start()
     applied(paused)
     told = again.status.message or ""
     assert told.startswith(f"{file} {'is missing' if torn == 'gone' else 'cannot be read'}")

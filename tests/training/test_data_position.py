@@ -363,7 +363,9 @@ def test_a_checkpoint_without_a_place_says_so_and_the_data_begin() -> None:
     ).wait(SOON)
     again = Training()
     run = again.ended(listed(), "run", epochs=1)
-    assert "holds no place in the data: they go on where they are" in (run.status.message or "")
+    assert "holds no position in the data: the data go on where they were" in (
+        run.status.message or ""
+    )
     assert (run.status.step, len(again.rows)) == (2 + BATCHES, BATCHES)
 
 
@@ -556,7 +558,7 @@ def test_invalid_data_raise_before_anything_starts(data: Any, message: str) -> N
         (lambda x: {"loss": 1.0}, {"epochs": 1.5}, r"epochs=1\.5: give a whole number"),
         (lambda x: {"loss": 1.0}, {"epochs": 2, "data": iter([1])}, "which ends once: give what"),
         (lambda: {"loss": 1.0}, {"epochs": 2, "data": None}, "epochs=2 without data="),
-        (tf.function(lambda x: x), {}, r"step\(\) returns a .*: return a dict of scalars"),
+        (tf.function(lambda x: [x]), {}, r"step\(\) returns a .*: give a dict of scalars"),
         (
             tf.function(lambda x: {"loss": tf.reduce_sum(x)}, [tf.TensorSpec([], tf.float32)]),
             {},
@@ -618,6 +620,15 @@ def test_a_branch_goes_on_with_the_element_that_comes_next() -> None:
     assert parent.rows[done:] == whole.rows[8:]
 
 
+def test_a_branch_tells_of_its_position_and_not_its_parent() -> None:
+    parent = Training().train(calling_python(), "parent", steps=4, start=False)
+    parent.post(Save(), at=2)
+    parent.start().wait(SOON)
+    child = parent.branch(2, name="child").wait(SOON)
+    assert "Goes on after element 2 of pass 1" in (child.status.message or "")
+    assert parent.status.message is None
+
+
 @pytest.mark.parametrize("way", ["step", "loop"])
 def test_time_spent_drawing_data_is_counted_as_input(way: str) -> None:
     training = Training()
@@ -633,3 +644,39 @@ def test_time_spent_drawing_data_is_counted_as_input(way: str) -> None:
         run.wait(SOON)
     assert run.status.usage is not None
     assert {"input", "step"} <= run.status.usage.seconds.keys()
+
+
+def test_the_status_tells_the_pass_over_the_data() -> None:
+    seen: list[int | None] = []
+
+    def loop(run: nbtrain.Run, batches: Iterator[Any]) -> None:
+        for _ in batches:
+            seen.append(run.status.epoch)
+            if run.should_stop():
+                break
+
+    run = nbtrain.background(loop, data=dataset(), epochs=2).wait(SOON)
+    assert seen == [1] * BATCHES + [2] * BATCHES
+    assert (run.status.epoch, run.status.epochs) == (2, 2)
+    assert nbtrain.background(lambda _run: None).wait(SOON).status.epoch is None
+
+
+def test_the_passes_of_repeated_data_have_no_number() -> None:
+    run = nbtrain.train(Training().step, data=dataset(), steps=BATCHES + 1).wait(SOON)
+    assert (run.status.epoch, run.status.epochs) == (2, None)
+
+
+def test_data_without_an_end_have_no_epochs() -> None:
+    run = nbtrain.train(Training().step, data=dataset().repeat(), steps=BATCHES + 1).wait(SOON)
+    assert (run.status.epoch, run.status.epochs) == (None, None)
+
+
+def test_the_status_of_a_fit_tells_its_epoch() -> None:
+    seen: list[int | None] = []
+    model = classifier()
+    see = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda _epoch, _logs: seen.append(nbtrain.runs()["fit-1"].status.epoch)
+    )
+    run = nbtrain.fit(model, fitted_on(), epochs=3, verbose=0, callbacks=[see]).wait(SOON)
+    assert seen == [1, 2, 3]
+    assert (run.status.epoch, run.status.epochs) == (3, 3)

@@ -10,21 +10,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Pause, Restore, Save
+from nbtrain.core.commands import Pause, Restore, Save, Set
 from nbtrain.notebook.display import picture_of
 from nbtrain.panel.view import fields
 from nbtrain.panel.wire import Wire
 from nbtrain.recording.store import Columns, ScalarStore
 from nbtrain.run.run import Run
+from nbtrain.rundir.entries import entries
 from nbtrain.rundir.journal import Marks
 from nbtrain.tfevents.writer import EventWriter
 from tests.core.test_store import add
 from tests.core.test_wire import assert_equal, send
+from tests.event_files import simple, written
 from tests.front_end import FrontEnd
 from tests.gate import SOON
 from tests.models import Counter, applied, reached
+from tests.training.test_run_hook import Loop
 
 FOLDER = Path("runs/a")
 
@@ -59,6 +63,46 @@ def test_a_run_that_goes_on_has_the_whole_curve() -> None:
     assert run.status.values == {"count": 5.0}
     (tail,) = [c for c in counted(6).scalars.curves() if c.segment == 0]
     assert tail.buckets.steps.tolist() == [6.0], "of three lives each has its own part"
+
+
+def test_a_start_that_failed_takes_no_curves_and_marks_from_the_next() -> None:
+    nbtrain.background(Loop(), name="a", steps=3, save_steps=1).wait(SOON)
+    failures = iter([ValueError("not yet")])
+
+    def train(run: Run) -> None:
+        for failure in failures:
+            raise failure
+        Loop()(run)
+
+    run = nbtrain.background(train, name="a", steps=4, save_steps=1)
+    with pytest.raises(ValueError, match="not yet"):
+        run.wait(SOON)
+    assert [mark.event for mark in run.marks] == ["failed"]
+    run.start().wait(SOON)
+    events = [mark.event for mark in run.marks]
+    assert events == [*3 * ["checkpoint"], "failed", "resume", "checkpoint"]
+    assert run.scalars["loss"].steps.tolist() == [1, 2, 3, 4]
+
+
+def test_a_command_before_the_session_takes_no_curves_and_marks_of_earlier_starts() -> None:
+    nbtrain.background(Loop(), name="a", steps=3, save_steps=1).wait(SOON)
+    rate = tf.Variable(0.5)
+
+    def train(run: Run) -> None:
+        run.should_stop()
+        Loop()(run)
+
+    run = nbtrain.background(
+        train, name="a", steps=4, save_steps=1, hyperparameters={"rate": rate}, start=False
+    )
+    edit = run.post(Set({"rate": 0.25}), at=0)
+    run.start().wait(SOON)
+    applied(edit)
+    events = [mark.event for mark in run.marks]
+    assert events == [*3 * ["checkpoint"], "set", "resume", "checkpoint"]
+    assert run.scalars["loss"].steps.tolist() == [1, 2, 3, 4]
+    assert [held.step for held in run.checkpoints] == [1, 2, 3, 4]
+    assert all(line["event"] != "found" for line in entries(run.logdir))
 
 
 def test_a_value_of_an_earlier_start_is_shown_with_its_step() -> None:
@@ -177,6 +221,30 @@ def test_a_logdir_has_the_same_abandoned_points_as_its_run(
     there, read = run.scalars["count"], nbtrain.scalars(run.logdir)[".", "count"]
     assert read.steps.tolist() == there.steps.tolist()
     assert read.abandoned.tolist() == there.abandoned.tolist()
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_users_own_file_in_the_folder_keeps_what_was_trained_last(order: str) -> None:
+    """The journal counts the run's own files only; others follow TensorBoard's rule."""
+    counter, extra = Counter(), []
+
+    def step() -> dict[str, Any]:
+        values = counter.step()
+        extra.append(simple("extra", int(counter.count), 1.0, time.time()))
+        return values
+
+    run = nbtrain.train(step, steps=8, checkpoint=counter.checkpoint, name="a", start=False)
+    run.post(Save(), at=2)
+    back = run.post(Restore(2), at=7)
+    run.start().wait(SOON)
+    applied(back)
+    time_in_name = {"before": 1, "after": 9_999_999_999}[order]
+    written(FOLDER / f"events.out.tfevents.{time_in_name:010d}.here", extra)
+    found = nbtrain.scalars(FOLDER)
+    for tag in ("count", "extra"):
+        points = found[".", tag]
+        assert points.steps.tolist() == [*range(1, 8), *range(3, 9)]
+        assert points.abandoned.tolist() == [*2 * [False], *5 * [True], *6 * [False]]
 
 
 def test_a_cell_that_is_run_again_when_all_is_trained_shows_the_curve() -> None:

@@ -722,7 +722,7 @@ def test_tensorflows_own_supervisor_is_refused() -> None:
     count = Count()
     with count.graph.as_default():
         own = v1.train.Supervisor(graph=count.graph, logdir=None)
-    with pytest.raises(ArgumentError, match=r"make it with nbtrain\.Supervisor\("):
+    with pytest.raises(ArgumentError, match=r"make it with nbtrain\.tf1\.Supervisor\("):
         nbtrain.supervise(count.train_op, supervisor=own)
     assert folder_is_empty()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,30 @@ def test_more_than_a_variable_holds_is_refused_in_words() -> None:
     assert run.hyperparameters == {"half": 1.0, "whole": 1.0}
     run.request_stop()
     run.wait(SOON)
+
+
+def test_a_graph_that_assigns_to_a_variable_is_traced_without_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rate = tf.Variable(1.0)
+    variable = EagerVariable(rate)
+    variable.watch(lambda _value, _setter: None)
+    with caplog.at_level(logging.WARNING), _heard(tf.get_logger(), caplog.handler):
+        tf.function(lambda: rate.assign(rate / 2))()
+    variable.unwatch()
+    assert caplog.messages == []
+    assert rate.numpy() == 0.5
+    assert variable.now() is not None, "it is known that a graph assigns to it"
+
+
+@contextlib.contextmanager
+def _heard(logger: logging.Logger, handler: logging.Handler) -> Iterator[None]:
+    """Hears a logger that tells no other ones."""
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def test_a_variable_of_a_strategy_is_set_on_every_replica() -> None:
@@ -411,7 +437,10 @@ def test_the_variable_of_a_finalized_graph_can_be_set(gate: Gate) -> None:
         ({"rate": tf.Variable("a")}, r"a string variable of shape \(\)"),
         ({"a b": tf.Variable(0.1)}, r"The hyperparameter 'a b': give a name as Python has them"),
         ({7: tf.Variable(0.1)}, r"The hyperparameter 7: give a name"),
-        ({"rate": GraphSlope().rate}, r"is 'rate:0' of a graph: nbtrain.supervise and nbtrain.mon"),
+        (
+            {"rate": GraphSlope().rate},
+            r"is 'rate:0' of a graph: nbtrain.tf1.supervise and nbtrain.tf1.mon",
+        ),
         ({"rate": HALVING}, r"and no variable"),
         (optimizers.SGD(lambda: 0.1), r"The learning rate of SGD is <function.*cannot be set"),
     ],
@@ -442,3 +471,31 @@ def test_one_variable_has_one_name() -> None:
 def test_one_name_is_for_one_variable() -> None:
     with pytest.raises(ArgumentError, match="Two hyperparameters are called 'sgd_learning_rate'"):
         held_by({"sgd_learning_rate": tf.Variable(0.1), "sgd": optimizers.SGD(0.1)})
+
+
+# --- a list -------------------------------------------------------------------------
+
+
+def test_a_list_has_the_names_of_the_variables_that_hold_its_members() -> None:
+    g_opt, d_opt, temperature = optimizers.Adam(0.25), optimizers.SGD(0.5), tf.Variable(2.0)
+    held = held_by([g_opt, d_opt, temperature])
+    assert {name: variable.read() for name, variable in held.items() if "rate" in name} == {
+        "g_opt_learning_rate": 0.25,
+        "d_opt_learning_rate": 0.5,
+    }
+    temperature.assign(3.0)
+    assert held["temperature"].read() == 3.0
+
+
+def test_a_list_without_names_is_refused_with_what_to_type() -> None:
+    g_opt = optimizers.Adam(0.25)
+    with pytest.raises(
+        ArgumentError, match=r'hyperparameters=\{"g_opt": \.\.\., "name2": \.\.\.\}'
+    ):
+        held_by([g_opt, optimizers.SGD(0.5)])
+
+
+def test_a_list_of_one_object_under_two_names_is_refused() -> None:
+    g_opt = d_opt = optimizers.Adam(0.25)
+    with pytest.raises(ArgumentError, match=r'hyperparameters=\{"name1": \.\.\., "name2"'):
+        held_by([g_opt, d_opt])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -79,11 +79,11 @@ def test_a_problem_found_by_a_late_trace_fails_the_run_before_a_step(
     @tf.function
     def step() -> Any:
         gate()
-        return counter.count.assign_add(1)
+        return [counter.count.assign_add(1)]
 
     run = nbtrain.train(step, steps=3)
     gate.open()
-    with pytest.raises(ArgumentError, match="return a dict of scalars"):
+    with pytest.raises(ArgumentError, match="give a dict of scalars"):
         run.wait(SOON)
     assert counter.count.numpy() == 0
 
@@ -113,9 +113,9 @@ def test_a_step_that_was_mended_after_a_late_trace_failed_starts_again(
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (lambda: tf.constant(1.0), r"step\(\) returns a \w+ of shape \(\): return a dict of scal"),
-        (lambda: None, r"step\(\) returns None: return a dict of scalars"),
-        (lambda: (tf.constant(1.0), tf.constant(2.0)), r"step\(\) returns a tuple: return a dict"),
+        (lambda: tf.zeros([2]), r"step\(\) returns a \w+ of shape \(2,\): give a dict of scal"),
+        (lambda: None, r"step\(\) returns None: give a dict of scalars"),
+        (lambda: (tf.constant(1.0), tf.constant(2.0)), r"step\(\) returns a tuple: give a dict"),
         (lambda: {"loss": tf.zeros([3])}, r"of shape \(3,\) as 'loss': return scalars by name"),
         (lambda: {"loss": None}, r"step\(\) returns None as 'loss'"),
         (lambda: {1: tf.constant(1.0)}, r" as 1: return scalars by name"),
@@ -135,8 +135,8 @@ def test_a_compiled_step_that_returns_no_scalars_is_refused_before_anything_star
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (None, r"NoneType object given: a step returns .* a dict of scalars"),
-        (0.5, r"float object given"),
+        (None, r"step\(\) returns None: give a dict of scalars"),
+        ("0.5", r"step\(\) returns a str: give a dict"),
         ({"loss": [1.0]}, r"'loss' is \[1\.0\], and a scalar was expected"),
         ({"loss": np.zeros(2)}, r"'loss' has the shape \(2,\)"),
         ({2: 1.0}, r"The tag 2 is no name"),
@@ -286,3 +286,44 @@ def test_a_run_saves_the_users_loop_with_its_checkpoint() -> None:
 
     fit.wait(SOON)
     assert [checkpoint.step for checkpoint in fit.checkpoints] == [4]
+
+
+class Metrics(NamedTuple):
+    """What a step may return."""
+
+    loss: Any
+    accuracy: Any
+
+
+@pytest.mark.parametrize("traced", [True, False])
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (lambda number: number, {"loss": [1.0, 2.0, 3.0]}),
+        (
+            lambda number: Metrics(number, number / 2),
+            {"loss": [1, 2, 3], "accuracy": [0.5, 1, 1.5]},
+        ),
+    ],
+)
+def test_a_step_may_return_one_scalar_or_a_named_tuple(
+    made: Callable[[Any], Any], expected: dict[str, list[float]], traced: bool
+) -> None:
+    counter = Counter()
+
+    def step() -> Any:
+        return made(tf.cast(counter.count.assign_add(1), tf.float32))
+
+    run = nbtrain.train(tf.function(step) if traced else step, steps=3).wait(SOON)
+    assert {tag: run.scalars[tag].values.tolist() for tag in run.scalars} == expected
+
+
+@pytest.mark.parametrize("value", [0.5, 3, np.float32(0.5), np.array(0.5), tf.constant(0.5)])
+def test_one_recorded_scalar_is_the_loss(value: Any) -> None:
+    @nbtrain.background(steps=1)
+    def run(run: Any) -> None:
+        while not run.should_stop():
+            run.record(value)
+
+    run.wait(SOON)
+    assert run.scalars["loss"].values.tolist() == [float(value)]

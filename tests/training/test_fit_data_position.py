@@ -165,10 +165,10 @@ def test_a_checkpoint_of_the_model_alone_leaves_the_place_where_it_is(tmp_path: 
     pause = run.post(Pause(), at=2 * STEPS + 7)
     run.start()
     applied(pause)
-    place = run._engine.place
-    before = place.epoch, place.batch, run.history
+    position = run._engine.position
+    before = position.epoch, position.batch, run.history
     applied(run.restore(path))
-    assert (place.epoch, place.batch, run.history) == before
+    assert (position.epoch, position.batch, run.history) == before
     run.request_stop()
     run.wait(SOON)
 
@@ -206,6 +206,47 @@ def test_a_pipeline_that_cannot_be_saved_says_so_at_the_first_copy_too() -> None
     run = ended(classifier(), "back", Back(0, 5), x=dataset().map(same).map(shaped), epochs=1)
     assert "Goes on after batch 0 of epoch 1, but the state of this tf.data" in message_of(run)
     assert run.status.step == STEPS
+
+
+class BackTo(Late):
+    """Saves after three batches, and after five restores the checkpoints of these steps; once."""
+
+    def __init__(self, *steps: int) -> None:
+        super().__init__()
+        self._steps, self._count = steps, 0
+        self.receipts: list[Any] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._count += 1
+        if self._count == 3:
+            self.receipts.append(self.run.save())
+        if self._count == 5:
+            self.receipts += [self.run.restore(step) for step in self._steps]
+
+
+def in_order_after_arrays(*steps: int) -> tuple[Any, FitRun]:
+    """A pipeline's run from a checkpoint of arrays at step 5, which goes back at step 10."""
+    model, back = classifier(), BackTo(*steps)
+    name = "_".join(map(str, ("back", *steps)))
+    arrays = {**KINDS["arrays in order"](), "epochs": 2}
+    ended(classifier(), name, StopAt(5), **arrays)
+    pipeline = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
+    run = ended(model, name, back, x=pipeline, epochs=2)
+    assert [applied(receipt).step for receipt in back.receipts] == [8, 10, *steps[:-1]]
+    return model, run
+
+
+@pytest.mark.parametrize("steps", [(8,), (5,), (8, 5), (5, 8)])
+def test_a_checkpoint_that_does_not_fit_spoils_no_other(steps: tuple[int, ...]) -> None:
+    whole = classifier()
+    ended(whole, "whole", **KINDS["arrays in order"](), epochs=2)
+    model, run = in_order_after_arrays(*steps)
+    assert_same(model, whole)
+    says = "after batch 5 of epoch 1, but the checkpoint holds no state of this tf.data pipeline"
+    if steps[-1] == 5:
+        assert says in message_of(run)
+    else:
+        assert run.status.message is None
 
 
 def test_an_epoch_of_another_length_begins_again_and_says_so() -> None:
@@ -331,6 +372,43 @@ def test_a_validation_that_a_stop_has_ended_begins_again(kind: str) -> None:
     assert_same(again, whole)
     assert run.history == unbroken.history
     assert run.scalars["epoch_val_loss"].steps.tolist() == [STEPS, 2 * STEPS]
+
+
+class Torn(keras.callbacks.Callback):
+    """Raises an error in one of its methods, at the second epoch's last batch."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self._epoch = 0
+        setattr(self, method, self._raise)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._epoch = epoch
+
+    def _raise(self, number: int, logs: Any = None) -> None:
+        if self._epoch == 1 and number in (1, STEPS - 1):
+            raise OSError("torn")
+
+
+@pytest.mark.parametrize("kind", ["arrays", "dataset"])
+@pytest.mark.parametrize("method", ["on_test_batch_end", "on_epoch_end", "on_train_batch_end"])
+def test_a_batch_that_was_trained_before_an_error_counts(kind: str, method: str) -> None:
+    whole, again = classifier(), classifier()
+    more: Any = {"epochs": 3}
+    if method == "on_test_batch_end":
+        more["validation_data"] = (X[:40], Y[:40])
+    unbroken = ended(whole, "whole", **KINDS[kind](), **more)
+    run = started(classifier(), "run", Torn(method), **KINDS[kind](), **more)
+    with pytest.raises(OSError, match="torn"):
+        run.wait()
+    trained = STEPS + 2 if method == "on_train_batch_end" else 2 * STEPS
+    assert run.status.step == trained
+    assert run.scalars["batch_loss"].steps.tolist() == [*range(1, trained + 1)]
+    assert [held.step for held in run.checkpoints] == [trained]
+    run = ended(again, "run", **KINDS[kind](), **more)
+    assert_same(again, whole)
+    assert run.history == unbroken.history
+    assert run.status.step == 3 * STEPS
 
 
 def test_a_validation_that_begins_again_can_be_stopped_again() -> None:

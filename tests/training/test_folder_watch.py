@@ -188,6 +188,60 @@ def test_a_folder_that_another_run_took_is_left_to_it(gate: Gate) -> None:
     other.release()
 
 
+def taken_run(gate: Gate) -> tuple[nbtrain.Run, Path]:
+    """A run that is paused at its save, and whose folder became another run's; its own folder."""
+    run = saved_run(gate)
+    receipts = [run.pause(), run.save()]
+    gate.open()
+    assert [applied(receipt).step for receipt in receipts] == [2, 2]
+    kept = run.logdir.rename(run.logdir.with_name("b"))
+    shutil.copytree(kept, run.logdir)
+    told(run)
+    return run, kept
+
+
+def test_the_checkpoints_of_a_run_that_took_the_folder_are_left_to_it(gate: Gate) -> None:
+    run, _ = taken_run(gate)
+    copies = run.logdir / "checkpoints" / "last_good"
+    assert listed(copies)
+    files = sorted(run.logdir.rglob("*"))
+    reached(run, lambda run: run.checkpoints == ())
+    run.request_stop()
+    run.wait(SOON)
+    assert sorted(run.logdir.rglob("*")) == files
+    assert run.checkpoints == ()
+
+
+def test_a_trial_whose_folder_another_run_took_leaves_that_its_own(gate: Gate) -> None:
+    tuned, counter = tf.Variable(0.5), Counter(gate)
+    run = nbtrain.train(
+        counter.step, checkpoint=counter.checkpoint, name="a", hyperparameters={"rate": tuned}
+    )
+    trial = run.trial(rate=0.25, steps=2, keep_if=lambda _before, _after: True)
+    gate.allow(1)
+    gate.wait_for_arrivals(2)
+    reached(run, lambda run: (run.logdir / "checkpoints" / "trial").exists())
+    kept = run.logdir.rename(run.logdir.with_name("b"))
+    shutil.copytree(kept, run.logdir)
+    told(run)
+    gate.open()
+    applied(trial)
+    assert listed(run.logdir / "checkpoints" / "trial")
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_a_run_that_lost_its_folder_restores_only_checkpoints_of_other_folders(gate: Gate) -> None:
+    run, kept = taken_run(gate)
+    for wanted in (None, 1, "checkpoints/ckpt-1", str(run.logdir / "checkpoints" / "ckpt-1")):
+        text = refused(run.restore(wanted)).text
+        assert text.startswith(f"The file {run.logdir / 'run.lock'} was deleted or renamed.")
+    applied(run.restore(str(kept / "checkpoints" / "ckpt-1")))
+    assert run.status.step == 1
+    run.request_stop()
+    run.wait(SOON)
+
+
 def test_a_checkpoint_is_not_saved_into_a_folder_taken_a_moment_ago(gate: Gate) -> None:
     run = saved_run(gate)
     receipt = run.save()

@@ -16,6 +16,7 @@ import nbtrain
 from nbtrain.notebook import boards, display
 from nbtrain.panel import board_figure, figure
 from nbtrain.run import registry
+from nbtrain.terminal import script
 from tests.gate import SOON, Gate
 from tests.models import Counter
 from tests.shells import Outputs, own_shell
@@ -40,6 +41,7 @@ def more_than(
 def test_shown_runs_leave_no_widget_no_comm_no_thread_and_no_listener(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    script.meet()  # as the first run of a process does, once
     before, listeners = held(), len(registry.listeners)
     gates = [Gate() for _ in range(5)]
     shown = []

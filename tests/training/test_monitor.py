@@ -16,7 +16,7 @@ from nbtrain.run.monitor import Monitor
 from nbtrain.run.monitor_threads import MonitorThread
 from nbtrain.run.notices import NOTICE_SECS, PREPARING_SECS
 from nbtrain.run.threads import Coordinator
-from nbtrain.run.time_usage import Throughput
+from nbtrain.run.throughput import Throughput
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import MOST_MARKS, Marks
 from tests.gate import SOON, Gate

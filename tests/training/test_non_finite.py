@@ -426,7 +426,9 @@ def test_the_action_offered_for_a_nan_is_done_in_one_command(
     assert [entry["event"] for entry in journal(run, "restore", "set")] == ["restore", "set"]
     assert run.hyperparameters["learning_rate"] == 4 * BAD
     applied(run.set(learning_rate=BAD))
-    applied(run.restore(good, halve="learning_rate"))
+    text = applied(run.restore(good, halve="learning_rate")).text
+    assert text.endswith(f"; learning_rate {BAD:g} → {BAD / 2:g}")
+    assert text.count("→") == 1
     assert run.hyperparameters["learning_rate"] == BAD / 2
     stopped(run)
 
@@ -446,6 +448,25 @@ def test_a_restore_that_cannot_halve_says_so() -> None:
     stopped(run)
 
 
+def test_a_restore_that_should_halve_what_cannot_be_read_is_refused() -> None:
+    rate, counter = tf.Variable(0.5), Counter()
+    rate.numpy = lambda: 1 / 0
+    run = nbtrain.train(
+        counter.step, checkpoint=counter.checkpoint, hyperparameters={"learning_rate": rate}
+    )
+    saved = applied(run.save()).step
+    step = applied(run.pause()).step
+    assert refused(run.restore(saved, halve="learning_rate")).text == (
+        "learning_rate cannot be read, so it cannot be halved. Nothing was restored: leave halve= "
+        "out to restore the checkpoint alone."
+    )
+    assert run.status.step == step
+    del rate.numpy
+    outcome = applied(run.restore(saved, halve="learning_rate"))
+    assert outcome.text.endswith("learning_rate 0.5 → 0.25"), "it can be read again"
+    stopped(run)
+
+
 def test_a_loss_that_goes_bad_again_is_retried_from_older_states_then_paused() -> None:
     rate, counter = tf.Variable(1.0), Counter()
 
@@ -461,11 +482,11 @@ def test_a_loss_that_goes_bad_again_is_retried_from_older_states_then_paused() -
         save_steps=3,
     )
     message = paused(run)
-    assert "The run could not recover: it has recovered 5 times without success." in message
+    assert "The run could not recover: it has already recovered 5 times." in message
     assert "Last good checkpoint: step 6, from which it went bad again. Restore it" in message
     went = [mark.to for mark in run.marks if mark.event == "restore"]
     assert went == [6, 3, 0, 0, 0], "what is oldest once more"
-    assert run.status.notice is None, "of an earlier rescue"
+    assert run.status.notice is None, "of an earlier recovery"
     assert rate.numpy() == 1 / 32
     stopped(run)
 
@@ -512,11 +533,11 @@ def test_a_run_recovers_five_times_at_most() -> None:
         on_nan="recover",
         save_steps=1,
     )
-    assert "The run could not recover: it has recovered 5 times without success." in paused(run)
+    assert "The run could not recover: it has already recovered 5 times." in paused(run)
     assert rate.numpy() == 1 / 32
     applied(run.restore())
     applied(run.resume())
-    assert "The run could not recover: it has recovered 5 times without success." in paused(run)
+    assert "The run could not recover: it has already recovered 5 times." in paused(run)
     assert rate.numpy() == 1 / 1024, "somebody has looked at it: five more"
     stopped(run)
 
@@ -579,8 +600,8 @@ def test_copies_do_not_count_as_checkpoints_and_are_deleted_when_all_is_well() -
     assert listed(folder(run)) == ()
     assert tf.train.latest_checkpoint(folder(run)) is None
     assert refused(run.restore()).text == (
-        "No checkpoint was saved yet, and of the copies of good states, of steps 0, none is taken "
-        "by default: run.restore(0) takes the newest."
+        "No checkpoint was saved yet. There are copies of good states, from step 0: run.restore(0) "
+        "restores the newest."
     )
     applied(run.restore(0))
     step = applied(run.save()).step

@@ -17,9 +17,11 @@ import pytest
 from nbtrain.core.commands import COMMANDS
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Usage
+from nbtrain.core.tasks import Task, TaskState
 from nbtrain.panel.board_index import KIND_OF
 from nbtrain.panel.curves import AXES
 from nbtrain.rundir.journal import Mark
+from nbtrain.rundir.mailbox import Address
 from tests import ROOT
 from tests.core.test_panel import Clock, FakeRun, ShownPanel
 from tests.core.test_still import Shows
@@ -74,6 +76,7 @@ def compiled(folder: Path, lines: Sequence[str]) -> list[str]:
 def panel() -> tuple[ShownPanel, list[Message]]:
     """A panel that has sent what it can send, and what it was sent."""
     run, clock = FakeRun(), Clock()
+    run.mailbox = Address(Path("/home/ada/runs/digits"), "9f6c02d1")
     shown = ShownPanel(run, clock)
     heard: list[Message] = []
 
@@ -112,6 +115,7 @@ def panel() -> tuple[ShownPanel, list[Message]]:
         hyperparameters=(tuned, factor),
         evaluates=True,
         usage=Usage({"step": 9.0}, {"step": 0.9}, 0.01, 1.5, 10**9, 8 * 10**9),
+        tasks=(Task("worker", 0, TaskState.RUNNING), Task("ps", 0, TaskState.LOST, silent_s=3.0)),
     )
     hear(t="alive", seq=1)
     for name in COMMANDS.keys() - {"restore"}:
@@ -183,8 +187,8 @@ def test_the_messages_of_a_panel_are_declared(
     assert lacking(tmp_path, FromPanel=sent, ToPanel=heard) == []
     assert {answer["text"] for answer in sent if answer["t"] == "ack"} == {"requested"}
     assert len([None for message in sent if message["t"] == "note"]) == 1
-    offered = [each for message in sent for _, each in message.get("actions", ())]
-    assert {action[1] for actions in offered for action in actions} == {"restore", "set"}
+    sent_actions = [each for message in sent for _, each in message.get("actions", ())]
+    assert {action[1] for actions in sent_actions for action in actions} == {"restore", "set"}
 
 
 @needs_typescript

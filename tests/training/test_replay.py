@@ -169,7 +169,7 @@ def test_an_edit_of_a_replay_that_led_to_a_checkpoint_is_not_made_again_after_it
     assert made == [(10, 2.0), (20, 3.0), (20, 3.0)]
 
 
-def test_an_edit_of_a_replay_that_a_rescue_has_gone_back_behind_is_not_made_again() -> None:
+def test_an_edit_of_a_replay_that_a_recovery_has_gone_back_behind_is_not_made_again() -> None:
     line = Counter()
     held = tf.Variable(1.0)
 
@@ -326,6 +326,27 @@ def test_only_the_kept_part_of_a_trial_is_replayed(*, keep: bool) -> None:
     same(line, again)
     tried = [(10, {"weight": 2.0}), (13, {RATE: 0.6})] if keep else []
     assert edits == [(8, {RATE: 0.1}), *tried]
+
+
+@pytest.mark.usefixtures("determinism")
+@pytest.mark.parametrize("best", [0, 1, 2])
+def test_only_the_best_value_of_a_trial_is_replayed(best: int) -> None:
+    line = Weighted()
+    run = line.run("a")
+    run.post(rate(0.1), at=8)
+    rates = [0.4, 0.5, 0.6]
+    rates[best] = 0.05  # the others are too high for this step
+    run.post(Try({RATE: rates}, steps=6, keep_if="loss"), at=10)
+    run.post(weight(3.0), at=30)
+    run.start().wait(SOON)
+    assert line.optimizer.learning_rate.numpy() == pytest.approx(0.05)
+    again, edits = replayed("b")
+    same(line, again)
+    assert edits == [
+        (8, {RATE: 0.1}),
+        (10, {RATE: pytest.approx(0.05)}),
+        (30, {"weight": 3.0}),
+    ]
 
 
 def test_a_start_without_a_checkpoint_begins_a_new_course() -> None:

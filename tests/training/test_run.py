@@ -8,7 +8,9 @@ import contextvars
 import operator
 import os
 import re
+import signal
 import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import nbtrain
-from nbtrain.core.commands import Pause, Stop
+from nbtrain.core.commands import Outcome, Pause, Receipt, Stop
 from nbtrain.core.errors import (
     ArgumentError,
     BusyError,
@@ -32,6 +34,7 @@ from nbtrain.core.states import Checkpoint, Phase
 from nbtrain.engines.steps import StepEngine
 from nbtrain.engines.trace import Trace
 from nbtrain.panel.view import answers
+from nbtrain.run import registry
 from nbtrain.run.options import Settings
 from nbtrain.run.requests import INSTEAD
 from nbtrain.run.run import Run
@@ -262,10 +265,30 @@ def test_a_wait_for_a_paused_run_that_gives_up_does_not_say_that_it_goes_on(gate
     run.wait(SOON)
 
 
-@pytest.mark.parametrize("how", ["wait", "await"])
+SCRIPT = (
+    "`nbtrain resume runs/held` in another terminal lets it go on; Ctrl-C here stops it, with a"
+)
+PANEL = "Resume in its panel, or run.resume(), lets it go on. Interrupting the wait does not affect"
+
+
+@pytest.mark.parametrize(
+    ("how", "where", "advice"),
+    [
+        ("wait", "script", f"{SCRIPT} last checkpoint."),
+        ("await", "script", f"{SCRIPT} last checkpoint."),
+        ("wait", "notebook", f"{PANEL} the run."),
+    ],
+)
 def test_waiting_for_a_paused_run_says_once_how_to_continue(
-    gate: Gate, capsys: pytest.CaptureFixture[str], how: str
+    gate: Gate,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    where: str,
+    advice: str,
 ) -> None:
+    if where == "notebook":
+        monkeypatch.setattr(registry, "how_to_resume", registry.in_its_panel)
     run, _ = held(gate, steps=1000)
     gate.open()
     step = applied(run.pause()).step
@@ -277,9 +300,7 @@ def test_waiting_for_a_paused_run_says_once_how_to_continue(
     waiting.join(SOON)
     assert run.status.phase is Phase.FINISHED
     assert "".join([*said, capsys.readouterr().err]) == (
-        f"nbtrain: The run 'held' is paused at step {step}, and this waits for its end. Resume "
-        "in its panel, or run.resume(), lets it go on. Interrupting the wait does not "
-        "affect the run.\n"
+        f"nbtrain: The run 'held' is paused at step {step}, and this waits for its end. {advice}\n"
     )
 
 
@@ -667,6 +688,22 @@ def test_a_paused_run_can_be_stopped() -> None:
     run.wait(SOON)
     assert run.status.phase is Phase.STOPPED
     assert run.status.step == step
+
+
+class Clicked(deque[Receipt]):
+    """Receipts to which clicks add others while one is removed."""
+
+    def remove(self, receipt: Receipt) -> None:
+        """Removes a receipt, after clicks have pushed it out."""
+        self.extend(Receipt(Pause()) for _ in range(self.maxlen or 0))
+        super().remove(receipt)
+
+
+def test_clicks_during_a_start_do_not_hold_it_up() -> None:
+    run = nbtrain.train(Counter().step, steps=2).wait(SOON)
+    run.receipts = Clicked([Receipt(Pause())], maxlen=8)
+    run.receipts[0].answer(Outcome(applied=False, step=2, text="the run has ended"))
+    assert run.start().wait(SOON).status.phase is Phase.FINISHED
 
 
 def test_the_latest_receipts_are_kept_with_their_outcomes() -> None:
@@ -1129,8 +1166,8 @@ def test_a_start_without_a_checkpoint_begins_a_new_segment() -> None:
         ({"root": tf.constant(1 + 2j)}, r"'root' is a complex128 number.*: record its magnitude,"),
         ({3: 1.0}, r"The tag 3 is no name: give a string, such as 'loss'"),
         ({"": 1.0}, r"The tag '' is no name"),
-        ([1.0], r"list object given: a step returns .* a dict of scalars"),
-        (1.0, r"float object given"),
+        ([1.0], r"record\(\) was given a list: give a dict of scalars"),
+        ("1.0", r"record\(\) was given a str: give a dict"),
     ],
 )
 def test_recording_a_value_that_is_not_a_scalar_raises(record: Any, message: str) -> None:
@@ -1472,6 +1509,21 @@ def test_a_forked_process_has_no_runs(gate: Gate) -> None:
     run.request_stop()
     gate.open()
     run.wait(SOON)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_is_forked_while_a_run_starts_may_start_one() -> None:
+    with registry._lock:  # as another thread that starts a run
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)  # ends it if it waits for ever
+            try:
+                registry.claim("a", list, str)
+                os._exit(0)
+            finally:
+                os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_run_that_is_started_again_has_no_earlier_receipts(gate: Gate) -> None:

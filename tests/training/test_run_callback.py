@@ -56,6 +56,43 @@ def test_several_fits_go_on_counting() -> None:
     assert run.scalars["batch_loss"].steps.tolist() == [4, 8, 12, 16, 20, 24, 28, 32, 36]
 
 
+def test_a_loop_that_asks_between_fits_counts_batches_only() -> None:
+    model = classifier(per_execution=4)
+
+    def fitting(run: nbtrain.Run) -> None:
+        while not run.should_stop():
+            loop(model)(run)
+            run.record(fits=run.status.step / STEPS)
+            if run.status.step >= 2 * STEPS:
+                break
+
+    run = nbtrain.background(fitting, name="loop").wait()
+    assert run.status.step == 2 * STEPS == int(model.optimizer.iterations)
+    assert run.scalars["batch_loss"].steps.tolist() == [4, 8, 12, 16, 20, 24]
+    assert run.scalars["fits"].steps.tolist() == [STEPS, 2 * STEPS]
+    assert run.scalars["fits"].values.tolist() == [1.0, 2.0]
+
+
+def test_a_stop_between_two_fits_ends_the_loop_that_asks() -> None:
+    model = classifier()
+
+    def fitting(run: nbtrain.Run) -> None:
+        while not run.should_stop():
+            loop(model)(run)
+            run.request_stop()
+
+    run = nbtrain.background(
+        fitting, checkpoint=tf.train.Checkpoint(model=model), name="loop"
+    ).wait()
+    assert (run.status.phase, run.status.step) == ("stopped", STEPS)
+    assert [checkpoint.step for checkpoint in run.checkpoints] == [STEPS]
+
+
+def test_the_batches_of_the_first_execution_count_as_steps_done() -> None:
+    run = run_of(classifier(per_execution=4)).wait()
+    assert run.attempt.context.steps.steps_done == STEPS
+
+
 @partly
 @pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
 def test_an_execution_that_the_data_end_in_counts_the_batches_it_had() -> None:

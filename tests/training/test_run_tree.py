@@ -96,7 +96,7 @@ def other_kernel(pipe: Connection) -> None:
 def test_the_tree_tells_of_another_kernel_that_trains_and_that_was_killed() -> None:
     with Forked(other_kernel) as other:
         assert other.answer() == "ready"
-        assert tree().splitlines()[2].rstrip() == "killed  running in another kernel  7"
+        assert tree().splitlines()[2].rstrip() == "killed  running in another process  7"
         other.kill()
     assert tree().splitlines()[1:] == [
         "other   finished            50 of 50",

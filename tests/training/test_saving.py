@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from nbtrain.core.cadence import Every
+from nbtrain.core.errors import CheckpointError
+from nbtrain.core.states import Checkpoint
 from nbtrain.core.step_counter import StepCounter
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
+from nbtrain.run.catalog import Catalog
 from nbtrain.run.health import Health
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.saving import CheckpointPolicy
-from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.folder import LAST_GOOD, Logdir
 from nbtrain.rundir.journal import Marks
 from tests.models import Counter
 
@@ -35,3 +41,14 @@ def test_a_folder_that_came_and_went_between_two_looks_is_listed_as_empty(tmp_pa
     assert policy.checkpoints == ()
     recorder.close()
     folder.release()
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"), [((0,), "from step 0: run.restore(0)"), ((0, 10), "from steps 0, 10: run.")]
+)
+def test_without_a_checkpoint_the_copies_are_named(steps: tuple[int, ...], told: str) -> None:
+    catalog = Catalog(Monitor.__new__(Monitor))
+    path = f"checkpoints/{LAST_GOOD}/ckpt-"
+    catalog.checkpoints = tuple(Checkpoint(step, f"{path}{step}", 0.0) for step in steps)
+    with pytest.raises(CheckpointError, match=re.escape(told)):
+        catalog.on_the_way()

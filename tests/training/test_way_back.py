@@ -301,3 +301,15 @@ def test_checkpoints_that_the_journal_does_not_have_are_marks_and_can_be_restore
     assert again.status.step == 3
     again.request_stop()
     again.wait(SOON)
+
+
+def test_a_run_goes_on_from_a_known_checkpoint_though_the_journal_lacks_earlier_ones() -> None:
+    run = trained_alone("mine", steps=9, save_steps=3).wait(SOON)
+    file = run.logdir / "steering.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    gap = [line for line in lines if "ckpt-3" not in line and "ckpt-6" not in line]
+    assert len(gap) == len(lines) - 2
+    file.write_text("".join(gap), encoding="utf-8")
+    again = trained_alone("mine", steps=12).wait(SOON)
+    assert "ckpt-9:" in str(again.status.notice)
+    assert [held.step for held in again.checkpoints] == [3, 6, 9, 12]

@@ -1,0 +1,177 @@
+"""How quickly runs of other processes are seen and steered through their folders."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+import time
+from concurrent import futures
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender
+from nbtrain.core.states import Phase, Status
+from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.store import ScalarStore
+from nbtrain.remote.attach import opened
+from nbtrain.run.mail import TICK_SECS, Mail
+from nbtrain.rundir import outgoing, status_file
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.polled import Polled
+from nbtrain.rundir.status_file import SignOfLife, Writer
+
+# Seconds between two looks for an answer.
+_LOOK_SECS = 0.002
+
+
+def _sign(step: int) -> SignOfLife:
+    process = psutil.Process()
+    writer = Writer("a1", socket.gethostname(), process.pid, process.create_time())
+    values = {"loss": 0.3, "accuracy": 0.9}
+    status = Status(name="far", engine="train", phase=Phase.RUNNING, step=step, values=values)
+    return SignOfLife(writer, time.time(), status)
+
+
+def polls(count: int, repeats: int) -> dict[str, list[float]]:
+    """Seconds to look at so many status files: all of them new, half of them, none."""
+    found: dict[str, list[float]] = {"all": [], "half": [], "none": []}
+    with tempfile.TemporaryDirectory() as base:
+        folders = [Path(base) / f"worker-{number}" for number in range(count)]
+        for folder in folders:
+            folder.mkdir()
+        polled = Polled(status_file.read, status_file.FILE)
+        for repeat in range(repeats):
+            for name, changed in (("all", folders), ("half", folders[::2]), ("none", [])):
+                for folder in changed:
+                    status_file.write(folder, _sign(repeat))
+                began = time.perf_counter()
+                for folder in folders:
+                    polled.of(folder)
+                found[name].append(time.perf_counter() - began)
+    return found
+
+
+class _Idle:
+    """A run that trains, and refuses nothing."""
+
+    def __init__(self) -> None:
+        self.status = _sign(1).status
+
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
+        """Takes a command."""
+        return Receipt(command, sender=sender)
+
+
+def idle_share(secs: float) -> float:
+    """The share of a core that status and mailbox take while nothing is asked."""
+    with tempfile.TemporaryDirectory() as base:
+        folder = Logdir(base, "far", kind="train")
+        mail = Mail(_Idle(), folder, lambda *_: None, lambda: False)
+        mail.tick()
+        never = threading.Event()
+        began, used = time.perf_counter(), time.thread_time()
+        while time.perf_counter() < began + secs:
+            mail.tick()
+            never.wait(TICK_SECS)
+        return (time.thread_time() - used) / (time.perf_counter() - began)
+
+
+def _train(folder: str, ready: Any, end: Any) -> None:
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    import nbtrain
+
+    rate = tf.Variable(0.5)
+
+    def step() -> dict[str, Any]:
+        end.wait(0.001)
+        return {"rate": rate.read_value()}
+
+    run = nbtrain.train(step, logdir=folder, hyperparameters={"rate": rate})
+    while run.status.step < 1:
+        time.sleep(0.01)
+    ready.set()
+    end.wait()
+    run.request_stop()
+    run.wait()
+
+
+def _ask(folder: str, name: str, count: int, *, at_once: bool) -> list[float]:
+    """Sends commands, and returns the seconds to the answer of each."""
+    path, sent, took = Path(folder), {}, []
+    for number in range(count):
+        key = f"{name}-{number}"
+        sent[key] = time.perf_counter()
+        outgoing.send(path, key, {"command": "set", "values": {"rate": 0.1 + number / count}})
+        if not at_once:
+            took.append(_until_answered(path, key) - sent[key])
+            time.sleep(0.01 * (number % 23))  # wherever between two looks of the run
+    return took or [_until_answered(path, key) - at for key, at in sent.items()]
+
+
+def _until_answered(folder: Path, key: str) -> float:
+    while (told := outgoing.answer(folder, key)) is None or told["state"] == "requested":
+        time.sleep(_LOOK_SECS)
+    if told["state"] != "applied":
+        raise RuntimeError(told)
+    return time.perf_counter()
+
+
+def commands(alone: int, at_once: int, senders: int) -> tuple[list[float], float, int]:
+    """What commands take.
+
+    Returns:
+        Seconds to the answer of each of `alone` commands; seconds until `at_once` commands of
+        several processes are answered; and the number of their lines in the journal.
+    """
+    context = get_context("spawn")
+    with tempfile.TemporaryDirectory() as base:
+        ready, end = context.Event(), context.Event()
+        trains = context.Process(target=_train, args=(base, ready, end))
+        trains.start()
+        ready.wait()
+        try:
+            single = _ask(base, "alone", alone, at_once=False)
+            with futures.ProcessPoolExecutor(senders, context) as pool:
+                list(pool.map(abs, range(senders)))  # the processes are there
+                began = time.perf_counter()
+                each = at_once // senders
+                asked = [
+                    pool.submit(_ask, base, f"s{number}", each, at_once=True)
+                    for number in range(senders)
+                ]
+                futures.wait(asked)
+                took = time.perf_counter() - began
+                for one in asked:
+                    one.result()
+        finally:
+            end.set()
+            trains.join()
+        lines = (Path(base) / "steering.jsonl").read_text(encoding="utf-8").splitlines()
+    return single, took, sum('"event": "set", ' in line and '"id": "s' in line for line in lines)
+
+
+def until_attached(points: int) -> tuple[float, float]:
+    """Seconds until a run with so many points is attached, and until all of them are there."""
+    with tempfile.TemporaryDirectory() as base:
+        recorder = Recorder(ScalarStore(), Path(base))
+        for begin in range(0, points, 10_000):
+            for step in range(begin, begin + 10_000):
+                recorder.queue.append(step + 1, float(step), {"loss": float(np.sin(step))})
+            recorder.drain()
+        recorder.close()
+        status_file.write(Path(base), _sign(points))
+        began = time.perf_counter()
+        with opened(base) as run:
+            attached = time.perf_counter() - began
+            run.read(60.0)
+            return attached, time.perf_counter() - began
