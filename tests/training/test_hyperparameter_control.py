@@ -321,7 +321,8 @@ def test_a_session_that_was_lost_and_made_again_shows_its_own_value() -> None:
 
     run = nbtrain.monitor(
         train_op, hyperparameters={"rate": rate}, hooks=[Preempted()], start=False
-    ).start()
+    )
+    run.start()
     applied(run.set(rate=0.125))
     reached(run, lambda run: run.hyperparameters.get("rate") == 0.5)
     assert lost.is_set()

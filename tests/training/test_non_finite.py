@@ -695,7 +695,8 @@ def test_a_checkpoint_of_an_abandoned_course_is_not_good() -> None:
         counter.step()
         return {"loss": NAN if counter.count.numpy() == 8 else 0.5}
 
-    run = nbtrain.train(step, checkpoint=counter.checkpoint, start=False).start()
+    run = nbtrain.train(step, checkpoint=counter.checkpoint, start=False)
+    run.start()
     assert "Last good checkpoint: step 5." in paused(run)
     applied(run.restore(0))
     applied(run.resume())
