@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from nbtrain.engines.ps.connection import Connection
+from nbtrain.engines.ps.lookahead import Lookahead
 from nbtrain.engines.ps.reach import Reach
 from nbtrain.engines.ps.worker_steps import WorkerSteps
 from nbtrain.run.remote_loop import RemoteLoop
 
-# Scheduled steps for each worker: the one that it takes, and those that wait, so that a worker
-# need not wait until the coordinator has noticed that it is done. More would only delay commands.
-_PER_WORKER = 3
-# Seconds between two looks for completed steps; doubled from the first to the last.
-_FIRST_LOOK_SECS, _LAST_LOOK_SECS = 0.001, 0.005
+# Seconds between two looks for completed steps: less than the workers have to do meanwhile.
+_LOOK_SECS = 0.01
 # Seconds without a completed step after which the workers are looked at.
 _IDLE_SECS = 0.5
 # Steps that a command waits for are asked about after so many seconds without one, or so many times
@@ -62,7 +60,8 @@ class Pipeline:
         self.connection = connection
         self.worker_steps = WorkerSteps()
         self._loop, self._reach = loop, reach
-        self._most = len(connection.description.of("worker")) * _PER_WORKER
+        self._workers = len(connection.description.of("worker"))
+        self._lookahead = Lookahead(self._workers)
         self._note = note
         self._in_flight: list[_Scheduled] = []
         self._longest = 0.0  # seconds that a step has taken
@@ -78,12 +77,14 @@ class Pipeline:
         """
         while not self._ready:
             self._raise()
-            self._fill(0)
+            self._fill()
             self._wait()
-        values = self._ready.popleft()
-        if self._error is None:
-            self._fill(1 + len(self._ready))
-        return values
+            if self._ready:
+                try:
+                    self._fill()  # before the boundary handles them
+                except Exception as error:  # noqa: BLE001 - raised once they are counted
+                    self._error = error
+        return self._ready.popleft()
 
     def complete(self) -> bool:
         """Waits for all scheduled steps and counts them; tells if there was no error.
@@ -148,16 +149,11 @@ class Pipeline:
         if error is not None:
             raise error
 
-    def _fill(self, uncounted: int) -> None:
-        """Schedules as many steps as the workers need.
-
-        Args:
-            uncounted: Completed steps that the run does not count yet.
-        """
-        connection, left = self.connection, self._loop.left - uncounted
-        while len(self._in_flight) < min(self._most, left):
-            remote = connection.coordinator.schedule(connection.step, args=connection.args)
-            self._in_flight.append(_Scheduled(remote, time.monotonic()))
+    def _fill(self) -> None:
+        """Schedules as many steps as the workers need."""
+        left = self._loop.left - len(self._ready)
+        for _ in range(min(self._lookahead.steps, left) - len(self._in_flight)):
+            self._in_flight.append(_Scheduled(self.connection.schedule(), time.monotonic()))
 
     def _wait(self, *, answering: bool = True) -> None:
         """Waits until a step is completed, or the workers have to be looked at.
@@ -165,7 +161,7 @@ class Pipeline:
         Args:
             answering: Whether to execute commands if no worker is there.
         """
-        secs, idle_at = _FIRST_LOOK_SECS, time.monotonic() + _IDLE_SECS
+        idle_at = time.monotonic() + _IDLE_SECS
         while not self._collect():
             if self.connection.coordinator.done():  # raises the error of a step
                 self._collect()
@@ -176,8 +172,7 @@ class Pipeline:
                 if answering and self._stands_still() and self._loop.answer():
                     raise StopIteration
                 return
-            time.sleep(secs)
-            secs = min(2 * secs, _LAST_LOOK_SECS)
+            time.sleep(_LOOK_SECS)
 
     def _collect(self) -> bool:
         """Moves the values of completed steps to those that are ready; tells if there are any."""
@@ -196,14 +191,15 @@ class Pipeline:
                         self.worker_steps.count(worker)
             else:
                 still.append(each)
-        if len(still) < len(self._in_flight):
-            self._reach.heard = time.monotonic()
+        if done := len(self._in_flight) - len(still):
+            self._reach.heard = now = time.monotonic()
+            self._lookahead.completed(done, now)
         self._in_flight = still
         return bool(self._ready)
 
     def _stands_still(self) -> bool:
         """Tells if all workers are lost."""
-        return len(self.connection.lost_workers()) * _PER_WORKER >= self._most
+        return len(self.connection.lost_workers()) >= self._workers
 
 
 def _worker_of(remote: Any) -> int | None:
