@@ -32,7 +32,7 @@ import nbtrain
 
 v1 = tf.compat.v1
 
-def run_of(replica, name):
+def run_of(replica, name, hooks=()):
     with tf.Graph().as_default(), replica.device():
         step = v1.train.get_or_create_global_step()
         weight = v1.get_variable("weight", initializer=5.0)
@@ -40,7 +40,12 @@ def run_of(replica, name):
         train_op = v1.train.GradientDescentOptimizer(1e-4).minimize(loss, global_step=step)
         assert weight.device == "/job:ps/task:0", weight.device
         return nbtrain.tf1.monitor(
-            train_op, scalars={"loss": loss}, session=replica.session, save_steps=50, name=name
+            train_op,
+            scalars={"loss": loss},
+            session=replica.session,
+            save_steps=50,
+            name=name,
+            hooks=hooks,
         )
 """
 WORKER = """
@@ -48,6 +53,15 @@ import nbtrain
 from graph import run_of
 
 run_of(nbtrain.tf1.Replica(), "worker").wait()
+"""
+
+WAITING = """
+import nbtrain
+import tensorflow as tf
+from graph import run_of
+
+hook = tf.compat.v1.train.GlobalStepWaiterHook({at})
+run_of(nbtrain.tf1.Replica(), "worker", [hook]).wait()
 """
 
 
@@ -80,12 +94,19 @@ def notebook(pipe: Connection, config: str) -> None:
             pipe.send(acts[pipe.recv()]())
 
 
+@contextlib.contextmanager
+def launched(program: str) -> Iterator[LaunchedCluster]:
+    """A parameter server and a worker with a program; the chief belongs to a notebook."""
+    Path("graph.py").write_text(GRAPH)
+    Path("worker.py").write_text(program)
+    with forked_cluster(ps=1, workers=1, chief=True, program="worker.py") as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def cluster() -> Iterator[LaunchedCluster]:
-    """A parameter server and a worker; the chief belongs to a notebook."""
-    Path("graph.py").write_text(GRAPH)
-    Path("worker.py").write_text(WORKER)
-    with forked_cluster(ps=1, workers=1, chief=True, program="worker.py") as cluster:
+    """A cluster whose worker trains."""
+    with launched(WORKER) as cluster:
         yield cluster
 
 
@@ -135,6 +156,28 @@ def test_a_worker_that_is_lost_and_started_again_joins_its_chief(
     processes = [task.process for task in cluster.tasks]
     cluster.close()
     assert not [process for process in processes if psutil.pid_exists(process)]
+
+
+def test_a_worker_with_a_global_step_waiter_begins_at_its_step() -> None:
+    with launched(WAITING.format(at=300)) as cluster, Forked(notebook, cluster.tf_config) as chief:
+        with worker() as run:
+            eventually(lambda: "loss" in run.scalars)
+            assert run.scalars["loss"].steps[0] >= 300
+        assert ask(chief, "stop") == "stopped"
+
+
+def test_a_worker_that_waits_for_a_global_step_can_be_stopped() -> None:
+    with (
+        launched(WAITING.format(at=10**9)) as cluster,
+        Forked(notebook, cluster.tf_config) as chief,
+    ):
+        with worker() as run:
+            eventually(lambda: ask(chief, "step") > 20)
+            stop = run.request_stop()
+            assert applied(stop)
+            assert run.wait(SOON).status.phase is Phase.STOPPED
+            assert not run.scalars, "it took no step"
+        assert ask(chief, "stop") == "stopped"
 
 
 def test_a_replica_whose_port_is_in_use_names_its_process() -> None:

@@ -16,7 +16,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.states import Phase
 from tests.gate import SOON, Gate
-from tests.models import Count
+from tests.models import Count, applied, reached
 from tests.training.test_monitored import AtStep, value_of
 
 v1 = tf.compat.v1
@@ -138,6 +138,16 @@ def test_a_global_step_waiter_hook_waits_for_the_step_of_another_run() -> None:
     hook = v1.train.GlobalStepWaiterHook(5)
     again = nbtrain.monitor(count.train_op, hooks=[hook], steps=7, name=run.name).wait(SOON)
     assert again.status.step == 7
+
+
+def test_a_hook_that_waits_for_a_global_step_can_be_stopped() -> None:
+    count = Count()
+    waits = v1.train.GlobalStepWaiterHook(5)
+    run = nbtrain.monitor(count.train_op, hooks=[waits])
+    reached(run, lambda run: run.status.phase is Phase.RUNNING)
+    assert applied(run.request_stop())
+    run.wait(SOON)
+    assert (run.status.phase, run.status.step) == (Phase.STOPPED, 0)
 
 
 def test_a_profiler_hook_writes_its_timeline() -> None:

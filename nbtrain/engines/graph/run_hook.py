@@ -23,6 +23,7 @@ from nbtrain.engines.graph.replica import show_tasks
 from nbtrain.engines.graph.servers import limit_closing
 from nbtrain.engines.graph.session_retry import SessionRetry
 from nbtrain.engines.graph.session_savers import SessionSavers
+from nbtrain.engines.graph.stoppable_calls import StoppableCalls
 from nbtrain.engines.hyperparameters import in_session
 from nbtrain.run.hook_loop import HookLoop
 from nbtrain.run.run import Run
@@ -69,6 +70,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self.train_op: Any = None  # fetches that must advance the global step, if it is known
         self.hyperparameters = NO_VARIABLES  # those of this session
         self._loop: HookLoop | None = None
+        self._first_calls: StoppableCalls | None = None
 
     def begin(self) -> None:
         """Prepares the saver and the global step before the graph is finalized.
@@ -127,13 +129,19 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
     def before_run(self, run_context: Any) -> Any:
         """Fetches the scalars if the run trains."""
-        return self._fetches.ask(run_context.session, run_context.original_args)
+        request = self._fetches.ask(run_context.session, run_context.original_args)
+        if self._fetches.steps is None:  # the first step: the next hooks may wait before it
+            asked_to_stop = self._run.handle.host.asked_to_stop
+            self._first_calls = StoppableCalls(run_context.session, asked_to_stop)
+        return request
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Reaches the step boundary."""
         assert self._loop is not None, "a session has been made"
         steps = self._fetches.steps
         if steps is None:
+            assert self._first_calls is not None, "before_run was called"
+            self._first_calls.end()
             steps = self._fetches.learn(run_context.session, run_context.original_args.fetches)
         self._attempts.lost = 0
         if self._loop.arrive(steps, run_values.results, self._recount):
@@ -151,6 +159,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._attempts.reopen()
 
     def _close_session(self) -> None:
+        if self._first_calls is not None:
+            self._first_calls.end()
         opened, self._opened = self._opened, None
         if opened is not None:
             session, coord = opened
