@@ -102,7 +102,7 @@ def completed(lookahead: Lookahead, secs: float, count: int = 1) -> int:
 
 @pytest.mark.parametrize(
     ("secs", "steps"),
-    [(10.0, 6), (0.02, 6), (0.0025, 20), (0.0001, 32)],
+    [(10.0, 6), (0.02, 6), (0.005, 20), (0.0001, 32)],
     ids=["long", "a little shorter", "short", "very short"],
 )
 def test_more_steps_are_scheduled_at_once_if_they_are_short(secs: float, steps: int) -> None:
@@ -114,5 +114,5 @@ def test_more_steps_are_scheduled_at_once_if_they_are_short(secs: float, steps: 
 
 def test_fewer_steps_are_scheduled_at_once_when_they_become_longer() -> None:
     lookahead = Lookahead(workers=1)
-    assert completed(lookahead, 0.001) == 16
+    assert completed(lookahead, 0.002) == 16
     assert completed(lookahead, 1.0) == 3

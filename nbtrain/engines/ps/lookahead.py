@@ -7,7 +7,7 @@ from __future__ import annotations
 _FEWEST = 3
 # There are more if steps are short: as many as the workers take in so many seconds. The coordinator
 # then handles several at once, which costs less than one by one.
-_SECS = 0.05
+_SECS = 0.1
 _MOST = 16
 # The weight of the newest steps in the mean.
 _WEIGHT = 0.2

@@ -17,7 +17,7 @@ from nbtrain.engines.ps.worker_steps import WorkerSteps
 from nbtrain.run.remote_loop import RemoteLoop
 
 # Seconds between two looks for completed steps: less than the workers have to do meanwhile.
-_LOOK_SECS = 0.01
+_LOOK_SECS = 0.02
 # Seconds without a completed step after which the workers are looked at.
 _IDLE_SECS = 0.5
 # Steps that a command waits for are asked about after so many seconds without one, or so many times

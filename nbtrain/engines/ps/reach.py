@@ -7,6 +7,7 @@ in some calls with Python's lock held. So the system is asked to end such connec
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 import threading
@@ -20,9 +21,11 @@ from nbtrain.engines.ps.servers import silent
 from nbtrain.tasks.description import TaskAddress
 from nbtrain.tasks.ports import split
 
-# Seconds between two looks for new connections, and for parameter servers out of reach: two looks
-# in a row decide, while no step is completed.
+# Seconds between two looks for parameter servers out of reach: two looks in a row decide, while no
+# step is completed.
 _LOOK_SECS = 1.0
+# Looks from one for new connections to the next, which takes 8 ms.
+_CONNECTION_LOOKS = 5
 # The system ends a connection that has not been confirmed for eight seconds: idle for three, then
 # asked five times; or, if something was sent, after eight thousand milliseconds.
 _LIMITS = {
@@ -67,8 +70,11 @@ class Reach:
 
     def _watch(self) -> None:
         missed: list[TaskAddress] = []
-        while not self._stopped.wait(_LOOK_SECS):
-            self.limit_silence()
+        for look in itertools.count():
+            if self._stopped.wait(_LOOK_SECS):
+                return
+            if look % _CONNECTION_LOOKS == 0:
+                self.limit_silence()
             idle = time.monotonic() - self.heard >= _LOOK_SECS
             before, missed = missed, silent(self._servers) if idle else []
             self.cut_off = [task for task in missed if task in before]
