@@ -183,31 +183,6 @@ def delete_all(directory: Path) -> None:
         directory.rmdir()
 
 
-def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpoint:
-    """Returns the checkpoint of a step, at a path, or (None) the latest.
-
-    Raises:
-        CheckpointError: There is no such checkpoint; the message lists the existing ones.
-    """
-    if not checkpoints and not isinstance(wanted, str):
-        raise CheckpointError("There is no checkpoint to restore yet; save one first.")
-    if wanted is None:
-        return checkpoints[-1]
-    for checkpoint in reversed(checkpoints):
-        with contextlib.suppress(ValueError):  # `wanted` is an array
-            short = "/".join(Path(checkpoint.path).parts[-2:])  # with its folder
-            if wanted in (checkpoint.step, checkpoint.path, short):
-                return checkpoint
-    if isinstance(wanted, str):
-        if named := [held for held in reversed(checkpoints) if Path(held.path).name == wanted]:
-            # Copies of this name are in subfolders; the checkpoint itself takes precedence.
-            return min(named, key=lambda held: len(Path(held.path).parts))
-        if (held := at(Path(wanted).absolute())) is not None:
-            return held
-    steps = ", ".join(f"{checkpoint.step:,}" for checkpoint in checkpoints) or "none"
-    raise CheckpointError(f"There is no checkpoint {wanted!r}; there are those of steps: {steps}.")
-
-
 @contextlib.contextmanager
 def writing(directory: Path, name: str) -> Iterator[None]:
     """Creates the folder for a checkpoint that the block writes, and reports errors.

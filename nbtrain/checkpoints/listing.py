@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nbtrain.checkpoints.files import at, listed
+from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
-from nbtrain.rundir.folder import ASIDE, TRIAL
+from nbtrain.rundir.folder import ASIDE, BEST, TRIAL
 from nbtrain.rundir.lineage import run_of
 from nbtrain.rundir.timeline import RunTimeline
 
@@ -65,7 +66,7 @@ def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Ch
 
     Any thread. A copy of a good state that is older than the checkpoint of the same name is left
     out: it belongs to an abandoned branch. The start of a trial is always listed: it differs from
-    a checkpoint saved at the same step during the trial.
+    a checkpoint saved at the same step during the trial. So is the best state.
 
     Args:
         timeline: The timeline with the order; None reads the one of the folder's run.
@@ -77,8 +78,40 @@ def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Ch
     return tuple(
         held
         for held in found
-        if Path(held.path).parent.name == TRIAL or held.order >= saved.get(_name(held), 0)
+        if Path(held.path).parent.name in (TRIAL, BEST) or held.order >= saved.get(_name(held), 0)
     )
+
+
+def find(checkpoints: Sequence[Checkpoint], wanted: int | str | None) -> Checkpoint:
+    """Returns the checkpoint of a step, at a path, "best", or (None) the latest.
+
+    Raises:
+        CheckpointError: There is no such checkpoint; the message lists the existing ones.
+    """
+    if isinstance(wanted, str) and wanted == BEST:
+        if best := [held for held in checkpoints if Path(held.path).parent.name == BEST]:
+            return best[-1]
+        raise CheckpointError(
+            "There is no best checkpoint: start the run with keep_best=, such as "
+            "keep_best='val_loss'."
+        )
+    if not checkpoints and not isinstance(wanted, str):
+        raise CheckpointError("There is no checkpoint to restore yet; save one first.")
+    if wanted is None:
+        return checkpoints[-1]
+    for checkpoint in reversed(checkpoints):
+        with contextlib.suppress(ValueError):  # `wanted` is an array
+            short = "/".join(Path(checkpoint.path).parts[-2:])  # with its folder
+            if wanted in (checkpoint.step, checkpoint.path, short):
+                return checkpoint
+    if isinstance(wanted, str):
+        if named := [held for held in reversed(checkpoints) if Path(held.path).name == wanted]:
+            # Copies of this name are in subfolders; the checkpoint itself takes precedence.
+            return min(named, key=lambda held: len(Path(held.path).parts))
+        if (held := at(Path(wanted).absolute())) is not None:
+            return held
+    steps = ", ".join(f"{checkpoint.step:,}" for checkpoint in checkpoints) or "none"
+    raise CheckpointError(f"There is no checkpoint {wanted!r}; there are those of steps: {steps}.")
 
 
 def latest(directory: Path, timeline: RunTimeline | None = None) -> Checkpoint | None:

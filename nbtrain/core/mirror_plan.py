@@ -21,9 +21,10 @@ STATE = "checkpoint"
 JOURNAL = "steering.jsonl"
 
 # The folders of a run that may hold checkpoints. The folder with the start of a trial vanishes with
-# the trial. The copies in `last_good` are not mirrored: there may be one every ten seconds.
+# the trial, and not every run has one for its best state. The copies in `last_good` are not
+# mirrored: there may be one every ten seconds.
 FOLDERS = ("", "checkpoints/")
-ASIDE = ("trial/", "checkpoints/trial/")
+ASIDE = ("trial/", "checkpoints/trial/", "best/", "checkpoints/best/")
 
 _PART = re.compile(r"(?P<name>[^/]+)\.(?P<kind>index|meta|data-\d{5}-of-(?P<parts>\d{5}))")
 _NAMED = re.compile(r'^all_model_checkpoint_paths: "(.*)"', re.M)

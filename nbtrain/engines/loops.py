@@ -189,6 +189,8 @@ def background(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    keep_best: str | None = None,
+    patience: int | None = None,
     start: bool = True,
 ) -> Any:
     """Runs a loop of the user's own in the background; a decorator that returns the run.
@@ -215,6 +217,8 @@ def background(
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
+        keep_best: The scalar whose best state is kept, as in `train`.
+        patience: Its judged values in a row that may be no better.
         start: Whether to start at once.
 
     Returns:
@@ -233,6 +237,8 @@ def background(
     settings = Settings(
         *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
         *(on_nan, jump, grace, mirror, fresh),
+        keep_best=keep_best,
+        patience=patience,
     )
     check_evaluation(evaluate, settings)
     checkpoint = as_checkpoint(checkpoint)

@@ -10,6 +10,7 @@ from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
+from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.epochs import EpochIterator, epochs_over
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
@@ -113,6 +114,8 @@ def train(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    keep_best: str | None = None,
+    patience: int | None = None,
     start: bool = True,
 ) -> Run:
     """Trains by a step function in the background, and returns the run at once.
@@ -179,6 +182,13 @@ def train(
             folder is copied while it trains. A start in an empty folder goes on from there.
         fresh: Whether to begin from scratch although the folder holds an earlier run, which is
             moved to `<folder>-before-1`.
+        keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
+            count, such as "val_loss"; `run.restore("best")` goes back to it. The name tells if a
+            higher or a lower value is better: a loss or an error is better lower, an accuracy or a
+            score higher. Each value of an evaluation or an epoch (`val_...`, `epoch_...`) is
+            judged, of other scalars each mean of 100 values. None keeps none.
+        patience: The run finishes once this many judged values in a row are no better; None for
+            never. A restore or a new start counts from the beginning.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -191,6 +201,8 @@ def train(
     settings = Settings(
         *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
         *(on_nan, jump, grace, mirror, fresh),
+        keep_best=keep_best,
+        patience=patience,
     )
     check_evaluation(evaluate, settings)
     if cluster is not None:
@@ -205,6 +217,11 @@ def train(
         return run.start() if start else run
     passes = _passes(step, data, epochs)
     checkpoint = as_checkpoint(checkpoint)
+    if keep_best is not None and checkpoint is None:
+        raise ArgumentError(
+            f"keep_best={keep_best!r} without checkpoint=: add the objects to save, such as "
+            "checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer)."
+        )
     held = held_by(hyperparameters)  # before the trace, which must include a factor
     trace = Trace(step, () if passes is None else passes.specs)
     trace.join(_TRACE_SECS)

@@ -20,6 +20,8 @@ from nbtrain.notebook.listed_actions import listed_actions
 from nbtrain.notebook.options import CURVES, ON_NAN, TABS, VERBS, add_arguments, cell_parser
 from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.view import controls
+from nbtrain.rundir.folder import BEST
+from nbtrain.rundir.timeline import side_folder
 
 _NAME = "nbtrain"
 
@@ -89,7 +91,7 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     run = _meant(named)
     match given:
         case [*_, "--step"]:
-            return [str(each.step) for each in reversed(run.checkpoints)] if run else []
+            return _checkpoints(run) if run else []
         case [*_, "--timeout"]:
             return []
     parser = argparse.ArgumentParser()
@@ -100,6 +102,12 @@ def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
     elif verb == "actions" and run is not None:
         found += [str(number) for number, _ in enumerate(listed_actions(run), 1)]
     return found + _unused(parser, given)
+
+
+def _checkpoints(run: AnyRun) -> list[str]:
+    held = [*reversed(run.checkpoints)]
+    best = [BEST for each in held if side_folder(each.path) == BEST]
+    return [*best[:1], *dict.fromkeys(str(each.step) for each in held)]
 
 
 def _of_set(named: Sequence[AnyRun], given: Sequence[str]) -> list[str]:

@@ -167,6 +167,8 @@ class NbtrainMagics(Magics):
             grace=options.grace,
             mirror=options.mirror,
             fresh=options.fresh,
+            keep_best=options.keep_best,
+            patience=options.patience,
             start=False,
         )
         return self._started(run)
@@ -237,6 +239,9 @@ def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:
             steps=options.steps,
             keep_if=options.keep_if,
             repeats=options.repeats,
+        ),
+        "find_learning_rate": lambda: run.find_learning_rate(
+            options.low, options.high, steps=options.steps, tag=options.tag, name=options.rate
         ),
         "evaluate": run.evaluate,
         "actions": lambda: run.do(action_by_number(run, options.number)),

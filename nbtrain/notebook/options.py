@@ -41,6 +41,7 @@ VERBS = {
     "restore": "go back to a checkpoint",
     "set": "give hyperparameters other values, all of them or none",
     "try": "train some steps with another value, or with several, then keep the best or go back",
+    "find_learning_rate": "suggest a learning rate by a range test, then go back",
     "evaluate": "evaluate now, also while paused",
     "actions": "list the actions of the newest marks, numbered; with NUMBER, carry one out",
     "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
@@ -164,10 +165,25 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument("name", nargs="?", help=_RUN)
     if verb == "try":
         _add_trial(parser.add_argument)
+    if verb == "find_learning_rate":
+        add_range_test(parser.add_argument)
     if verb == "restore":
-        parser.add_argument("--step", type=int, help="the checkpoint of this step; else the latest")
+        parser.add_argument(
+            "--step",
+            type=_step_or_best,
+            help="the checkpoint of this step, or `best`; else the latest",
+        )
     if verb != "show":
         parser.add_argument("--timeout", type=_seconds, help="seconds to wait at most")
+
+
+def add_range_test(add: Callable[..., object]) -> None:
+    """Adds the arguments of a range test."""
+    add("--low", type=float, default=1e-6, help="the rate of the first step (1e-6)")
+    add("--high", type=float, default=1.0, help="the rate of the last step (1.0)")
+    add("--steps", type=int, default=200, help="how many (200)")
+    add("--tag", help="the recorded loss (loss, or the first with loss in its name)")
+    add("--rate", metavar="NAME", help="the hyperparameter (the learning rate of the run)")
 
 
 def _add_trial(add: Callable[..., object]) -> None:
@@ -226,6 +242,8 @@ def cell_parser() -> argparse.ArgumentParser:
     add("--on-nan", choices=ON_NAN, default="pause", help=nan)
     add("--jump", type=float, metavar="FACTOR", help="so many times the recent loss is bad as well")
     add("--grace", type=float, default=10.0, help="seconds that the kernel waits at its end (10)")
+    add("--keep-best", metavar="TAG", help="keep the state with the best value of this scalar")
+    add("--patience", type=int, help="finish after this many values of it that are no better")
     add("--fresh", action="store_true", help="move an earlier run in the folder aside")
     add("--mirror", metavar="ADDRESS", help="a folder in a store to copy the run to: s3://...")
     return parser
@@ -237,6 +255,17 @@ def _number_in(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def _step_or_best(text: str) -> int | str:
+    if text == "best":
+        return text
+    try:
+        return int(text.replace(",", ""))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no checkpoint: give its step, or best"
+        ) from None
 
 
 def _seconds(text: str) -> float:

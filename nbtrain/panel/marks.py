@@ -27,6 +27,8 @@ GLYPHS = {
     "evaluate": "□",
     "pause": "❚❚",
     "resume": "▶",
+    "best": "★",
+    "patience": "◌",
     "save": "●",
     "checkpoint": "○",
 }

@@ -19,6 +19,7 @@ import numpy as np
 
 from nbtrain.core.arrays import FloatArray
 from nbtrain.recording.backlog import MOST, Backlog, Write
+from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.earlier import Earlier
 from nbtrain.recording.loss_monitor import LossMonitor
 from nbtrain.recording.queue import LIMIT, Batch, RecordQueue, Segment
@@ -38,6 +39,7 @@ class Recorder:
         limit: Records that may wait; see `RecordQueue`.
         unwritten: Numbers that may wait for space in the event file; see `Backlog`.
         loss_monitor: Checks the records as they are drained; None for no checks.
+        best_monitor: Judges one of the scalars; None if no scalar is judged.
 
     Attributes:
         queue: The queue that the training thread fills.
@@ -51,8 +53,9 @@ class Recorder:
         limit: int = LIMIT,
         unwritten: int = MOST,
         loss_monitor: LossMonitor | None = None,
+        best_monitor: BestMonitor | None = None,
     ) -> None:
-        self.loss_monitor = loss_monitor
+        self.loss_monitor, self.best_monitor = loss_monitor, best_monitor
         self._errors: dict[str, str] = {}
         self._backlog = Backlog(unwritten)
         self._store = store
@@ -166,6 +169,8 @@ class Recorder:
             return
         if self.loss_monitor is not None:
             self.loss_monitor.turn_back(segment.step)
+        if self.best_monitor is not None:
+            self.best_monitor.turn_back()
         self._write(
             [segment.step], lambda writer: writer.session_start(segment.step, segment.wall_time)
         )
@@ -194,6 +199,8 @@ class Recorder:
             self._store.extend(tag, steps, walls, column)
             if self.loss_monitor is not None:
                 self.loss_monitor.look(tag, steps, column)
+            if self.best_monitor is not None:
+                self.best_monitor.look(tag, steps, column)
         if columns:
             self._write(
                 batch.steps,

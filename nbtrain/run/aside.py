@@ -3,6 +3,7 @@
 path = policy.aside.save_start()     # checkpoints/trial
 path = policy.aside.save_best()      # checkpoints/trial_best
 policy.aside.leave()                 # deletes them once the trial is over
+policy.aside.save_best_state(...)    # checkpoints/best: of the run, which stays
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from nbtrain.run.catalog import Catalog, check_listed
 from nbtrain.run.draws import Draws
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.trial_start import TrialStart
-from nbtrain.rundir.folder import TRIAL, TRIAL_BEST
+from nbtrain.rundir.folder import BEST, TRIAL, TRIAL_BEST
 
 
 class Policy(Protocol):
@@ -83,6 +84,27 @@ class Aside:
         self._policy.catalog.add_copy(best.directory, saver)
         check_listed(self._steps.step, best.directory)
         return listed(best.directory)[-1].path
+
+    def save_best_state(self, **entry: object) -> None:
+        """Saves the best state of the run so far, in the place of the one before.
+
+        Args:
+            entry: Further fields of its line in the journal.
+
+        Raises:
+            CheckpointError: It cannot be saved beside the checkpoints, or has gone bad.
+        """
+        saver = self._policy.saver
+        best = saver.side_saver(BEST, 1) if saver is not None else None
+        if saver is None or best is None:
+            raise CheckpointError("this run cannot save beside its checkpoints")
+        self._policy.check_sound()
+        self._policy.save_with(best)
+        self._policy.catalog.add_copy(best.directory, saver, event=BEST, **entry)
+        check_listed(self._steps.step, best.directory)
+        if self._start.alone:
+            self._start.alone = False
+            self.leave()
 
     def save_start(self) -> str:
         """Saves the start of a trial beside the checkpoints that `keep` counts; returns its path.

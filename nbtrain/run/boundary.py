@@ -19,6 +19,7 @@ from enum import Enum
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.states import Event, Phase
 from nbtrain.recording.tags import KnownTags
+from nbtrain.run.best import Best
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation, Evaluator
 from nbtrain.run.executor import CommandExecutor
@@ -47,6 +48,7 @@ class Boundary:
     Attributes:
         steps: The current step. `Run.should_stop` and `Run.record` count and fill it themselves
             if there is nothing else to do.
+        best: Keeps the best state, and ends a run that no longer improves.
         begun: Whether the first boundary is past.
         again: As given, or True if the attempt continues from a checkpoint.
     """
@@ -54,7 +56,6 @@ class Boundary:
     def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
         settings, recorder, monitor = context.settings, context.recorder, context.monitor
         self._context = context
-        self._queue = recorder.queue
         self.steps = steps = context.steps
         self.tags = KnownTags()
         health = Health(recorder, monitor, steps)
@@ -65,6 +66,7 @@ class Boundary:
         )
         evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, monitor, steps)
         self.executor = CommandExecutor(context, self.policy, control, evaluator)
+        self.best = Best(context, self.policy)
         self._recovery = Recovery(context, self.executor, self.policy)
         self.again = again
         self.begun = self.must_end = False
@@ -91,6 +93,7 @@ class Boundary:
         self.executor.control.begin()
         self.policy.start()
         self.executor.evaluator.start()
+        self.best.begin()
         context.commands.call()
         with contextlib.suppress(PhaseError):  # the run was asked to stop while preparing
             context.lifecycle.apply(Event.READY)
@@ -118,6 +121,7 @@ class Boundary:
         self._recovery.look(drain=at_end)
         if lifecycle.phase is not Phase.STOPPING:
             self.executor.evaluator.if_due()
+        self.best.look()
         planned = commands.next_step <= steps.step  # for example the end of a trial
         at_end = last or self._is_last
         if not at_end or planned or lifecycle.phase is Phase.PAUSED:
@@ -152,7 +156,7 @@ class Boundary:
         steps = self.steps
         if steps.values:
             values = dict(zip(steps.tags, steps.values, strict=True))
-            self._queue.append(steps.step, time.time(), values)
+            self._context.recorder.queue.append(steps.step, time.time(), values)
         steps.values = None
 
     def leave(self, *, finished: bool) -> None:
@@ -165,6 +169,7 @@ class Boundary:
             self._context.lifecycle.apply(Event.LOOP_ENDED)
         note("edit", None)
         self._recovery.forget()
+        self.best.leave()
         self.policy.prove()
         self._obey(all_planned=True)
         self.executor.control.end()
@@ -172,7 +177,7 @@ class Boundary:
     @property
     def _is_last(self) -> bool:
         total = self._context.settings.steps
-        return total is not None and self.steps.step >= total
+        return (total is not None and self.steps.step >= total) or self.best.is_over
 
     def _next_look(self) -> int:
         """Returns the step of the next look, as an int: comparing with infinity is slower."""

@@ -12,8 +12,9 @@ from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.run.monitor import Monitor
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.folder import LAST_GOOD
+from nbtrain.rundir.folder import BEST, LAST_GOOD
 from nbtrain.rundir.lineage import run_of
+from nbtrain.rundir.timeline import side_folder
 
 
 class Catalog(Listing):
@@ -73,7 +74,7 @@ class Catalog(Listing):
         Raises:
             CheckpointError: There are only copies; the message names the newest.
         """
-        own = [held for held in self.checkpoints if Path(held.path).parent.name != LAST_GOOD]
+        own = [held for held in self.checkpoints if side_folder(held.path) not in (LAST_GOOD, BEST)]
         if self.checkpoints and not own:
             steps = ", ".join(f"{held.step:,}" for held in self.checkpoints)
             named = f"step{'s' * (len(self.checkpoints) > 1)} {steps}"
@@ -83,10 +84,11 @@ class Catalog(Listing):
             )
         return on_the_way(own)
 
-    def add_copy(self, copies: Path, saver: Saver) -> None:
-        """Logs the newest checkpoint in a folder of copies."""
+    def add_copy(self, copies: Path, saver: Saver, **entry: object) -> None:
+        """Logs the newest checkpoint in a folder of copies, with the fields of its line."""
         for held in listed(copies)[-1:]:
-            self._monitor.log(event="copy", step=held.step, checkpoint=held.path)
+            line = {"event": "copy", "step": held.step, "checkpoint": held.path, **entry}
+            self._monitor.log(**line)
         self.read(saver.directory)
 
     def go_back(self, restored: Restored, saver: Saver) -> int | None:

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
+from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.loss_monitor import LossMonitor
 
 # A Python lock waits for at most 49 days (on Windows).
@@ -35,6 +36,9 @@ class Settings:
             ends, and says what was not saved.
         mirror: The address of a folder in a store, to which the run's folder is copied; None for
             none.
+        keep_best: The scalar whose best state is kept beside the checkpoints; None keeps none.
+        patience: The run ends after this many judged values of that scalar in a row that are no
+            better; None for never.
         fresh: Whether the first start begins from scratch: what an earlier run has left in the
             folder is moved aside.
         stop_grace_secs: Seconds after a request to stop until the panel shows where the
@@ -55,34 +59,29 @@ class Settings:
     grace: float = 10.0
     mirror: str | None = None
     fresh: bool = False
+    keep_best: str | None = None
+    patience: int | None = None
     stop_grace_secs: float = 5.0
 
     def __post_init__(self) -> None:
         """Checks every value."""
-        for name in ("steps", "keep"):
+        for name, none in (
+            ("steps", "train until stopped"),
+            ("keep", "keep all checkpoints"),
+            ("patience", "never end for that"),
+        ):
             value = getattr(self, name)
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-                none = "train until stopped" if name == "steps" else "keep all checkpoints"
                 raise ArgumentError(
                     f"{name}={value!r}: give a whole number of at least 1, or None to {none}."
                 )
             # Converted, because JSON does not know the integers of NumPy.
             object.__setattr__(self, name, int(value))
         self._check_alarm()
-        if self.mirror is not None and "://" not in str(self.mirror):
-            raise ArgumentError(
-                f"mirror={self.mirror!r}: give the address of a folder with its scheme, such as "
-                "'s3://bucket/runs' or 'file:///mnt/disk/runs', or None for no mirror."
-            )
-        if not isinstance(self.fresh, bool):
-            raise ArgumentError(f"fresh={self.fresh!r}: give True to begin from scratch, or False.")
-        if self.fresh and self.mirror is not None:
-            raise ArgumentError(
-                f"fresh=True with mirror={self.mirror!r}: the mirror has one run under this name. "
-                "Give another name=, and leave fresh= out."
-            )
+        self._check_best()
+        self._check_folder()
         is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
         if not is_number or not 0 < self.grace <= MOST_GRACE_SECS:
             raise ArgumentError(
@@ -101,6 +100,33 @@ class Settings:
                 raise ArgumentError(
                     f"{name}={getattr(self, name)!r}: give a {number}, or None for never."
                 ) from None
+
+    def _check_folder(self) -> None:
+        if self.mirror is not None and "://" not in str(self.mirror):
+            raise ArgumentError(
+                f"mirror={self.mirror!r}: give the address of a folder with its scheme, such as "
+                "'s3://bucket/runs' or 'file:///mnt/disk/runs', or None for no mirror."
+            )
+        if not isinstance(self.fresh, bool):
+            raise ArgumentError(f"fresh={self.fresh!r}: give True to begin from scratch, or False.")
+        if self.fresh and self.mirror is not None:
+            raise ArgumentError(
+                f"fresh=True with mirror={self.mirror!r}: the mirror has one run under this name. "
+                "Give another name=, and leave fresh= out."
+            )
+
+    def _check_best(self) -> None:
+        wanted = self.keep_best
+        if wanted is not None and (not isinstance(wanted, str) or not wanted):
+            raise ArgumentError(
+                f"keep_best={wanted!r}: give the name of a recorded scalar, such as 'val_loss', "
+                "or None to keep no best checkpoint."
+            )
+        if self.patience is not None and wanted is None:
+            raise ArgumentError(
+                f"patience={self.patience!r} without keep_best=: give the scalar that must "
+                "improve too, such as keep_best='val_loss'."
+            )
 
     def _check_alarm(self) -> None:
         if self.on_nan not in ("pause", "recover", None):
@@ -124,6 +150,10 @@ class Settings:
     def loss_monitor(self) -> LossMonitor | None:
         """Returns the monitor that detects bad losses; None if the run does not react to them."""
         return None if self.on_nan is None else LossMonitor(self.jump)
+
+    def best_monitor(self) -> BestMonitor | None:
+        """Returns a judge of the best value; None if no scalar is judged."""
+        return None if self.keep_best is None else BestMonitor(self.keep_best, self.patience)
 
     def save_cadence(self) -> Every:
         """Returns the cadence of the checkpoints."""

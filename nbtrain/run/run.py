@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from nbtrain.checkpoints.branches import Branch
-from nbtrain.checkpoints.files import find
-from nbtrain.checkpoints.listing import restorable, saved
+from nbtrain.checkpoints.listing import find, restorable, saved
 from nbtrain.core import tracebacks
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
@@ -166,10 +165,10 @@ class Run(Steering, Stepping, Reporting):
     def _recorder(self, context: Context) -> tuple[Recorder, Path | None]:
         """Opens the recorder of a start; returns where an earlier run was moved, if it was."""
         is_fresh = context.settings.fresh and context.lifecycle.phase is Phase.CREATED
-        monitor = context.settings.loss_monitor()
+        loss, best = context.settings.loss_monitor(), context.settings.best_monitor()
         try:
             aside = move_aside(self.logdir) if is_fresh else None
-            return Recorder(self.scalars, self.logdir, loss_monitor=monitor), aside
+            return Recorder(self.scalars, self.logdir, loss_monitor=loss, best_monitor=best), aside
         except OSError as error:
             raise unwritable(self.logdir, error) from None
 

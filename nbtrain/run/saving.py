@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from nbtrain.checkpoints.files import Restored, Saver, at, find
+from nbtrain.checkpoints.files import Restored, Saver, at
 from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, LastGood
+from nbtrain.checkpoints.listing import find
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint

@@ -36,6 +36,7 @@ EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
     *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
+    *("best", "patience"),  # a better value, and none for too long
     *("lost", "returned"),  # tasks of its cluster
 )
 

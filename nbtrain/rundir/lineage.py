@@ -85,7 +85,7 @@ class Lineage:
             self._go_on(number, entry)
         if not entry.get("applied", True):
             return
-        if event in ("found", "save", "checkpoint", "copy"):
+        if event in ("found", "save", "checkpoint", "copy", "best"):
             self.saved[at] = self.state
         if edits := edits_of(entry):
             new = {name: value for name, _, value in edits}

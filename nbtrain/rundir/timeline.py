@@ -2,7 +2,7 @@
 
 These lines of the journal matter:
 
-found, save, checkpoint, copy    a checkpoint of a step exists
+found, save, checkpoint, copy, best    a checkpoint of a step exists
 back                             the run goes on from this {"checkpoint"}
 origin                           the run goes on from a {"checkpoint"} of another folder
 segment                          the run goes on from a step; the line before may say so too
@@ -24,7 +24,7 @@ from nbtrain.rundir.entries import Entry, entries, step_of
 from nbtrain.rundir.folder import ASIDE
 
 # The events of lines about a checkpoint.
-_SAVED = frozenset({"found", "save", "checkpoint", "copy"})
+_SAVED = frozenset({"found", "save", "checkpoint", "copy", "best"})
 
 
 class RunTimeline(Timeline):

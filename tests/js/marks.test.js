@@ -245,6 +245,7 @@ test("what a restore takes that names none is listed first: no copy of a good st
   ];
   assert.deepEqual(latest([]), [null, "no checkpoint yet"]);
   assert.deepEqual(latest([copy]), [null, "only copies: choose one"]);
+  assert.deepEqual(latest([copy, ["best/ckpt-9", 9, 2, false]]), [null, "only copies: choose one"]);
   assert.deepEqual(latest([copy, five]), ["ckpt-5", "latest · step 5"]);
   assert.deepEqual(latest([copy, seven, five]), ["trial/ckpt-7", "latest · step 7"]);
   const left = ["ckpt-300", 300, 1000, true];

@@ -134,7 +134,8 @@ def test_only_the_training_thread_records_and_others_only_ask() -> None:
 def test_a_loop_faster_than_its_records_are_taken_thins_them_and_counts_each_step() -> None:
     def loop(run: Run) -> None:
         # The queue of this run holds eight records.
-        run.attempt.boundary.steps.most_items = run.attempt.boundary._queue.most_items = 32
+        queue = run.attempt.context.recorder.queue
+        run.attempt.boundary.steps.most_items = queue.most_items = 32
         with run.attempt.context.monitor._recorder._draining:
             for step in range(1, 101):
                 assert not run.should_stop()

@@ -15,7 +15,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.checkpoints.files import find, listed
+from nbtrain.checkpoints.files import listed
+from nbtrain.checkpoints.listing import find
 from nbtrain.core.commands import Pause, Save
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from nbtrain.rundir.journal import MOST_MARKS, Mark
 from tests.gate import SOON
 from tests.models import Counter, applied, reached
 from tests.shells import own_shell
+from tests.training.test_find_learning_rate import Slope
 
 LOOP = """
 while not run.should_stop():
@@ -586,7 +588,7 @@ def test_an_unknown_run_is_refused_with_those_there_are(shell: Any, verb: str) -
     [
         ("explode", "invalid choice: 'explode'"),
         ("pause one two", "unrecognized arguments: two"),
-        ("restore --step latest", "invalid int value: 'latest'"),
+        ("restore --step latest", "'latest' is no checkpoint: give its step, or best"),
         ("pause --step 3", "unrecognized arguments: --step"),
         ("pause --timeout -1", "'-1' is no time: give seconds, 0 or more"),
         ("wait --timeout soon", "'soon' is no time"),
@@ -743,7 +745,7 @@ def completed(shell: Any, text: str) -> list[str]:
 
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
     verbs = ["list", "runs", "open", "show", "pause", "resume", "stop", "save", "restore", "set"]
-    verbs += ["try", "evaluate", "actions", "replay", "wait", "scalars"]
+    verbs += ["try", "find_learning_rate", "evaluate", "actions", "replay", "wait", "scalars"]
     verbs += ["images", "histograms", "distributions", "text", "audio"]
     verbs += ["hparams", "custom_scalars", "compare"]
     assert completed(shell, "%nbtrain ") == verbs
@@ -774,6 +776,22 @@ def test_the_tabulator_offers_the_checkpoints_of_the_run_newest_first(shell: Any
     run.wait(SOON)
     assert completed(shell, "%nbtrain restore --step ") == ["20", "10"]
     assert completed(shell, "%nbtrain restore mine --step 1") == ["10"]
+
+
+def test_a_cell_keeps_its_best_state_and_the_magic_goes_back_to_it(shell: Any) -> None:
+    shell.user_ns["counter"] = Counter()
+    options = "--checkpoint counter.checkpoint --keep-best val_loss --patience 2 --steps 100"
+    body = """
+        while not run.should_stop():
+            counter.step()
+            run.record(val_loss=abs(run.status.step - 4.0))
+    """
+    run = cell(shell, f"--name mine {options}", textwrap.dedent(body))
+    run.wait(SOON)
+    (best,) = [held.step for held in run.checkpoints if Path(held.path).parent.name == "best"]
+    assert run.status.step == best + 2
+    assert completed(shell, "%nbtrain restore --step ")[0] == "best"
+    assert "the run has ended" in str(line(shell, "restore mine --step best").outcome)
 
 
 def test_the_tabulator_offers_the_options_that_are_not_used_yet(shell: Any) -> None:
@@ -856,3 +874,13 @@ def test_a_picture_that_cannot_be_drawn_keeps_no_board_from_being_shown(
     assert "application/vnd.jupyter.widget-view+json" in live
     assert live["text/plain"] == "<scalars in 'logs'>"
     assert "No picture of it: OverflowError: too large to be drawn" in words["text/html"]
+
+
+def test_a_range_test_answers_with_its_suggestion(shell: Any) -> None:
+    run = Slope().run()
+    run.resume()
+    words = f"find_learning_rate {run.name} --low 1e-5 --high 0.9 --steps 60"
+    outcome = applied(line(shell, words))
+    assert " again: suggested learning_rate " in outcome.text
+    run.request_stop()
+    run.wait(SOON)

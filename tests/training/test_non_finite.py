@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.checkpoints.files import find, listed
-from nbtrain.checkpoints.listing import restorable
+from nbtrain.checkpoints.files import listed
+from nbtrain.checkpoints.listing import find, restorable
 from nbtrain.core.commands import Save
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase

@@ -198,6 +198,8 @@ def supervise(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    keep_best: str | None = None,
+    patience: int | None = None,
     start: bool = True,
 ) -> Run:
     """Trains a TF1 graph in the background under a Supervisor, and returns the run at once.
@@ -205,29 +207,26 @@ def supervise(
     Args:
         train_op: An operation or tensor of the graph, run once a step.
         scalars: The scalars recorded at every step: tag to tensor of shape (), or to its name.
-        supervisor: An `nbtrain.tf1.Supervisor` of the graph, whose saver, init ops and logdir are
-            used; None makes one.
-        feed: Called before every step; returns its feed_dict. It ends the run by raising
-            StopIteration.
-        steps: The global step at which the run finishes; None trains until stopped, or until an
-            input queue is exhausted.
-        hyperparameters: The variables that `run.set` and the panel can change during training: name
-            to a variable of the graph, such as the one given to the optimizer as learning rate.
-        evaluate: Called with the session, between two steps, in the training thread; returns
-            scalars by name, recorded as `val_<name>`.
+        supervisor: An `nbtrain.tf1.Supervisor` of the graph; None makes one.
+        feed: Called before every step; returns its feed_dict. StopIteration ends the run.
+        steps: The global step at which the run finishes; None trains until its input ends.
+        hyperparameters: The variables that `run.set` and the panel can change: name to a variable
+            of the graph, such as the one given to the optimizer as learning rate.
+        evaluate: Called with the session between two steps; returns scalars by name, as in `train`.
         evaluate_secs: Seconds between two evaluations; None or 0 disables this.
         evaluate_steps: Steps between two evaluations; None disables this.
         logdir: The folder of the run; None takes the Supervisor's, else `runs/<name>`.
-        name: The run's name; None takes the folder's, or a new numbered one. A run in a folder with
-            checkpoints continues from the latest.
+        name: The run's name; None takes the folder's, or a new numbered one.
         save_secs: Seconds between two checkpoints; None or 0 disables this.
         save_steps: Steps between two checkpoints; None disables this.
         keep: The number of checkpoints to keep, if no supervisor is given; None keeps all.
         on_nan: As in `train`; in a cluster only the losses are checked, and nothing is copied.
         jump: As in `train`.
-        grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        grace: Seconds that the end of the process waits for the run to stop and save.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
+        keep_best: The scalar whose best state is kept, as in `train`.
+        patience: Its judged values in a row that may be no better.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -240,6 +239,8 @@ def supervise(
     settings = Settings(
         *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
         *(on_nan, jump, grace, mirror, fresh),
+        keep_best=keep_best,
+        patience=patience,
     )
     check_evaluation(evaluate, settings, None)
     training = checked(train_op, scalars, feed, hyperparameters, supervisor)

@@ -139,6 +139,8 @@ def monitor(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    keep_best: str | None = None,
+    patience: int | None = None,
     start: bool = True,
 ) -> Run:
     """Trains a TF1 graph in the background in a MonitoredSession, and returns the run at once.
@@ -171,6 +173,8 @@ def monitor(
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
+        keep_best: The scalar whose best state is kept, as in `train`.
+        patience: Its judged values in a row that may be no better.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -191,6 +195,8 @@ def monitor(
         grace=grace,
         mirror=mirror,
         fresh=fresh,
+        keep_best=keep_best,
+        patience=patience,
     )
     training = checked(train_op, scalars, feed, hyperparameters)
     _check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)

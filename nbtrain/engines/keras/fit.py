@@ -84,6 +84,8 @@ def fit(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    keep_best: str | None = None,
+    patience: int | None = None,
     start: bool = True,
 ) -> FitRun:
     """Fits a Keras model in the background, and returns the run at once.
@@ -161,6 +163,9 @@ def fit(
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
+        keep_best: The scalar whose best state is kept, as in `train`, such as "val_loss" or
+            "val_accuracy", which are judged at the end of each epoch.
+        patience: Its judged values in a row that may be no better.
         start: Whether to start at once.
 
     Raises:
@@ -193,6 +198,8 @@ def fit(
     settings = Settings(
         *(None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
         *(on_nan, jump, grace, mirror, fresh),
+        keep_best=keep_best,
+        patience=patience,
     )
     if validation_data is not None:
         check_validation(validation_data)
@@ -203,10 +210,7 @@ def fit(
     held |= factor_on(model.optimizer, arguments["callbacks"], held)
     folder = Logdir(logdir, name, kind="fit")
     engine = FitEngine(
-        model,
-        data,
-        arguments,
-        folder,
+        *(model, data, arguments, folder),
         keep=keep,
         hyperparameters={**held, **numbers.held, **held},  # explicitly given ones come first
         numbers=numbers,

@@ -29,6 +29,8 @@ export const GLYPHS = {
   evaluate: "□",
   pause: "❚❚",
   resume: "▶",
+  best: "★",
+  patience: "◌",
   save: "●",
   checkpoint: "○",
 };
@@ -36,7 +38,7 @@ const OTHER = "▪";
 const ORDER = Object.keys(GLYPHS);
 const BY_CADENCE = ["checkpoint"];
 /** @type {Record<string, string>} */
-const KINDS = { last_good: "copy", trial: "where a trial begins" }; // of checkpoints, by their folders
+const KINDS = { last_good: "copy", trial: "where a trial begins", best: "best" }; // of checkpoints, by their folders
 
 /**
  * The kind of a mark: its event, or for the end of a trial, whose event is "try" too, its result.
@@ -181,12 +183,12 @@ export function listed([name, step, wall, abandoned]) {
 
 /**
  * The checkpoint to restore if none is chosen: the newest on the current branch that is no copy of a
- * good state, else the newest that is no copy. Returns its name and a description.
+ * good or best state, else the newest that is no copy. Returns its name and a description.
  * @param {Checkpoint[]} checkpoints
  */
 export function latest(checkpoints) {
   if (!checkpoints.length) return [null, "no checkpoint yet"];
-  const own = checkpoints.filter(([name]) => !name.startsWith("last_good/"));
+  const own = checkpoints.filter(([name]) => !/^(last_good|best)\//.test(name));
   const counting = own.find(([, , , abandoned]) => !abandoned);
   const [name, step] = counting ?? own[0] ?? [];
   if (!name) return [null, "only copies: choose one"];

@@ -1,0 +1,136 @@
+"""Judges a scalar as it is recorded: its best value, and how long it has not improved.
+
+monitor.look("val_loss", steps, values)    # each drain of the records
+monitor.better                             # a value that is better than the best
+monitor.keep()                             # it is the best from now on, as its state was saved
+monitor.is_over                            # `patience` values in a row were no better
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.logdir.summary_stats import higher_is_better
+
+# The prefix of a scalar that Keras reports at the end of an epoch.
+_EPOCH = "epoch_"
+# The prefixes of scalars that are judged value by value: each is of a whole set of data.
+_WHOLE = ("val_", _EPOCH)
+# Values of any other scalar whose mean is judged, as the value of one batch says little.
+WINDOW = 100
+# Recorded values of other scalars after which a scalar that never came is reported.
+_MANY = 1000
+# The most names of other scalars to report.
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judged value of the scalar.
+
+    Attributes:
+        step: Its step, or the last step of the mean.
+        value: The value, or the mean.
+    """
+
+    step: int
+    value: float
+
+    def __str__(self) -> str:
+        """Returns `0.1234 at step 1,240`."""
+        return f"{self.value:.4g} at step {self.step:,}"
+
+
+class BestMonitor:
+    """Judges one scalar of a run; one thread at a time, except for its attributes.
+
+    Args:
+        tag: The name of the scalar; `val_loss` also means the `epoch_val_loss` of a Keras fit.
+        patience: Judged values in a row that may be no better; None for any number.
+
+    Attributes:
+        best: The best value whose state was saved; None before.
+        better: A later value that is better than it; None if there is none.
+    """
+
+    def __init__(self, tag: str, patience: int | None = None) -> None:
+        self.tag, self.patience = tag, patience
+        self.best: Judged | None = None
+        self.better: Judged | None = None
+        self._others: dict[str, None] = {}  # other scalars
+        self._passed = 0  # their values
+        self._last: int | None = None  # the step judged last
+        self._without = 0  # judged values since one was better
+        self._window: list[float] = []
+
+    @property
+    def is_over(self) -> bool:
+        """True if the scalar has not improved for too long."""
+        return self.patience is not None and self._without >= self.patience
+
+    def is_about(self, tags: Iterable[str]) -> bool:
+        """Tells if one of these scalars is the judged one."""
+        return any(tag in (self.tag, _EPOCH + self.tag) for tag in tags)
+
+    def missed(self, *, at_end: bool = False) -> str | None:
+        """Returns the other scalars if the judged one does not come, otherwise None."""
+        if self._last is not None or self._window or not self._others:
+            return None
+        if not at_end and self._passed < _MANY:
+            return None
+        return ", ".join(map(repr, self._others))
+
+    def look(self, tag: str, steps: IntArray, values: FloatArray) -> None:
+        """Judges recorded values.
+
+        Args:
+            tag: Their tag.
+            steps: Their steps, of shape (n,).
+            values: The values, of shape (n,).
+        """
+        if not self.is_about((tag,)):
+            self._passed += len(values)
+            if len(self._others) < _MOST_NAMES:
+                self._others[tag] = None
+        elif tag.startswith(_WHOLE):
+            for step, value in zip(steps, values, strict=True):
+                self._judge(int(step), float(value))
+        else:
+            for step, value in zip(steps, values, strict=True):
+                self._window.append(float(value))
+                if len(self._window) == WINDOW:
+                    self._judge(int(step), float(np.mean(self._window)))
+                    self._window.clear()
+
+    def recall(self, entry: Mapping[str, object]) -> None:
+        """Takes the best value from a line of an earlier start, if it is of the same scalar."""
+        value, step = entry.get("value"), entry.get("judged")
+        if entry.get("tag") == self.tag and isinstance(value, float) and isinstance(step, int):
+            self.best = Judged(step, value)
+
+    def keep(self) -> None:
+        """Notes that the better value was handled: it is the best from now on."""
+        self.best, self.better = self.better, None
+
+    def turn_back(self) -> None:
+        """Begins to count again: the run has gone back, or goes on from a checkpoint."""
+        self.better, self._last, self._without = None, None, 0
+        self._window.clear()
+
+    def _judge(self, step: int, value: float) -> None:
+        if step == self._last:  # the same value under its other name
+            return
+        self._last = step
+        before = self.better or self.best
+        if math.isfinite(value) and (before is None or self._is_better(value, before.value)):
+            self.better, self._without = Judged(step, value), 0
+        else:
+            self._without += 1
+
+    def _is_better(self, value: float, before: float) -> bool:
+        return value > before if higher_is_better(self.tag) else value < before
