@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from nbtrain.core.commands import Receipt, Restore
 from nbtrain.core.errors import PhaseError
+from nbtrain.core.learning_rate import rate_of
 from nbtrain.core.states import Checkpoint, Event, Phase
 from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.run.context import Context
 from nbtrain.run.executor import CommandExecutor
 from nbtrain.run.saving import CheckpointPolicy
-from nbtrain.rundir.actions import rate_of
 
 # The most recoveries one after the other, before the run pauses for the user.
 _MOST = 5

@@ -22,8 +22,9 @@ from nbtrain.core.commands import (
     Try,
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
+from nbtrain.core.learning_rate import range_test
 from nbtrain.core.states import Checkpoint, Status
-from nbtrain.rundir.actions import Action, Actions, rate_of
+from nbtrain.rundir.actions import Action, Actions
 from nbtrain.rundir.journal import Marks
 
 # Not None, which a step function returns if it lacks a return statement.
@@ -143,8 +144,8 @@ class Requests:
         """Restores a checkpoint.
 
         Args:
-            checkpoint: Its step, its path, or None for the latest on the current branch.
-                Abandoned checkpoints are used only if there is no other.
+            checkpoint: Its step, its path, "best" for the state that `keep_best=` keeps, or None
+                for the latest on the current branch: an abandoned one only if there is no other.
             halve: A hyperparameter to halve afterwards: of its values before and after the restore,
                 the lower one. None changes nothing.
         """
@@ -244,13 +245,7 @@ class Requests:
             >>> run.find_learning_rate().wait().text
         """
         known = [each.name for each in self.status.hyperparameters]
-        found = name or rate_of(known)
-        if found is None:
-            raise ArgumentError(
-                "This run has no learning rate among its hyperparameters; they are "
-                f"{', '.join(known) or 'none'}. Start it with hyperparameters=, or give name=."
-            )
-        return self.post(Try({found: low}, steps, tag, sweep=(float(low), float(high))))
+        return self.post(range_test(known, low, high, steps=steps, tag=tag, name=name))
 
     def try_(self, *values: Mapping[str, SupportsFloat], **more: Any) -> Receipt:
         """The former name of `trial`; issues a DeprecationWarning."""

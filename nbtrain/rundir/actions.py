@@ -20,13 +20,10 @@ from dataclasses import dataclass, field
 
 from nbtrain.core.commands import Restore, Set
 from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.learning_rate import RATES, rate_of
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.rundir.journal import Mark, Marks
 from nbtrain.rundir.timeline import name_of, side_folder
-
-# The learning rate of a run is the first of these that it has: if there is a factor, the program
-# sets the rate.
-_RATES = ("learning_rate_factor", "learning_rate")
 
 # The events of a saved checkpoint.
 _SAVED = frozenset({"save", "checkpoint"})
@@ -63,12 +60,6 @@ class Action:
             case Restore(checkpoint, halve):
                 more = "" if halve is None else f", halve={halve!r}"
                 return f"run.restore({checkpoint!r}{more})"
-
-
-def rate_of(names: Iterable[str]) -> str | None:
-    """Returns the name of the learning rate, or of a factor on it; None if there is none."""
-    known = set(names)
-    return next((name for name in _RATES if name in known), None)
 
 
 class Actions:
@@ -186,7 +177,7 @@ class Actions:
             undone = mark.kept is False or (reverted and mark.event == "try")
             if mark.event == "try":
                 reverted = mark.kept is False
-            harmless = all(edit.name in _RATES and edit.new < edit.old for edit in _edits(mark))
+            harmless = all(edit.name in RATES and edit.new < edit.old for edit in _edits(mark))
             if not (undone or harmless) and self._counts(at, mark.place, mark.order):
                 return index
         return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 from nbtrain.core.command_json import command_of
 from nbtrain.core.commands import NO_SENDER, Command, Outcome, Sender
 from nbtrain.core.errors import ArgumentError, WaitError
+from nbtrain.core.learning_rate import range_test
+from nbtrain.remote.attached import AttachedRun
 from nbtrain.rundir.answers import fields_of
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
 
@@ -49,18 +53,26 @@ class Answer:
 
 
 def posted(
-    folder: str | Path, command: Command, timeout: float, sender: Sender = NO_SENDER
+    folder: str | Path,
+    command: Command | Callable[[AttachedRun], Command],
+    timeout: float,
+    sender: Sender = NO_SENDER,
 ) -> Answer:
     """Sends a command to the run in a folder, and waits for the answer.
 
     After `timeout` seconds the command is taken back, unless the run has taken it.
 
+    Args:
+        command: The command, or a function that returns it for the run.
+
     Raises:
+        ArgumentError: There is no such command for this run.
         NoRunError: There is no run.
     """
     late = False
     with run_in(folder) as run:
-        receipt = run.post(command, sender=sender)
+        given = command(run) if callable(command) else command
+        receipt = run.post(given, sender=sender)
         try:
             receipt.wait(timeout)
         except WaitError:
@@ -70,13 +82,16 @@ def posted(
     return Answer(receipt.name, outcome, late and not outcome.applied)
 
 
-def asked(options: argparse.Namespace) -> Command:
-    """Returns the command of a line.
+def asked(options: argparse.Namespace) -> Command | Callable[[AttachedRun], Command]:
+    """Returns the command of a line, or a function that returns it for a run.
 
     Raises:
         ArgumentError: It is not understood.
     """
     given = vars(options)
+    if options.verb == "find_learning_rate":
+        limits = {name: given[name] for name in ("low", "high", "steps", "tag", "rate")}
+        return functools.partial(tested, **limits)
     fields = {"command": {"trial": "try"}.get(options.verb, options.verb)}
     fields |= {
         name: given[name] for name in ("steps", "keep_if", "halve", "repeats") if name in given
@@ -88,6 +103,18 @@ def asked(options: argparse.Namespace) -> Command:
         text = options.checkpoint.replace(",", "")
         fields["checkpoint"] = int(text) if text.isdecimal() else options.checkpoint
     return command_of(fields)
+
+
+def tested(
+    run: AttachedRun, low: float, high: float, steps: int, tag: str | None, rate: str | None
+) -> Command:
+    """Returns the command of a range test.
+
+    Raises:
+        ArgumentError: The run has no learning rate.
+    """
+    names = [each.name for each in run.status.hyperparameters]
+    return range_test(names, low, high, steps=steps, tag=tag, name=rate)
 
 
 def _pair(word: str) -> tuple[str, float]:

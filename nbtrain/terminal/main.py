@@ -96,7 +96,8 @@ def _add_steering(verbs: Any) -> None:
     for verb, text in _PLAIN.items():
         add(verb, text)
     sub = add("restore", "go back to a checkpoint")
-    sub.add_argument("checkpoint", nargs="?", help="its step or path; without it, the latest")
+    told = "its step or path, or `best`; without it, the latest"
+    sub.add_argument("checkpoint", nargs="?", help=told)
     sub.add_argument("--halve", metavar="NAME", help="halve this hyperparameter afterwards")
     _values(add("set", "give hyperparameters other values, all or none"))
     sub = add(
@@ -106,6 +107,16 @@ def _add_steering(verbs: Any) -> None:
     sub.add_argument("--steps", type=int, default=200, help="the number of steps (200)")
     sub.add_argument("--keep-if", metavar="TAG", help="a scalar that must not get worse (val_loss)")
     sub.add_argument("--repeats", type=int, default=1, help="how often each is tried (1)")
+    sub = add(
+        "find_learning_rate",
+        "suggest a learning rate by a range test, then go back",
+    )
+    sub.add_argument("--low", type=float, default=1e-6, help="the rate of the first step (1e-6)")
+    sub.add_argument("--high", type=float, default=1.0, help="the rate of the last step (1.0)")
+    sub.add_argument("--steps", type=int, default=200, help="the number of steps (200)")
+    sub.add_argument("--tag", help="the recorded loss (loss, or the first with loss in its name)")
+    told = "the hyperparameter (the learning rate of the run)"
+    sub.add_argument("--rate", metavar="NAME", help=told)
 
 
 def _mcp(options: argparse.Namespace) -> int:

@@ -68,7 +68,8 @@ def server(base: Path, *, allow_steering: bool) -> MCPServer[Any]:
         _add(
             made,
             ToolAnnotations(destructive_hint=False, open_world_hint=False),
-            *(steering.pause, steering.resume, steering.save, steering.evaluate, steering.trial),
+            *(steering.pause, steering.resume, steering.save, steering.evaluate),
+            *(steering.trial, steering.find_learning_rate),
         )
         _add(
             made,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ from nbtrain.core.commands import (
     Try,
 )
 from nbtrain.core.errors import ArgumentError
+from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.letters import sender_here
 from nbtrain.rundir.entries import entries
 from nbtrain.terminal import commands, listing, log
@@ -167,7 +169,13 @@ class Steering:
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
 
-    def _send(self, command: Command, run: str, context: Context[Any, Any], secs: float) -> Fields:
+    def _send(
+        self,
+        command: Command | Callable[[AttachedRun], Command],
+        run: str,
+        context: Context[Any, Any],
+        secs: float,
+    ) -> Fields:
         sender = Sender(by=f"mcp ({_client(context)}), {sender_here()}")
         answer = commands.posted(self._folders.of(run), command, secs, sender)
         if not answer.late:
@@ -215,6 +223,28 @@ class Steering:
         same state on the same batches, and the best goes on.
         """
         return self._send(Try(values, steps, keep_if, repeats=repeats), run, context, timeout)
+
+    def find_learning_rate(
+        self,
+        run: Run,
+        context: Context[Any, Any],
+        low: Annotated[float, Field(gt=0, description="The rate of the first step.")] = 1e-6,
+        high: Annotated[float, Field(gt=0, description="The rate of the last step.")] = 1.0,
+        steps: Annotated[int, Field(ge=10, description="Steps of the test.")] = 200,
+        tag: Annotated[
+            str | None, Field(description="The recorded loss; found by its name if left out.")
+        ] = None,
+        timeout: Seconds = 300.0,
+    ) -> Fields:
+        """Suggests a learning rate by a range test, and goes back to the present state.
+
+        The rate grows from step to step. Nothing is changed: use set with the suggestion.
+        """
+
+        def tested(far: AttachedRun) -> Command:
+            return commands.tested(far, low, high, steps, tag, None)
+
+        return self._send(tested, run, context, timeout)
 
     def restore(
         self,

@@ -23,7 +23,10 @@ from tests.gate import SOON, eventually
 from tests.process.test_terminal import phase, train
 
 READING = ["list_runs", "get_status", "get_curves", "get_journal", "get_log"]
-STEERING = ["pause", "resume", "save", "evaluate", "trial", "restore", "set", "stop"]
+STEERING = [
+    *("pause", "resume", "save", "evaluate", "trial", "find_learning_rate", "restore", "set"),
+    "stop",
+]
 
 # A server beside which something prints all the time.
 NOISY = """
@@ -124,6 +127,10 @@ def test_an_agent_that_may_steer_gets_receipts_and_is_named_in_the_journal(far: 
             rate = {"learning_rate": 0.02}
             trial = await told(client, "trial", values=rate, steps=5, keep_if="error")
             assert trial["state"] == "applied"
+            limits: Any = {"low": 1e-3, "high": 0.1, "steps": 20, "tag": "error"}
+            found = await told(client, "find_learning_rate", **limits)
+            assert found["state"] == "applied"
+            assert "back to step" in found["text"]
             far.signal(signal.SIGSTOP)
             assert (await told(client, "pause", timeout=0.1))["state"] == "unanswered"
             far.signal(signal.SIGCONT)

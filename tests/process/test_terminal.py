@@ -97,6 +97,11 @@ def test_a_run_is_paused_edited_saved_restored_and_stopped(
     ]
     assert all(len(arm["after"]) == 2 for arm in compared["arms"])
     assert "error before" in said(capsys, "trial", FOLDER, *several)
+    limits = "--low", "1e-3", "--high", "0.1", "--steps", "20", "--tag", "error"
+    tested = told(capsys, "find_learning_rate", FOLDER, *limits)
+    assert (tested["command"], "back to step" in tested["text"]) == ("try", True)
+    wrong = said(capsys, "find_learning_rate", FOLDER, "--low", "1", "--high", "0.1", code=1)
+    assert "give two positive numbers, the lower one first" in wrong
     assert "nothing to evaluate" in told(capsys, "evaluate", FOLDER, code=1)["text"]
     assert "stopp" in told(capsys, "stop", FOLDER)["text"]
     assert far.answer() == "ended"

@@ -1,0 +1,45 @@
+"""The learning rate among a run's hyperparameters, and the command that tests its range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nbtrain.core.commands import Try
+from nbtrain.core.errors import ArgumentError
+
+# The learning rate of a run is the first of these that it has: if there is a factor, the program
+# sets the rate.
+RATES = ("learning_rate_factor", "learning_rate")
+
+
+def rate_of(names: Iterable[str]) -> str | None:
+    """Returns the name of the learning rate, or of a factor on it; None if there is none."""
+    known = set(names)
+    return next((name for name in RATES if name in known), None)
+
+
+def range_test(
+    names: Iterable[str],
+    low: float = 1e-6,
+    high: float = 1.0,
+    *,
+    steps: int = 200,
+    tag: str | None = None,
+    name: str | None = None,
+) -> Try:
+    """Returns the command of a range test, as `run.find_learning_rate` takes its arguments.
+
+    Args:
+        names: The hyperparameters of the run.
+
+    Raises:
+        ArgumentError: There is no learning rate among them.
+    """
+    known = list(names)
+    found = name or rate_of(known)
+    if found is None:
+        raise ArgumentError(
+            "This run has no learning rate among its hyperparameters; they are "
+            f"{', '.join(known) or 'none'}. Start it with hyperparameters=, or give name=."
+        )
+    return Try({found: low}, steps, tag, sweep=(float(low), float(high)))
