@@ -77,6 +77,10 @@ class BestMonitor:
         """Tells if one of these scalars is the judged one."""
         return any(tag in (self.tag, _EPOCH + self.tag) for tag in tags)
 
+    def is_whole(self, tags: Iterable[str]) -> bool:
+        """Tells if one of these scalars is the judged one, and each value of it is judged."""
+        return any(self.is_about((tag,)) and tag.startswith(_WHOLE) for tag in tags)
+
     def missed(self, *, at_end: bool = False) -> str | None:
         """Returns the other scalars if the judged one does not come, otherwise None."""
         if self._last is not None or self._window or not self._others:

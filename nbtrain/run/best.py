@@ -27,7 +27,7 @@ class Best:
         self._context = context
         self._policy = policy
         self._monitor: BestMonitor | None = context.recorder.best_monitor
-        self._told = False
+        self._looks_at_once = self._told = False
 
     @property
     def is_over(self) -> bool:
@@ -48,7 +48,8 @@ class Best:
 
     def recorded(self, tags: Iterable[str]) -> None:
         """Lets the next boundary look if the judged scalar is among these."""
-        if self._monitor is not None and self._monitor.is_about(tags):
+        if self._monitor is not None and self._monitor.is_whole(tags):
+            self._looks_at_once = True
             self._context.commands.call()
 
     def look(self) -> None:
@@ -57,6 +58,9 @@ class Best:
         if monitor is None:
             return
         self._context.recorder.drain()
+        if self._looks_at_once:
+            self._looks_at_once = False
+            self._context.steps.tags = ()  # the next record of the scalar comes here again
         if self._policy.trial_start.compares:
             monitor.turn_back()  # the states of a trial are not those of the run
             return

@@ -109,7 +109,7 @@ class OwnLoop:
         tags, steps = self._tags, self._steps
         if scalars.keys() != tags.last:
             tags.admit(scalars)
-            self._boundary.best.recorded(scalars)
+        self._boundary.best.recorded(scalars)
         if tags.changing:
             scalars = tags.read(scalars)
         if step is not None and (type(step) is not int or not 0 < step < _NEVER):
