@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -189,6 +189,9 @@ def background(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    prints: str = "cell",
+    system: bool = True,
+    tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
     start: bool = True,
@@ -217,6 +220,9 @@ def background(
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
+        prints: Where prints are shown, "cell" or "log", as in `train`.
+        system: Whether to record the use of the machine, under `system/`.
+        tags: Words by which the run can be found again, as in `train`.
         keep_best: The scalar whose best state is kept, as in `train`.
         patience: Its judged values in a row that may be no better.
         start: Whether to start at once.
@@ -237,6 +243,7 @@ def background(
     settings = Settings(
         *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
         *(on_nan, jump, grace, mirror, fresh),
+        *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
     )

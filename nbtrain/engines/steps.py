@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -114,6 +114,9 @@ def train(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    prints: str = "cell",
+    system: bool = True,
+    tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
     start: bool = True,
@@ -182,6 +185,10 @@ def train(
             folder is copied while it trains. A start in an empty folder goes on from there.
         fresh: Whether to begin from scratch although the folder holds an earlier run, which is
             moved to `<folder>-before-1`.
+        prints: Where the prints of the training are shown: "cell" shows them under the cell that
+            has started the run, and in its log; "log" only in its log.
+        system: Whether to record the use of the machine, under `system/`.
+        tags: Words by which the run can be found again, such as `["baseline", "adam"]`.
         keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
             count, such as "val_loss"; `run.restore("best")` goes back to it. The name tells if a
             higher or a lower value is better: a loss or an error is better lower, an accuracy or a
@@ -201,6 +208,7 @@ def train(
     settings = Settings(
         *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
         *(on_nan, jump, grace, mirror, fresh),
+        *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
     )

@@ -72,7 +72,8 @@ class NbtrainMagics(Magics):
                   [--hyperparameters EXPR] [--evaluate EXPR] [--evaluate-secs S]
                   [--evaluate-steps N] [--save-secs S] [--save-steps N] [--keep N]
                   [--on-nan pause|recover|none] [--jump FACTOR] [--grace SECS]
-                  [--mirror ADDRESS] [--fresh]
+                  [--mirror ADDRESS] [--fresh] [--prints cell|log] [--no-system]
+                  [--tags TAG,TAG]
         %%nbtrain --detach [--with CELLS] [the options above]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
@@ -167,6 +168,9 @@ class NbtrainMagics(Magics):
             grace=options.grace,
             mirror=options.mirror,
             fresh=options.fresh,
+            prints=options.prints,
+            system=options.system,
+            tags=options.tags,
             keep_best=options.keep_best,
             patience=options.patience,
             start=False,

@@ -245,6 +245,16 @@ def cell_parser() -> argparse.ArgumentParser:
     add("--keep-best", metavar="TAG", help="keep the state with the best value of this scalar")
     add("--patience", type=int, help="finish after this many values of it that are no better")
     add("--fresh", action="store_true", help="move an earlier run in the folder aside")
+    prints = "where prints are shown: under this cell and in the log, or only in the log (cell)"
+    add("--prints", choices=("cell", "log"), default="cell", help=prints)
+    add(
+        "--no-system",
+        dest="system",
+        action="store_false",
+        help="do not record the use of the machine",
+    )
+    tags = "words by which the run can be found again, such as baseline,adam"
+    add("--tags", type=lambda text: text.split(","), default=(), help=tags)
     add("--mirror", metavar="ADDRESS", help="a folder in a store to copy the run to: s3://...")
     return parser
 

@@ -1,8 +1,8 @@
 """The panel's kernel side: one anywidget, one comm.
 
-    front end ── hello, alive, cmd ──▶ Panel ──▶ source.post
-    front end ◀── snap, pts, here, ───── Panel ◀── source.status, source.scalars
-                  ack, note
+    front end ── hello, alive, cmd, log ──▶ Panel ──▶ source.post
+    front end ◀── snap, pts, here, ack, ───── Panel ◀── source.status, source.scalars, source.log
+                  note, log
 
 The history stays in the kernel. A page that opens, or has missed a message, asks for a snapshot.
 Updates are sent while somebody is looking. A page that is closed or behind costs one message every
@@ -22,6 +22,7 @@ from nbtrain.core.command_json import command_of
 from nbtrain.core.commands import Sender
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
+from nbtrain.panel.log_wire import answer
 from nbtrain.panel.mark_actions import MarkActions
 from nbtrain.panel.source import Source
 from nbtrain.panel.view import answers, fields
@@ -69,9 +70,9 @@ class Panel(Shown):
             receipts = answers(self._source.receipts)
             count = self._source.marks.count  # first: a checkpoint is listed before its mark
             status = self._source.status
-            shown = fields(
-                status, receipts, self._source.mailbox, trained_by=self._source.trained_by
-            )
+            source = self._source
+            by, log = source.trained_by, source.log
+            shown = fields(status, receipts, source.mailbox, trained_by=by, log=log)
             if self._asked or self._wire.is_outdated or status.phase.ended:
                 # After the end no update could catch up; a new start changes all actions.
                 self._asked = status.phase.ended
@@ -116,6 +117,11 @@ class Panel(Shown):
                 self.tick()
         elif kind == "cmd":
             self._obey(content)
+        elif kind == "log":
+            try:
+                self.send(answer(self._source.log, content.get("have")), [])
+            except ArgumentError as error:
+                self.note(str(error))
 
     def _obey(self, content: dict[str, Any]) -> None:
         click = str(content.get("id"))

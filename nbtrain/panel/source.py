@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from nbtrain.core.commands import Command, Receipt, Sender
+from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Status
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Marks
@@ -26,6 +27,10 @@ class Source(Protocol):
     @property
     def marks(self) -> Marks:
         """The marks of what was done to the run."""
+
+    @property
+    def log(self) -> LogLines:
+        """The newest lines of its log."""
 
     @property
     def mailbox(self) -> Address | None:

@@ -9,8 +9,10 @@ from typing import cast
 
 from nbtrain.core.commands import Receipt
 from nbtrain.core.hyperparameters import PREFIX
+from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import TRANSITIONS, Checkpoint, Event, Phase, Status, Usage
 from nbtrain.logdir.summary_stats import higher_is_better
+from nbtrain.panel.log_wire import extent
 from nbtrain.panel.task_table import table_of
 from nbtrain.panel.validations import charts_of
 from nbtrain.panel.wording import cut, duration, number, plain, speed
@@ -33,7 +35,6 @@ SHOWN_HYPERPARAMETERS = 8
 # themselves have the whole text.
 MESSAGE_CHARS = 1200
 RECEIPT_CHARS = 300
-LOG_CHARS = 800
 _BY_CHARS = 60
 
 
@@ -52,6 +53,7 @@ def fields(
     mailbox: Address | None = None,
     *,
     trained_by: str | None = None,
+    log: LogLines | None = None,
 ) -> Fields:
     """Returns everything that the front end shows besides the curves.
 
@@ -61,6 +63,7 @@ def fields(
             status shows their effects.
         mailbox: The run's mailbox, which a page may reach without the kernel.
         trained_by: The process that trains, if it is another one.
+        log: The lines of its log.
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
@@ -91,7 +94,7 @@ def fields(
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,
         "failure": status.failure and cut(status.failure, RECEIPT_CHARS),
-        "log": _newest(status.log),
+        "log": None if log is None else extent(log),
         "usage": status.usage and used(status.usage),
         "tasks": table_of(status.tasks),
         "mailbox": mailbox and _place(mailbox),
@@ -126,18 +129,6 @@ def _listed(held: Sequence[Checkpoint]) -> list[Checkpoint]:
         if not each.abandoned and side_folder(each.path) != LAST_GOOD:
             return newest if each in newest else [*newest, each]
     return newest
-
-
-def _newest(lines: Sequence[str]) -> str:
-    """The newest lines of a log that fit."""
-    shown: list[str] = []
-    room = LOG_CHARS
-    for text in reversed(lines):
-        room -= len(text) + 1
-        if room < 0 and shown:
-            break
-        shown.append(cut(text, LOG_CHARS))
-    return "\n".join(reversed(shown))
 
 
 def line(status: Status) -> list[tuple[str, str]]:

@@ -49,6 +49,7 @@ class AttachedRun(Requests):
         logdir: The run's folder.
         scalars: Every recorded scalar, read from the event files about twice a second.
         marks: The marks on the curves, read from the journal.
+        log: The lines of its log, read from `log.txt`.
         receipts: The receipts of the last eight commands that were sent from here.
     """
 
@@ -59,7 +60,7 @@ class AttachedRun(Requests):
         self.receipts: deque[Receipt] = deque(maxlen=8)
         self._follower = Follower(folder, sign, self.receipts)
         records = self._follower.records
-        self.scalars, self.marks = records.scalars, records.marks
+        self.scalars, self.marks, self.log = records.scalars, records.marks, records.log
         self._closing, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(
             target=self._follow, name=f"nbtrain attached {self.name}", daemon=True

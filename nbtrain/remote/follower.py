@@ -1,8 +1,8 @@
 """The work of a thread for an attached run, ten times a second.
 
-One tick reads, in this order: the answers to commands, `status.json`, the journal, and (twice a
-second) the event files. Then the receipts get their answers, so that what a command did can be
-seen once it is answered, and the listeners display the run. An error becomes a message.
+One tick reads, in this order: the answers to commands, `status.json`, the journal, the log, and
+(twice a second) the event files. Then the receipts get their answers, so that what a command did
+can be seen once it is answered, and the listeners display the run. An error becomes a message.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ class Follower:
         self._guarded("mailbox", lambda: answers.extend(self.outbox.look()))
         self._guarded("status", self._read_status)
         self._guarded("journal", self.records.poll_marks)
+        self._guarded("log", self.records.poll_log)
         self._guarded("curves", self._read_curves)
         self._guarded("answers", lambda: self.outbox.tell(answers))
         if (why := self.liveness.refusal) is not None:

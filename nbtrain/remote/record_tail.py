@@ -1,4 +1,4 @@
-"""Follows what a run has recorded: the marks in its journal, and the curves in its event files."""
+"""Follows what a run has recorded: marks in its journal, curves in its event files, its log."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from nbtrain.core.log_lines import LogLines
 from nbtrain.recording.store import ScalarStore
 from nbtrain.remote.curves import Curves
 from nbtrain.remote.journal_tail import JournalTail
+from nbtrain.rundir.folder import LOG
 from nbtrain.rundir.journal import Marks
+from nbtrain.rundir.log_text import LogTail
 
 # Seconds between two looks for new points, and seconds of reading in one of them.
 _CURVES_SECS = 0.5
@@ -27,10 +30,12 @@ class RecordTail:
     Attributes:
         scalars: The points that were read.
         marks: The marks that were read.
+        log: The lines of the log that were read.
     """
 
     def __init__(self, folder: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.scalars, self.marks = ScalarStore(), Marks()
+        self.scalars, self.marks, self.log = ScalarStore(), Marks(), LogLines()
+        self._lines = LogTail(folder / LOG)
         self._clock = clock
         self._journal = JournalTail(folder, self.marks)
         self._curves = Curves(folder, self.scalars, lambda: self.marks.timeline)
@@ -50,6 +55,10 @@ class RecordTail:
         """Reads new lines of the journal; forgets the curves if another run has written it."""
         if self._journal.poll():
             self._curves.begin_again()
+
+    def poll_log(self) -> None:
+        """Reads new lines of the log."""
+        self.log.add(self._lines.poll())
 
     def poll_curves(self, *, to_end: bool) -> bool:
         """Reads new points if that is due; tells if all that was there has been read.

@@ -26,6 +26,7 @@ from nbtrain.checkpoints.files import Saver
 from nbtrain.core import tracebacks
 from nbtrain.core.commands import Save
 from nbtrain.core.errors import PhaseError, WaitError
+from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Event, Phase
 from nbtrain.run import endings, registry
 from nbtrain.run.boundary import Boundary
@@ -37,6 +38,7 @@ from nbtrain.run.mail import Mail
 from nbtrain.run.mirror import Mirror
 from nbtrain.run.monitor_threads import MonitorThreads
 from nbtrain.run.remote_loop import RemoteLoop
+from nbtrain.run.run_log import RunLog
 from nbtrain.run.session_host import SessionHost, owner
 from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.switching import begin_short_turns, end_short_turns
@@ -61,7 +63,9 @@ class Attempt:
         error: The error that ended the attempt; None while it runs or if it ended well.
     """
 
-    def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
+    def __init__(
+        self, context: Context, evaluate: Evaluation | None, lines: LogLines, *, again: bool
+    ) -> None:
         self.context = context
         self.boundary = Boundary(
             context, evaluate and functools.partial(self._evaluate, evaluate), again=again
@@ -77,7 +81,12 @@ class Attempt:
             RemoteLoop(context, self.boundary, self.session),
             self._is_own_thread,
         )
-        self.context.monitor.each_tick = self.boundary.executor.control.flush
+        self.log = RunLog(context, lines, lambda: {context.coord, *self.handle.host.coords})
+        self.handle.log.keep = self.log.record
+        self.context.monitor.each_tick |= {
+            "hyperparameters": self.boundary.executor.control.flush,
+            "log": self.log.drain,
+        }
         self.context.monitor.folder.list_again = self.boundary.policy.list_again
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.ident = 0
@@ -171,6 +180,7 @@ class Attempt:
         owner.set(self.handle.host)
         try:
             with (
+                self.log.listening(),
                 self.handle.log.listening(),
                 session() as saver,
                 self.handle.host.left_open,

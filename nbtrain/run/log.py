@@ -25,11 +25,13 @@ class Log(logging.Filter):
 
     Attributes:
         is_false: Tells if a line is known to be wrong; such lines are dropped.
+        keep: Takes the records that do not go on to the handlers.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.is_false: Callable[[str], bool] = lambda _line: False
+        self.keep: Callable[[logging.LogRecord], object] = lambda _record: None
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
         self._ident = 0  # the identifier of the thread whose lines are kept
 
@@ -65,6 +67,8 @@ class Log(logging.Filter):
         if self.is_false(text):
             return False
         self._lines.append(f"{record.levelname}: {text}" if warns else text)
+        if not warns:
+            self.keep(record)
         return warns
 
 

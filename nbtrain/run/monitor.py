@@ -40,7 +40,7 @@ class Monitor:
     """The services of one start of a run.
 
     Attributes:
-        each_tick: Called at every tick before the records are drained.
+        each_tick: Functions called at every tick before the records are drained, by topic.
         listeners: Functions called at the end of every tick, to display the run.
         functions: The functions of `run.on`.
     """
@@ -62,7 +62,7 @@ class Monitor:
         self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
         self.listeners: list[Callable[[], object]] = []
         self.functions = Listeners()
-        self.each_tick: Callable[[], object] = lambda: None
+        self.each_tick: dict[str, Callable[[], object]] = {}
         self._recorder = recorder
         self._journal = Journal(logdir, marks)
         self._clock = clock
@@ -125,7 +125,9 @@ class Monitor:
             )
         secs = math.inf if phase.ended else RECALL_SECS
         self.guarded("look at earlier curves", lambda: self._recorder.recall(secs))
-        self.guarded("record", self.each_tick, self._record)
+        for topic, act in self.each_tick.items():
+            self.guarded(topic, act)
+        self.guarded("record", self._record)
         self.guarded("speed", lambda: self._keep_pace(phase, done))
         self.guarded("look at the training thread", lambda: self.notices.tick(phase, thread))
         self.guarded("journal", self.write_journal)

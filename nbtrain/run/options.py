@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.labels import checked
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.loss_monitor import LossMonitor
 
@@ -41,6 +43,11 @@ class Settings:
             better; None for never.
         fresh: Whether the first start begins from scratch: what an earlier run has left in the
             folder is moved aside.
+        prints: Where the prints of the training's threads are shown: "cell" shows them under the
+            cell that has started the run, and in its log; "log" only in its log.
+        system: Whether the use of the machine is recorded, under `system/`.
+        tags: Words by which the run can be found again. If a start gives none, the run keeps those
+            that it has.
         stop_grace_secs: Seconds after a request to stop until the panel shows where the
             training thread is.
 
@@ -59,6 +66,9 @@ class Settings:
     grace: float = 10.0
     mirror: str | None = None
     fresh: bool = False
+    prints: str = "cell"
+    system: bool = True
+    tags: Sequence[str] = ()
     keep_best: str | None = None
     patience: int | None = None
     stop_grace_secs: float = 5.0
@@ -80,6 +90,28 @@ class Settings:
             # Converted, because JSON does not know the integers of NumPy.
             object.__setattr__(self, name, int(value))
         self._check_alarm()
+        object.__setattr__(self, "tags", checked(self.tags))
+        if not isinstance(self.system, bool):
+            raise ArgumentError(
+                f"system={self.system!r}: give True to record the use of the machine, or False."
+            )
+        if self.prints not in ("cell", "log"):
+            raise ArgumentError(
+                f'prints={self.prints!r}: give "cell" to show what the training prints under its '
+                'cell and in its log, or "log" for its log alone.'
+            )
+        if self.mirror is not None and "://" not in str(self.mirror):
+            raise ArgumentError(
+                f"mirror={self.mirror!r}: give the address of a folder with its scheme, such as "
+                "'s3://bucket/runs' or 'file:///mnt/disk/runs', or None for no mirror."
+            )
+        if not isinstance(self.fresh, bool):
+            raise ArgumentError(f"fresh={self.fresh!r}: give True to begin from scratch, or False.")
+        if self.fresh and self.mirror is not None:
+            raise ArgumentError(
+                f"fresh=True with mirror={self.mirror!r}: the mirror has one run under this name. "
+                "Give another name=, and leave fresh= out."
+            )
         self._check_best()
         self._check_folder()
         is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)

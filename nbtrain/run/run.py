@@ -28,6 +28,7 @@ from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Receipt, Set
 from nbtrain.core.errors import PhaseError, WaitError
 from nbtrain.core.hyperparameters import Hyperparameters
+from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
@@ -73,7 +74,7 @@ class Run(Steering, Stepping, Reporting):
         self.logdir = logdir.path
         self.coord = engine.coord
         self.scalars = ScalarStore()
-        self.marks = Marks()
+        self.marks, self.log = Marks(), LogLines()
         self.receipts: deque[Receipt] = deque(maxlen=8)
         self._engine = engine
         self._branch: Branch | None = None
@@ -104,7 +105,8 @@ class Run(Steering, Stepping, Reporting):
         context = dataclasses.replace(
             last, recorder=recorder, monitor=monitor, bindings=bindings, steps=steps
         )
-        self.attempt = Attempt(context, self._engine.evaluate, again=bool(self.scalars))
+        evaluate, again = self._engine.evaluate, bool(self.scalars)
+        self.attempt = Attempt(context, evaluate, self.log, again=again)
         self._at_hand = context.commands.at_hand = steps
 
     # --- start and end ----------------------------------------------------------

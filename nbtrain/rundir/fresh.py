@@ -6,9 +6,11 @@ import itertools
 from pathlib import Path
 
 from nbtrain.rundir.entries import FILE as JOURNAL
+from nbtrain.rundir.launched import LOG
+from nbtrain.rundir.log_file import descriptor_of
 
-# What a run goes on from, as TensorFlow's classes and nbtrain name it. The lock, the mailbox and
-# the log belong to the process, and other files to the user.
+# What a run goes on from, as TensorFlow's classes and nbtrain name it. The lock and the mailbox
+# belong to the process, as does a log that it prints to, and other files to the user.
 _LEFT = (
     "checkpoints",
     "checkpoint",
@@ -33,6 +35,9 @@ def move_aside(folder: Path) -> Path | None:
     left = sorted({path for pattern in _LEFT for path in folder.glob(pattern)})
     if not left:
         return None
+    log = folder / LOG
+    if log.is_file() and descriptor_of(log) is None:
+        left.append(log)
     aside = _new(folder)
     for path in left:
         path.rename(aside / path.name)

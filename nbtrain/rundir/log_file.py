@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 # Lines of a log that are shown at most, and the bytes that are read for them.
 SHOWN_LINES = 20
 _BYTES = 1 << 14
+
+
+def descriptor_of(path: Path) -> int | None:
+    """Returns the descriptor by which this process prints to the file; None if it does not."""
+    for number in (1, 2):
+        try:
+            if os.path.samestat(os.fstat(number), path.stat()):
+                return number
+        except OSError:
+            continue
+    return None
 
 
 def last_lines(path: Path) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""The verb `log`: what the process of a run has printed, as `nbtrain.launch` keeps it."""
+"""The verb `log`: what a run has printed and logged, and the process of a launched one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 import time
-from collections import deque
 from pathlib import Path
-from typing import TextIO
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.log_lines import LogLine, selected
 from nbtrain.rundir.folder import LOG
+from nbtrain.rundir.log_text import LogTail
 from nbtrain.terminal.exits import DONE, NoRunError, run_in
 
 # Seconds between two looks for more.

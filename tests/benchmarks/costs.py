@@ -17,6 +17,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender
+from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Phase, Status
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
@@ -43,7 +44,7 @@ class Training:
 
     def __init__(self, points: int) -> None:
         self.scalars = filled(points)
-        self.marks = Marks()
+        self.marks, self.log = Marks(), LogLines()
         self.receipts: Sequence[Receipt] = ()
         self.mailbox: Address | None = None
         self.trained_by: str | None = None

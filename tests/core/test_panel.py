@@ -29,6 +29,7 @@ from nbtrain.core.commands import (
     Try,
 )
 from nbtrain.core.errors import NbtrainError
+from nbtrain.core.log_lines import LogLines
 from nbtrain.core.ranges import Hyperparameter
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.panel import panel as room
@@ -46,7 +47,7 @@ class FakeRun:
 
     def __init__(self) -> None:
         self.scalars = ScalarStore()
-        self.marks = Marks()
+        self.marks, self.log = Marks(), LogLines()
         self.receipts: deque[Receipt] = deque(maxlen=8)
         self.status = Status(name="digits", engine="step function", phase=Phase.RUNNING)
         self.mailbox: Address | None = None

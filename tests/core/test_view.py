@@ -336,14 +336,3 @@ def test_messages_have_bounded_size() -> None:
     receipt.answer(Outcome(applied=False, step=3, text="x" * 10_000))
     status = dataclasses.replace(RUNNING, message="y" * 10_000, notice="z" * 10_000)
     assert len(json.dumps(fields(status, answers([receipt])))) < 3000
-
-
-def test_the_newest_lines_of_a_log_that_fit_are_shown() -> None:
-    def shown(*lines: str) -> str:
-        return str(fields(Status("digits", "own loop", Phase.RUNNING, log=lines))["log"])
-
-    lines = [f"line {number:03} " + "x" * 90 for number in range(50)]
-    assert shown(*lines).split("\n") == lines[-8:]
-    assert shown() == ""
-    assert "…" in shown("y" * 2000)
-    assert len(shown("y" * 2000)) <= 800

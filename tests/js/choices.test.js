@@ -13,7 +13,7 @@ function window(kept = {}) {
     },
   });
 }
-const BEGIN = { height: null, all: false, smooth: 0, logX: false, logs: [], pins: [] };
+const BEGIN = { height: null, all: false, smooth: 0, logX: false, logs: [], pins: [], log: false };
 
 test("a choice is kept for the next page", () => {
   const kept = {};

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from nbtrain.core.commands import COMMANDS
+from nbtrain.core.log_lines import LogLine
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Usage
 from nbtrain.core.tasks import Task, TaskState
@@ -111,13 +112,14 @@ def panel() -> tuple[ShownPanel, list[Message]]:
         checkpoints=(Checkpoint(3, "runs/digits/checkpoints/ckpt-3", 1.7e9),),
         message="It has gone bad.",
         notice="It is warm.",
-        log=("a line",),
         hyperparameters=(tuned, factor),
         evaluates=True,
         usage=Usage({"step": 9.0}, {"step": 0.9}, 0.01, 1.5, 10**9, 8 * 10**9),
         tasks=(Task("worker", 0, TaskState.RUNNING), Task("ps", 0, TaskState.LOST, silent_s=3.0)),
     )
     hear(t="alive", seq=1)
+    run.log.add([LogLine(1.7e9, 3, "WARNING", "logging", "a line")])
+    hear(t="log", have=0)
     for name in COMMANDS.keys() - {"restore"}:
         hear(t="cmd", id=name, command=name)
     hear(t="cmd", id="r1", command="restore", checkpoint="ckpt-3")

@@ -198,6 +198,9 @@ def supervise(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    prints: str = "cell",
+    system: bool = True,
+    tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
     start: bool = True,
@@ -225,6 +228,9 @@ def supervise(
         grace: Seconds that the end of the process waits for the run to stop and save.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
+        prints: Where prints are shown, "cell" or "log", as in `train`.
+        system: Whether to record the use of the machine, under `system/`.
+        tags: Words by which the run can be found again, as in `train`.
         keep_best: The scalar whose best state is kept, as in `train`.
         patience: Its judged values in a row that may be no better.
         start: Whether to start at once; False leaves that to `run.start()`.
@@ -239,6 +245,7 @@ def supervise(
     settings = Settings(
         *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
         *(on_nan, jump, grace, mirror, fresh),
+        *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
     )

@@ -139,6 +139,9 @@ def monitor(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    prints: str = "cell",
+    system: bool = True,
+    tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
     start: bool = True,
@@ -173,6 +176,9 @@ def monitor(
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
+        prints: Where prints are shown, "cell" or "log", as in `train`.
+        system: Whether to record the use of the machine, under `system/`.
+        tags: Words by which the run can be found again, as in `train`.
         keep_best: The scalar whose best state is kept, as in `train`.
         patience: Its judged values in a row that may be no better.
         start: Whether to start at once; False leaves that to `run.start()`.
@@ -195,6 +201,9 @@ def monitor(
         grace=grace,
         mirror=mirror,
         fresh=fresh,
+        prints=prints,
+        system=system,
+        tags=tags,
         keep_best=keep_best,
         patience=patience,
     )

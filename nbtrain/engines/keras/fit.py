@@ -84,6 +84,9 @@ def fit(
     grace: float = 10.0,
     mirror: str | None = None,
     fresh: bool = False,
+    prints: str = "cell",
+    system: bool = True,
+    tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
     start: bool = True,
@@ -163,6 +166,9 @@ def fit(
         grace: Seconds that the end of the process waits for the run to stop and save; see README.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
+        prints: Where prints are shown, "cell" or "log", as in `train`.
+        system: Whether to record the use of the machine, under `system/`.
+        tags: Words by which the run can be found again, as in `train`.
         keep_best: The scalar whose best state is kept, as in `train`, such as "val_loss" or
             "val_accuracy", which are judged at the end of each epoch.
         patience: Its judged values in a row that may be no better.
@@ -198,6 +204,7 @@ def fit(
     settings = Settings(
         *(None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
         *(on_nan, jump, grace, mirror, fresh),
+        *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
     )

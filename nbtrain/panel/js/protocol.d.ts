@@ -8,10 +8,15 @@
 
 /** From a page to its panel. */
 export type ToPanel =
-  Hello | There | { t: "alive"; seq: number } | ({ t: "cmd"; id: string } & Command);
+  | Hello
+  | There
+  | { t: "alive"; seq: number }
+  | { t: "log"; have: number }
+  | ({ t: "cmd"; id: string } & Command);
 
 /** From a panel to its pages. */
-export type FromPanel = Snapshot | Update | { t: "here" } | Acknowledgement | Note | Still;
+export type FromPanel =
+  Snapshot | Update | { t: "here" } | Acknowledgement | Note | LogRows | Still;
 
 /** A view has opened, or has missed a message. */
 export interface Hello {
@@ -42,6 +47,29 @@ export interface RestoreArguments {
 
 export interface SetArguments {
   values: Record<string, number | string>;
+}
+
+/** Lines of the log. */
+export interface LogRows {
+  t: "log";
+  /** How many lines come before these. */
+  first: number;
+  /** How many lines there are, these included. */
+  count: number;
+  rows: LogRow[];
+}
+
+export type LogRow = [wall: number, step: number, level: Level, source: LogSource, text: string];
+
+export type Level = "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
+
+export type LogSource = "print" | "logging" | "warning" | "tensorflow" | "process";
+
+/** How many lines a log has, how many of them are warnings or errors, and the newest one. */
+export interface LogExtent {
+  count: number;
+  warnings: number;
+  last: string;
 }
 
 /** Everything there is. Buffers: the steps of all series (float64); mean, lo, hi (float32). */
@@ -126,7 +154,8 @@ export interface Status {
   notice: string | null;
   error: string | null;
   failure: string | null;
-  log: string;
+  /** null: the log has no lines. */
+  log: LogExtent | null;
   usage: Usage | null;
   /** null: it trains on no cluster. */
   tasks: TaskTable | null;

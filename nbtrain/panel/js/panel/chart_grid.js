@@ -91,6 +91,20 @@ export class ChartGrid {
     for (const lines of charts) this.#draw(lines, last, inSight);
   }
 
+  /**
+   * Moves the cursor of all charts to a step.
+   * @param {number} step
+   */
+  pointAt(step) {
+    const drawn = [...this.charts.values()].map(({ chart }) => chart).filter(({ plot }) => plot);
+    const { plot } = drawn.find(({ root }) => !root.hidden) ?? drawn[0] ?? {};
+    if (!plot) return;
+    const { clientWidth, clientHeight } = plot.over;
+    const left = Math.min(clientWidth, Math.max(0, plot.valToPos(step, "x")));
+    const place = { left, top: clientHeight / 2 };
+    /** @type {any} */ (plot).setCursor(place, true, true); // to the other charts as well
+  }
+
   close() {
     this.size.disconnect();
     this.each((chart) => chart.destroy());

@@ -7,7 +7,8 @@
  * smooth: TensorBoard's smoothing, from 0 to below 1.
  * logX: whether the axis of the steps is logarithmic; logs: the tags whose values are, the newest last.
  * pins: the tags whose charts come first, in this order.
- * @typedef {{height: number | null, all: boolean, smooth: number, logX: boolean, logs: string[], pins: string[]}} Chosen
+ * log: whether the log is open.
+ * @typedef {{height: number | null, all: boolean, smooth: number, logX: boolean, logs: string[], pins: string[], log: boolean}} Chosen
  */
 
 const KEY = "nbtrain.panel";
@@ -15,7 +16,7 @@ const MOST = 200; // tags of a list: those of all runs that were ever looked at
 const TOLD = "nbtrain-choices"; // the event for the other panels of the page
 
 /** @type {Chosen} */
-const BEGIN = { height: null, all: false, smooth: 0, logX: false, logs: [], pins: [] };
+const BEGIN = { height: null, all: false, smooth: 0, logX: false, logs: [], pins: [], log: false };
 /** @type {{[name in keyof Chosen]: (value: any) => boolean}} */
 const VALID = {
   height: (value) => value === null || (value >= 100 && value <= 10000),
@@ -24,6 +25,7 @@ const VALID = {
   logX: (value) => typeof value === "boolean",
   logs: isNames,
   pins: isNames,
+  log: (value) => typeof value === "boolean",
 };
 
 export class Choices {

@@ -69,12 +69,6 @@ export class Controls {
     this.notice = el("div", { class: "nbt-notice", "data-role": "notice" });
     this.message = el("pre", { class: "nbt-message", "data-role": "message" });
     this.error = el("pre", { "data-role": "error", tabindex: 0 });
-    this.log = el("pre", { "data-role": "log", tabindex: 0 });
-    this.logged = el("details", {
-      class: "nbt-log",
-      children: [el("summary", { text: "Log" }), this.log],
-    });
-    this.logged.addEventListener("toggle", () => this.#toEnd());
     this.failure = el("details", {
       class: "nbt-failure",
       open: "",
@@ -96,7 +90,6 @@ export class Controls {
       this.notice,
       this.silence,
       this.message,
-      this.logged,
       this.failure,
     ];
   }
@@ -129,8 +122,6 @@ export class Controls {
     say(this.notice, status.notice);
     say(this.message, status.message);
     say(this.error, status.error);
-    this.#log(status.log);
-    this.logged.hidden = !status.log;
     this.failure.hidden = !status.error;
     this.clicks.settle(status);
     this.hyperparameters.show(status, silentSince);
@@ -202,20 +193,6 @@ export class Controls {
   #why(receipt) {
     const row = this.hyperparameters.refused(receipt);
     return row ? ` ${row}: refused` : `: ${receipt.text}`;
-  }
-
-  /**
-   * Shows the log; its end stays in view, unless the reader has scrolled up.
-   * @param {string | undefined} text
-   */
-  #log(text) {
-    const { scrollHeight, scrollTop, clientHeight } = this.log;
-    say(this.log, text);
-    if (scrollTop + clientHeight >= scrollHeight - 2) this.#toEnd();
-  }
-
-  #toEnd() {
-    this.log.scrollTop = this.log.scrollHeight;
   }
 
   /**

@@ -11,6 +11,8 @@ import { Mailbox } from "./mailbox.js";
 import { MarksMenu } from "./marks_menu.js";
 import chartsCss from "./charts.css";
 import css from "../shared/common.css";
+import { Log } from "./log.js";
+import logCss from "./log.css";
 import { MessageActions } from "./message_actions.js";
 import { widget } from "../shared/connection.js";
 import { RunConnection } from "./run_connection.js";
@@ -48,7 +50,8 @@ class View {
       paint: () => this.paints,
       open: (marks, anchor, left) => this.menu.open(marks, anchor, left),
     });
-    const style = el("style", { text: uplotCss + css + chartsCss });
+    const style = el("style", { text: uplotCss + css + chartsCss + logCss });
+    this.log = new Log(connection.log, this.choices, (step) => this.charts.pointAt(step));
     this.tasks = new Tasks();
     this.statusbar = new Statusbar(connection.notices);
     this.root = el("div", {
@@ -58,6 +61,7 @@ class View {
         ...this.controls.nodes,
         this.charts.root,
         this.tasks.root,
+        this.log.root,
         this.statusbar.root,
         this.menu.popover.root,
       ],
@@ -108,6 +112,7 @@ class View {
     this.messageActions.show();
     if (this.menu.popover.isOpen) this.menu.show();
     this.tasks.show(status);
+    this.log.show(status);
     this.statusbar.show(status);
     this.charts.draw(status.last, this.inSight);
   }
@@ -119,6 +124,7 @@ class View {
     this.clicks.destroy();
     this.choices.close();
     this.charts.close();
+    this.log.close();
     this.root.remove();
   }
 }

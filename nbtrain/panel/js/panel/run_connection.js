@@ -1,6 +1,7 @@
 // The parts that the views of one run share: its data, and the connection to the kernel.
 
 import { ENDED } from "./clicks.js";
+import { LogStore } from "./log_store.js";
 import { Contact } from "./contact.js";
 import { Notices } from "./notices.js";
 import { Connection } from "../shared/connection.js";
@@ -15,6 +16,7 @@ export class RunConnection extends Connection {
   contact = new Contact();
   notices = new Notices(() => this.changed());
   store = new Store(() => this.send({ t: "hello" }));
+  log = new LogStore((have) => this.send({ t: "log", have }));
   note = ""; // the kernel's complaint about a message; until the next snapshot
 
   /** @param {Model} model */
@@ -57,6 +59,7 @@ export class RunConnection extends Connection {
     else if (content.t === "snap") this.note = "";
     if (content.t === "ack")
       for (const view of this.views) view.clicks.acknowledged(content.id, content.text);
+    else if (content.t === "log") this.log.receive(content);
     else this.store.receive(content, buffers);
     this.notices.look(this.store.status);
     this.changed();

@@ -1,0 +1,32 @@
+"""The tags of a run: words by which it can be found again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nbtrain.core.errors import ArgumentError
+
+MOST_TAGS = 20
+MOST_CHARS = 40
+
+
+def checked(tags: object) -> tuple[str, ...]:
+    """Returns tags without spaces around them, each once, in their order; a text is one tag.
+
+    Raises:
+        ArgumentError: They are no tags.
+    """
+    given = [tags] if isinstance(tags, str) else tags
+    words = list(given) if isinstance(given, Iterable) else None
+    if words is None or not all(isinstance(word, str) for word in words):
+        raise ArgumentError(f'tags={tags!r}: give a list of words, such as ["baseline", "adam"].')
+    found = tuple(dict.fromkeys(word.strip() for word in words))
+    for word in found:
+        if not word or "," in word or not word.isprintable() or len(word) > MOST_CHARS:
+            raise ArgumentError(
+                f"tags={tags!r}: {word!r} is no tag. Give words of 1 to {MOST_CHARS} characters "
+                "without a comma."
+            )
+    if len(found) > MOST_TAGS:
+        raise ArgumentError(f"{len(found)} tags are given, and {MOST_TAGS} are the most.")
+    return found

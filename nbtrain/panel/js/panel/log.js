@@ -1,0 +1,179 @@
+// The log of the panel: a line that opens it; then its lines with time and step, filtered and searched.
+
+import { el, say, scroller } from "../shared/dom.js";
+import { filtered, LEVELS, SOURCES } from "./log_store.js";
+
+/** @import { Level, LogExtent, LogRow, LogSource, Status } from "../protocol.d.ts" */
+/** @import { Choices } from "./choices.js" */
+/** @import { LogStore } from "./log_store.js" */
+
+const ROW = 18; // pixels of a line, as in log.css
+const MORE = 4; // lines that are made above and below those in sight
+const AGAIN_MS = 500; // until it is looked again for lines that are not here yet
+
+export class Log {
+  /**
+   * point: shows a step in the charts.
+   * @param {LogStore} store
+   * @param {Choices} choices
+   * @param {(step: number) => void} point
+   */
+  constructor(store, choices, point) {
+    this.store = store;
+    this.point = point;
+    this.follows = true; // whether the end stays in sight
+    this.drawn = ""; // the state that is drawn
+    /** @type {LogRow[]} */
+    this.rows = [];
+    this.summary = el("summary", { "data-role": "log" });
+    this.search = el("input", {
+      type: "search",
+      placeholder: "Search",
+      "aria-label": "search the log",
+      "data-lm-suppress-shortcuts": "true",
+    });
+    this.level = choice("least level", LEVELS.map(atLeast), LEVELS);
+    this.source = choice("source", ["all sources", ...SOURCES], ["", ...SOURCES]);
+    this.told = el("span", { class: "nbt-log-told", role: "status" });
+    this.end = el("button", { type: "button", text: "Follow", title: "keep the newest in sight" });
+    this.list = el("div", { class: "nbt-log-list" });
+    this.box = scroller("lines of the log", [this.list]);
+    this.box.classList.add("nbt-log-box");
+    const tools = [this.search, this.level, this.source, this.end, this.told];
+    this.root = el("details", {
+      class: "nbt-log",
+      children: [this.summary, el("div", { class: "nbt-log-tools", children: tools }), this.box],
+    });
+    this.root.open = choices.values.log;
+    this.#heed(choices);
+    this.size = new ResizeObserver(() => this.#place());
+    this.size.observe(this.box);
+  }
+
+  /** @param {Partial<Status>} status */
+  show({ log }) {
+    this.extent = log;
+    this.root.hidden = !log;
+    if (!log) return;
+    this.#sum(log);
+    if (!this.root.open) return;
+    clearTimeout(this.timer);
+    if (this.store.want(log.count)) this.timer = setTimeout(() => this.show({ log }), AGAIN_MS);
+    this.#draw();
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.size.disconnect();
+  }
+
+  /** @param {Choices} choices */
+  #heed(choices) {
+    this.root.addEventListener("toggle", () => {
+      if (this.root.open !== choices.values.log) choices.choose({ log: this.root.open });
+      this.show({ log: this.extent });
+    });
+    for (const kind of ["input", "change"])
+      for (const tool of [this.search, this.level, this.source])
+        tool.addEventListener(kind, () => this.#draw());
+    this.search.addEventListener("keydown", (event) => event.stopPropagation());
+    this.end.addEventListener("click", () => this.#follow(true));
+    this.box.addEventListener("scroll", () => {
+      const { scrollTop, clientHeight, scrollHeight } = this.box;
+      this.#follow(scrollTop + clientHeight >= scrollHeight - ROW);
+      this.#place();
+    });
+    this.list.addEventListener("click", ({ target }) => {
+      const row = /** @type {Element} */ (target).closest("[data-step]");
+      const selects = String(getSelection()) !== "";
+      if (row instanceof HTMLElement && !selects) this.point(Number(row.dataset.step));
+    });
+  }
+
+  /** @param {boolean} follows */
+  #follow(follows) {
+    this.follows = follows;
+    this.end.hidden = follows;
+    if (follows) this.box.scrollTop = this.box.scrollHeight;
+  }
+
+  /** @param {LogExtent} extent */
+  #sum({ count, warnings, last }) {
+    const lines = `${number(count)} line${count === 1 ? "" : "s"}`;
+    const warned = warnings ? `, ${number(warnings)} warning${warnings === 1 ? "" : "s"}` : "";
+    say(this.summary, `Log: ${lines}${warned}${this.root.open ? "" : ` · ${last}`}`);
+  }
+
+  #draw() {
+    const filter = {
+      level: /** @type {Level} */ (this.level.value),
+      source: /** @type {LogSource | ""} */ (this.source.value),
+      text: this.search.value.trim(),
+    };
+    const state = JSON.stringify([filter, this.store.have, this.store.rows.length]);
+    if (state === this.drawn) return;
+    this.drawn = state;
+    const { rows } = this.store;
+    this.rows = filtered(rows, filter);
+    const some = this.rows.length < rows.length;
+    const dropped = this.store.have - rows.length;
+    const kept = dropped > 0 ? `the newest ${number(rows.length)}; all are in log.txt` : "";
+    say(this.told, some ? `${number(this.rows.length)} of ${number(rows.length)}` : kept);
+    this.list.style.height = `${this.rows.length * ROW}px`;
+    this.#follow(this.follows);
+    this.#place();
+  }
+
+  // Makes the lines in sight.
+  #place() {
+    const { scrollTop, clientHeight } = this.box;
+    const first = Math.max(0, Math.floor(scrollTop / ROW) - MORE);
+    const shown = this.rows.slice(first, Math.ceil((scrollTop + clientHeight) / ROW) + MORE);
+    this.list.style.paddingTop = `${first * ROW}px`;
+    while (this.list.children.length > shown.length) this.list.lastChild.remove();
+    while (this.list.children.length < shown.length) this.list.append(line());
+    shown.forEach((row, i) => fill(/** @type {HTMLElement} */ (this.list.children[i]), row));
+  }
+}
+
+function line() {
+  const step = el("button", { type: "button", class: "nbt-log-step" });
+  const children = [el("time"), step, el("span"), el("span")];
+  return el("div", { class: "nbt-log-line", children });
+}
+
+/**
+ * @param {HTMLElement} node
+ * @param {LogRow} row
+ */
+function fill(node, [wall, step, level, source, text]) {
+  const [time, at, from, said] = /** @type {HTMLElement[]} */ ([...node.children]);
+  const date = new Date(wall * 1000);
+  say(time, wall ? date.toLocaleTimeString("en-GB") : "");
+  time.title = wall ? date.toLocaleString() : "";
+  say(at, number(step));
+  at.title = `show step ${number(step)} in the charts`;
+  say(from, level === "INFO" || level === "DEBUG" ? source : `${source} ${level}`);
+  said.textContent = text;
+  said.title = text;
+  Object.assign(node.dataset, { step: String(step), level });
+}
+
+/**
+ * @param {string} label
+ * @param {string[]} texts
+ * @param {string[]} values
+ */
+function choice(label, texts, values) {
+  const children = texts.map((text, i) => el("option", { text, value: values[i] }));
+  return el("select", { "aria-label": label, children });
+}
+
+/** @param {Level} level */
+function atLeast(level) {
+  const name = level.toLowerCase();
+  return level === "DEBUG" ? "all levels" : level === "CRITICAL" ? name : `${name} and above`;
+}
+
+/** @param {number} n */
+const number = (n) => n.toLocaleString("en");
