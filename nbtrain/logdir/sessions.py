@@ -12,6 +12,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from nbtrain.core.side_tags import SYSTEM
 from nbtrain.logdir.history import summary_value
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
@@ -103,7 +104,11 @@ class Sessions:
             above = _nearest(sessions, run)
             if above is not None:
                 group = "" if run == above else run.removeprefix(f"{above}/")
-                found |= dict.fromkeys((group, tag) for tag in sorted(self._reader.tags(run)))
+                found |= dict.fromkeys(
+                    (group, tag)
+                    for tag in sorted(self._reader.tags(run))
+                    if not tag.startswith(SYSTEM)
+                )
         return list(found)
 
     def _values(self, run: str, metrics: list[_Metric]) -> dict[str, float]:

@@ -171,7 +171,7 @@ def _meant(named: Sequence[AnyRun]) -> AnyRun | None:
 
 def _can(run: AnyRun, verb: str) -> bool:
     """Tells if a verb has an effect in the run's phase; some always do."""
-    return controls(run.status).get(verb, verb in ("show", "wait", "actions"))
+    return controls(run.status).get(verb, verb in ("show", "wait", "actions", "log"))
 
 
 def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
 %nbtrain set learning_rate=1e-4    give hyperparameters other values
 %nbtrain actions [NUMBER]     list the actions of the newest marks, or carry one out
+%nbtrain log [NAME]           show what it has printed and logged
 %nbtrain runs [LOGDIR]        show the runs below a folder, as a tree of branches
 %nbtrain replay LOGDIR [RUN]  show what was done to a run, or do it to another
 %nbtrain open LOGDIR          show a run of another process, and steer it
@@ -27,6 +28,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from nbtrain.core.commands import Receipt
 from nbtrain.core.errors import NbtrainError, WaitError
+from nbtrain.core.log_lines import selected
 from nbtrain.core.text_table import in_columns
 from nbtrain.notebook import boards
 from nbtrain.notebook.cells import loop_of
@@ -60,6 +62,7 @@ class NbtrainMagics(Magics):
         %nbtrain set [NAME] HYPERPARAMETER=VALUE ...
         %nbtrain try [NAME] HYPERPARAMETER=VALUE ... [--steps N] [--keep-if TAG]
         %nbtrain actions [NAME] [NUMBER]
+        %nbtrain log [NAME] [-n LINES] [--level LEVEL] [--source SOURCE] [--search TEXT]
         %nbtrain runs [LOGDIR]
         %nbtrain replay LOGDIR [RUN]
         %nbtrain open LOGDIR
@@ -120,6 +123,12 @@ class NbtrainMagics(Magics):
         run = find_run(options.name)
         if options.verb == "show":
             show_panel(run)
+            return None
+        if options.verb == "log":
+            lines = selected(
+                run.log, level=options.level, source=options.source, text=options.search
+            )
+            print("\n".join(map(str, lines[-options.lines :] if options.lines > 0 else [])))
             return None
         if options.verb == "wait":
             return run.wait(options.timeout)

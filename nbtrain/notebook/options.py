@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 
+from nbtrain.core.log_lines import LEVELS, SOURCES
+
 # The tabs that a board can open first.
 TABS = {
     "scalars": "show the scalars of a logdir: what its event files hold",
@@ -46,6 +48,7 @@ VERBS = {
     "actions": "list the actions of the newest marks, numbered; with NUMBER, carry one out",
     "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
     "wait": "wait for the end, and show it",
+    "log": "show the newest lines that a run has printed and logged",
     **TABS,
 }
 
@@ -163,6 +166,9 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         )
     else:
         parser.add_argument("name", nargs="?", help=_RUN)
+    if verb == "log":
+        _add_log(parser.add_argument)
+        return
     if verb == "try":
         _add_trial(parser.add_argument)
     if verb == "find_learning_rate":
@@ -184,6 +190,11 @@ def add_range_test(add: Callable[..., object]) -> None:
     add("--steps", type=int, default=200, help="how many (200)")
     add("--tag", help="the recorded loss (loss, or the first with loss in its name)")
     add("--rate", metavar="NAME", help="the hyperparameter (the learning rate of the run)")
+def _add_log(add: Callable[..., object]) -> None:
+    add("-n", "--lines", type=int, default=20, help="the number of lines (20)")
+    add("--level", choices=LEVELS, type=str.upper, default="DEBUG", help="the least level")
+    add("--source", choices=SOURCES, help="lines of this source")
+    add("--search", default="", metavar="TEXT", help="lines that contain this, in any case")
 
 
 def _add_trial(add: Callable[..., object]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nbtrain.core.hyperparameters import PREFIX
+from nbtrain.core.side_tags import is_metric
 from nbtrain.panel.validations import charts_of
 from nbtrain.recording.parts import Curve
 
@@ -31,10 +31,10 @@ class Line:
 
 
 def lines_of(curves: Sequence[Curve]) -> list[list[Line]]:
-    """The lines of each chart, training before validation; hyperparameters have no chart."""
+    """The lines of each chart of the training's scalars, training before validation."""
     segments: dict[str, list[Curve]] = {}
     for curve in sorted(curves, key=lambda curve: curve.segment):  # recalled segments came last
-        if not curve.tag.startswith(PREFIX):
+        if is_metric(curve.tag):
             segments.setdefault(curve.tag, []).append(curve)
     charts = charts_of(segments)
     found: dict[str, list[Line]] = {

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from nbtrain.core.commands import Receipt
-from nbtrain.core.hyperparameters import PREFIX
 from nbtrain.core.log_lines import LogLines
+from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import TRANSITIONS, Checkpoint, Event, Phase, Status, Usage
 from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.panel.log_wire import extent
@@ -119,7 +119,7 @@ def _place(mailbox: Address) -> Fields:
 @functools.lru_cache(16)
 def _higher(tags: tuple[str, ...]) -> list[str]:
     """The tags with a chart whose best value is the highest."""
-    return [tag for tag in tags if not tag.startswith(PREFIX) and higher_is_better(tag)]
+    return [tag for tag in metrics(tags) if higher_is_better(tag)]
 
 
 def _listed(held: Sequence[Checkpoint]) -> list[Checkpoint]:

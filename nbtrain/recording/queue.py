@@ -160,3 +160,15 @@ def _batches(items: Sequence[Any]) -> Iterator[Batch | Segment]:
         step, wall_time, *columns = (items[begin + 1 + i : end : width] for i in range(width - 1))
         yield Batch(tags, step, wall_time, columns)
         begin = end
+
+
+def by_tag(batches: Sequence[Batch]) -> list[Batch]:
+    """Groups the same records by tag."""
+    merged: dict[str, tuple[list[int], list[float], list[SupportsFloat]]] = {}
+    for batch in batches:
+        for tag, values in zip(batch.tags, batch.columns, strict=True):
+            steps, walls, column = merged.setdefault(tag, ([], [], []))
+            steps.extend(batch.steps)
+            walls.extend(batch.wall_times)
+            column.extend(values)
+    return [Batch((tag,), steps, walls, [col]) for tag, (steps, walls, col) in merged.items()]

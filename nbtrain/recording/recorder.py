@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import SupportsFloat
 
@@ -22,7 +22,7 @@ from nbtrain.recording.backlog import MOST, Backlog, Write
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.earlier import Earlier
 from nbtrain.recording.loss_monitor import LossMonitor
-from nbtrain.recording.queue import LIMIT, Batch, RecordQueue, Segment
+from nbtrain.recording.queue import LIMIT, Batch, RecordQueue, Segment, by_tag
 from nbtrain.recording.store import ScalarStore
 from nbtrain.recording.tags import changes
 from nbtrain.tfevents.writer import EventWriter
@@ -129,20 +129,41 @@ class Recorder:
     def drain(self) -> None:
         """Converts, stores and writes waiting records. Any thread may call it."""
         with self._draining:
-            self._write_on()
-            if self._begun and not self._described:
-                self._described = True
-                step, values = self._begun
-                self._write([step], lambda writer: writer.hyperparameters(values, time.time()))
-            batches: list[Batch] = []
-            for entry in self.queue.take():
-                if isinstance(entry, Batch):
-                    batches.append(entry)
-                else:
-                    self._keep(batches)
-                    self._segment(entry)
-                    batches = []
-            self._keep(batches)
+            self._drain()
+
+    def aside(self, values: Mapping[str, float], step: Callable[[], int]) -> None:
+        """Records scalars that come from another thread than the training, at its present step.
+
+        If the run goes back to another step meanwhile, they are dropped.
+
+        Args:
+            step: Returns the completed steps.
+        """
+        with self._draining:
+            self._drain()
+            at, now = step(), time.time()
+            if not self._drain():
+                self._keep(
+                    [Batch(tuple(values), [at], [now], [[each] for each in values.values()])]
+                )
+
+    def _drain(self) -> bool:
+        """Drains the queue; tells if a segment was opened."""
+        self._write_on()
+        if self._begun and not self._described:
+            self._described = True
+            step, values = self._begun
+            self._write([step], lambda writer: writer.hyperparameters(values, time.time()))
+        opened, batches = False, list[Batch]()
+        for entry in self.queue.take():
+            if isinstance(entry, Batch):
+                batches.append(entry)
+            else:
+                self._keep(batches)
+                self._segment(entry)
+                opened, batches = True, []
+        self._keep(batches)
+        return opened
 
     def close(self, *, failed: bool = False) -> None:
         """Drains what is left and closes the event file; `failed`: the run ended with an error."""
@@ -178,7 +199,7 @@ class Recorder:
     def _keep(self, batches: Sequence[Batch]) -> None:
         """Stores and writes records; if their tags differ, tag by tag, each in order."""
         if len({batch.tags for batch in batches}) > 1:
-            batches = _by_tag(batches)
+            batches = by_tag(batches)
         for batch in batches:
             try:
                 self._keep_one(batch)
@@ -276,15 +297,3 @@ def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return f"{type(error).__name__}: {error}"
-
-
-def _by_tag(batches: Sequence[Batch]) -> list[Batch]:
-    """Groups the same records by tag."""
-    merged: dict[str, tuple[list[int], list[float], list[SupportsFloat]]] = {}
-    for batch in batches:
-        for tag, values in zip(batch.tags, batch.columns, strict=True):
-            steps, walls, column = merged.setdefault(tag, ([], [], []))
-            steps.extend(batch.steps)
-            walls.extend(batch.wall_times)
-            column.extend(values)
-    return [Batch((tag,), steps, walls, [col]) for tag, (steps, walls, col) in merged.items()]

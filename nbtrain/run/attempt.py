@@ -34,6 +34,7 @@ from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.loops import OwnLoop
+from nbtrain.run.machine import Machine
 from nbtrain.run.mail import Mail
 from nbtrain.run.mirror import Mirror
 from nbtrain.run.monitor_threads import MonitorThreads
@@ -87,6 +88,12 @@ class Attempt:
             "hyperparameters": self.boundary.executor.control.flush,
             "log": self.log.drain,
         }
+        if context.settings.system:
+            self.context.monitor.each_tick["machine"] = Machine(
+                context.folder.path,
+                context.recorder.aside,
+                lambda: (context.lifecycle.phase, context.steps.step),
+            ).tick
         self.context.monitor.folder.list_again = self.boundary.policy.list_again
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.ident = 0

@@ -9,7 +9,7 @@ from numbers import Integral
 from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError, UnknownTagError
-from nbtrain.core.hyperparameters import PREFIX
+from nbtrain.core.side_tags import metrics
 from nbtrain.core.step_counter import StepCounter
 from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.recording.recorder import Recorder
@@ -45,7 +45,7 @@ class TrialMetric:
         step = self._steps.step
         recorded = self._recorder.means(step - part, step)
         if asked.leaves_choice and wanted is None:
-            own = [tag for tag in recorded if not tag.startswith(PREFIX)]
+            own = metrics(recorded)
             losses = [tag for tag in own if "loss" in tag]
             wanted = "loss" if "loss" in own else next(iter(losses or own), None)
         if not callable(wanted) and (not isinstance(wanted, str) or not wanted):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
+from nbtrain.core.log_lines import LEVELS, SOURCES
 from nbtrain.terminal import commands, listing, log, watch
 from nbtrain.terminal.exits import NO_RUN, REFUSED, USAGE, NoRunError
 
@@ -71,8 +72,9 @@ def _add_looking(verbs: Any) -> None:
     add("ls", "list the runs below a folder", listing.ls, below=True)
     add("status", "show how a run stands", listing.status)
     add("watch", "show a run live, until it ends or Ctrl-C", watch.watch)
-    sub = add("log", "show what the process of a run has printed", log.show)
+    sub = add("log", "show what a run has printed and logged", log.show)
     sub.add_argument("-n", "--lines", type=int, default=20, help="the number of lines (20)")
+    _filters(sub.add_argument)
     sub.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
     sub = _add(verbs, "mcp", _MCP, _mcp)
     sub.add_argument("folder", nargs="?", default="runs", help="the folder of the runs (runs)")
@@ -117,6 +119,13 @@ def _add_steering(verbs: Any) -> None:
     sub.add_argument("--tag", help="the recorded loss (loss, or the first with loss in its name)")
     told = "the hyperparameter (the learning rate of the run)"
     sub.add_argument("--rate", metavar="NAME", help=told)
+
+
+def _filters(add: Callable[..., object]) -> None:
+    """Adds the options that choose lines of a log."""
+    add("--level", choices=LEVELS, type=str.upper, default="DEBUG", help="the least level")
+    add("--source", choices=SOURCES, help="lines of this source")
+    add("--search", default="", metavar="TEXT", help="lines that contain this, in any case")
 
 
 def _mcp(options: argparse.Namespace) -> int:

@@ -153,7 +153,7 @@ class Reading:
     def get_log(self, run: Run, last: Lines = 50) -> Fields:
         """Returns the newest lines that the process of a run has printed.
 
-        Only a run that was started by nbtrain.launch or %%nbtrain --detach has a log.
+        Each line has its time, step, level and source.
         """
         with log.opened(self._folders.of(run)) as file:
             text = "".join(deque(file, last))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
+from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import Phase, Status
 
 # The last values that fit into a line.
@@ -73,5 +74,4 @@ def described(status: Status) -> str:
 
 
 def _told(values: Mapping[str, float]) -> list[str]:
-    shown = [tag for tag in values if not tag.startswith("hyperparameters/")][:_MOST_VALUES]
-    return [f"{tag} {values[tag]:.4g}" for tag in shown]
+    return [f"{tag} {values[tag]:.4g}" for tag in metrics(values)[:_MOST_VALUES]]

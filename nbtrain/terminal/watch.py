@@ -15,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.states import Phase, Status
 from nbtrain.panel.view import line
 from nbtrain.remote.attached import AttachedRun
@@ -104,7 +105,8 @@ def picture(run: AttachedRun, width: int) -> RenderableType:
 def _values(run: AttachedRun, status: Status, width: int) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False)
     curves = run.scalars.curves()
-    shown = {tag: f"{value:.4g}" for tag, value in status.values.items()}
+    values = {tag: each for tag, each in status.values.items() if not tag.startswith(SYSTEM)}
+    shown = {tag: f"{value:.4g}" for tag, value in values.items()}
     # Each of the three columns has a blank on both sides.
     used = max(map(len, shown), default=0) + max(map(len, shown.values()), default=0) + 6
     columns = max(1, min(_COLUMNS, width - used))

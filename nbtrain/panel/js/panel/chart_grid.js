@@ -14,12 +14,14 @@ import { fitted, roomOf } from "./fit.js";
 
 const BY_KEY = 24; // pixels
 const LEAST = 140;
+export const SYSTEM = "system/"; // begins the tags of the machine
 let grids = 0;
 
 export class ChartGrid {
   /**
-   * store: of the run; paint: returns the colours of the current theme; open: see marks_menu.js.
-   * @param {{store: Store, choices: Choices, paint: () => Paint, open: MarksMenu["open"]}} panel
+   * store: of the run; paint: returns the colours of the current theme; open: see marks_menu.js;
+   * system: whether the charts are those of the machine, all shown, or else all others.
+   * @param {{store: Store, choices: Choices, paint: () => Paint, open: MarksMenu["open"], system?: boolean}} panel
    */
   constructor(panel) {
     this.panel = panel;
@@ -55,7 +57,8 @@ export class ChartGrid {
       class: "nbt-foot",
       children: [this.more, this.handle, this.tools.root],
     });
-    this.root = el("div", { class: "nbt-charts", children: [this.grid, foot] });
+    const children = panel.system ? [this.grid] : [this.grid, foot];
+    this.root = el("div", { class: "nbt-charts", children });
     this.size = new ResizeObserver(() => this.#resized());
     this.size.observe(this.grid);
   }
@@ -80,7 +83,8 @@ export class ChartGrid {
    * @param {boolean} [inSight]
    */
   draw(last = {}, inSight = true) {
-    const { charts } = this.panel.store;
+    const { store, system = false } = this.panel;
+    const charts = store.charts.filter(([{ tag }]) => tag.startsWith(SYSTEM) === system);
     this.#keep(charts.map(([{ tag }]) => tag));
     for (const [{ tag }] of charts) if (!this.charts.has(tag)) this.#add(tag);
     this.root.hidden = !charts.length;
@@ -170,7 +174,7 @@ export class ChartGrid {
     if (!inSight || shown.shows === shows) return;
     shown.shows = shows;
     Object.assign(shown.chart, { smooth, log, logX });
-    this.#praise(shown.chart, lines.at(-1));
+    if (!this.panel.system) this.#praise(shown.chart, lines.at(-1));
     shown.chart.draw(
       lines.map((line) => ({ ...line, curves: store.of(...line.tags) })),
       store.marks,
@@ -189,7 +193,8 @@ export class ChartGrid {
 
   // Shows as many charts as fit, each of its height.
   #fit() {
-    const { height, all } = this.panel.choices.values;
+    const { system, choices } = this.panel;
+    const { height, all } = system ? { height: null, all: true } : choices.values;
     const count = this.charts.size;
     this.grid.classList.toggle("nbt-one", count === 1);
     const tracks = getComputedStyle(this.grid).gridTemplateColumns.split(" ");

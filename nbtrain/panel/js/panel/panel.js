@@ -12,6 +12,7 @@ import { MarksMenu } from "./marks_menu.js";
 import chartsCss from "./charts.css";
 import css from "../shared/common.css";
 import { Log } from "./log.js";
+import { Machine } from "./machine.js";
 import logCss from "./log.css";
 import { MessageActions } from "./message_actions.js";
 import { widget } from "../shared/connection.js";
@@ -44,12 +45,15 @@ class View {
     this.messageActions = new MessageActions(this.clicks, state);
     this.inSight = true;
     this.choices = new Choices(() => this.changed());
-    this.charts = new ChartGrid({
+    /** @type {ConstructorParameters<typeof ChartGrid>[0]} */
+    const charted = {
       store: connection.store,
       choices: this.choices,
       paint: () => this.paints,
       open: (marks, anchor, left) => this.menu.open(marks, anchor, left),
-    });
+    };
+    this.charts = new ChartGrid(charted);
+    this.machine = new Machine(charted, () => this.changed());
     const style = el("style", { text: uplotCss + css + chartsCss + logCss });
     this.log = new Log(connection.log, this.choices, (step) => this.charts.pointAt(step));
     this.tasks = new Tasks();
@@ -61,6 +65,7 @@ class View {
         ...this.controls.nodes,
         this.charts.root,
         this.tasks.root,
+        this.machine.root,
         this.log.root,
         this.statusbar.root,
         this.menu.popover.root,
@@ -85,6 +90,7 @@ class View {
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
     this.paints = theme.paints(this.root);
     this.charts.repaint();
+    this.machine.charts.repaint();
   }
 
   // Draws what is new in the next frame, once for all that arrives until then.
@@ -115,6 +121,7 @@ class View {
     this.log.show(status);
     this.statusbar.show(status);
     this.charts.draw(status.last, this.inSight);
+    this.machine.draw(status.last, this.inSight);
   }
 
   close() {
@@ -124,6 +131,7 @@ class View {
     this.clicks.destroy();
     this.choices.close();
     this.charts.close();
+    this.machine.charts.close();
     this.log.close();
     this.root.remove();
   }

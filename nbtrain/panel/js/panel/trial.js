@@ -88,7 +88,7 @@ export class Trial {
   #open() {
     const refused = this.refused?.now === this.#now(this.refused?.name) ? this.refused : null;
     const { hyperparameters = [], last = {}, controls } = this.status;
-    const tags = Object.keys(last).filter((tag) => !tag.startsWith("hyperparameters/"));
+    const tags = Object.keys(last).filter((tag) => !/^(hyperparameters|system)\//.test(tag));
     const losses = tags.filter((tag) => tag.includes("loss"));
     fill(
       this.name,

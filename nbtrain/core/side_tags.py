@@ -1,0 +1,20 @@
+"""The tags of scalars that are beside the training: they are no metrics of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nbtrain.core.hyperparameters import PREFIX
+
+# The use of the machine: see run/machine.py.
+SYSTEM = "system/"
+
+
+def is_metric(tag: str) -> bool:
+    """Tells if a scalar is of the training: no hyperparameter, and no use of the machine."""
+    return not tag.startswith((PREFIX, SYSTEM))
+
+
+def metrics(tags: Iterable[str]) -> list[str]:
+    """Returns the tags of scalars of the training."""
+    return [tag for tag in tags if is_metric(tag)]

@@ -1,0 +1,35 @@
+// The charts of the machine, `system/...`: folded away below those of the training.
+
+import { el, say } from "../shared/dom.js";
+import { ChartGrid, SYSTEM } from "./chart_grid.js";
+
+/** @import { Status } from "../protocol.d.ts" */
+
+export class Machine {
+  /**
+   * charted: see chart_grid.js. changed: called when the charts are opened.
+   * @param {ConstructorParameters<typeof ChartGrid>[0]} charted
+   * @param {() => void} changed
+   */
+  constructor(charted, changed) {
+    this.charts = new ChartGrid({ ...charted, system: true });
+    this.summary = el("summary", { "data-role": "system" });
+    this.root = el("details", {
+      class: "nbt-machine",
+      children: [this.summary, this.charts.root],
+    });
+    this.root.addEventListener("toggle", changed);
+  }
+
+  /**
+   * Says which curves there are; draws them while they are open.
+   * @param {Status["last"]} [last]
+   * @param {boolean} [inSight]
+   */
+  draw(last = {}, inSight = true) {
+    const count = Object.keys(last).filter((tag) => tag.startsWith(SYSTEM)).length;
+    this.root.hidden = !count;
+    say(this.summary, count ? `System: ${count} curves of CPU, memory, disk and GPUs` : "");
+    if (count && this.root.open) this.charts.draw(last, inSight);
+  }
+}
