@@ -51,7 +51,7 @@ def listen(sink: Sink) -> None:
     """Passes what its threads print, log and warn of to a sink."""
     with _lock:
         _sinks.append(sink)
-        logging.Logger.callHandlers = _handled  # type: ignore[method-assign]
+        logging.Logger.callHandlers = _handled  # type: ignore[method-assign, assignment]
         _hook_warnings()
     look()
 

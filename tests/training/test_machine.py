@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 import nbtrain
@@ -80,7 +81,7 @@ def test_nothing_is_recorded_twice_for_a_step(tmp_path: Path) -> None:
 def test_a_folder_that_is_gone_and_unknown_disks_leave_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine.psutil, "disk_io_counters", lambda: None)
+    monkeypatch.setattr(psutil, "disk_io_counters", lambda: None)
     training = Training(tmp_path / "none")
     training.look(7)
     ((_, values),) = training.recorded

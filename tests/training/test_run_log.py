@@ -7,6 +7,7 @@ import logging
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.log_lines import LogLine
+from nbtrain.remote.attach import attach
 from nbtrain.rundir.log_text import LogTail
 from tests.gate import SOON, Gate
 
@@ -29,6 +31,16 @@ def trained(act: object, *, steps: int = 1, **options: object) -> nbtrain.Run:
         return {"loss": 1.0}
 
     return nbtrain.train(step, steps=steps, name="logged", **options).wait(SOON)  # type: ignore[arg-type]
+
+
+def gated(gate: Gate) -> Callable[[], dict[str, float]]:
+    """A step that passes a gate."""
+
+    def step() -> dict[str, float]:
+        gate()
+        return {"loss": 1.0}
+
+    return step
 
 
 def told(run: nbtrain.Run) -> list[tuple[str, str, str]]:
@@ -80,7 +92,7 @@ def test_a_line_has_the_completed_steps_and_is_in_the_file() -> None:
 
 
 def test_other_threads_are_not_in_the_log_and_those_of_the_coordinator_are(gate: Gate) -> None:
-    run = nbtrain.train(lambda: gate() or {"loss": 1.0}, name="logged")
+    run = nbtrain.train(gated(gate), name="logged")
     gate.wait_for_arrivals()
     print("of the main thread")
     logging.getLogger("mine").warning("of the main thread")
@@ -228,7 +240,7 @@ def test_a_log_that_cannot_be_written_is_told_and_kept_in_memory() -> None:
 
 def test_an_attached_run_has_the_lines_of_the_file() -> None:
     run = trained(lambda: print("one\ntwo"))
-    with nbtrain.attach(run.logdir) as attached:
+    with attach(run.logdir) as attached:
         assert attached.read(SOON)
         assert [line.text for line in attached.log] == [line.text for line in run.log]
 
@@ -257,7 +269,7 @@ def test_what_a_kernel_reads_from_its_descriptors_is_in_the_log_as_the_process_s
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", out := OutStream())
-    run = nbtrain.train(lambda: gate() or {"loss": 1.0}, steps=1, name="logged")
+    run = nbtrain.train(gated(gate), steps=1, name="logged")
     gate.wait_for_arrivals()
     reads = threading.Thread(target=lambda: sys.stderr.write("of tf.print\n"))
     out.watch_fd_thread = reads  # type: ignore[attr-defined]
