@@ -17,7 +17,8 @@ from nbtrain.notebook.boards import opened
 from nbtrain.notebook.display import AnyRun
 from nbtrain.notebook.kernel import at_hand, find_run
 from nbtrain.notebook.listed_actions import listed_actions
-from nbtrain.notebook.options import CURVES, ON_NAN, TABS, VERBS, add_arguments, cell_parser
+from nbtrain.notebook.options import ON_NAN, VERBS, cell_parser
+from nbtrain.notebook.verb_options import CURVES, TABS, add_arguments
 from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.view import controls
 from nbtrain.rundir.folder import BEST

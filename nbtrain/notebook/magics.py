@@ -37,14 +37,18 @@ from nbtrain.notebook.detach import detached
 from nbtrain.notebook.display import AnyRun, show, show_below, show_panel
 from nbtrain.notebook.kernel import at_hand, attached, find_run, runs
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
-from nbtrain.notebook.options import TABS, HelpShown, cell_parser, line_parser, parsed
+from nbtrain.notebook.options import HelpShown, cell_parser, line_parser, parsed
 from nbtrain.notebook.run_tree import tree
+from nbtrain.notebook.verb_options import TABS
 from nbtrain.remote.attach import attach
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.run.replay import replay
 
 if TYPE_CHECKING:
     from nbtrain.run.run import Run
+
+# The options of a cell that are no settings of its run.
+_OF_THE_CELL = frozenset({"detach", "cells", "checkpoint", "hyperparameters", "evaluate"})
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
 _ANSWER_SECS = 1.0
@@ -159,30 +163,18 @@ class NbtrainMagics(Magics):
         evaluate = self._value(
             "--evaluate", options.evaluate, "a function of this notebook that returns scalars"
         )
+        settings = {
+            name: value for name, value in vars(options).items() if name not in _OF_THE_CELL
+        }
+        if settings["on_nan"] == "none":
+            settings["on_nan"] = None
         run = background(
             self._loop(cell),
-            steps=options.steps,
             checkpoint=checkpoint,
             hyperparameters=hyperparameters,
             evaluate=evaluate,
-            evaluate_secs=options.evaluate_secs,
-            evaluate_steps=options.evaluate_steps,
-            logdir=options.logdir,
-            name=options.name,
-            save_secs=options.save_secs,
-            save_steps=options.save_steps,
-            keep=options.keep,
-            on_nan=None if options.on_nan == "none" else options.on_nan,
-            jump=options.jump,
-            grace=options.grace,
-            mirror=options.mirror,
-            fresh=options.fresh,
-            prints=options.prints,
-            system=options.system,
-            tags=options.tags,
-            keep_best=options.keep_best,
-            patience=options.patience,
             start=False,
+            **settings,
         )
         return self._started(run)
 

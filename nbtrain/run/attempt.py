@@ -61,7 +61,6 @@ class Attempt:
     Attributes:
         unsaved: Reports steps that are not saved.
         ident: The identifier of the training thread while it trains; otherwise 0.
-        error: The error that ended the attempt; None while it runs or if it ended well.
     """
 
     def __init__(
@@ -97,8 +96,7 @@ class Attempt:
         self.context.monitor.folder.list_again = self.boundary.policy.list_again
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.ident = 0
-        self.error: BaseException | None = None
-        self.traceback: TracebackType | None = None
+        self._raised: tuple[BaseException, TracebackType | None] | None = None
         self.ended = threading.Event()
         self.monitor_threads = MonitorThreads(context)
         self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
@@ -157,6 +155,16 @@ class Attempt:
     def step(self) -> int:
         """Completed steps."""
         return self.context.steps.step
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that ended the attempt; None while it runs or if it ended well."""
+        return self._raised and self._raised[0]
+
+    @property
+    def traceback(self) -> TracebackType | None:
+        """The lines of the user that have raised it."""
+        return self._raised and self._raised[1]
 
     @property
     def steps_per_s(self) -> float | None:
@@ -260,7 +268,7 @@ class Attempt:
             last_first.callback(context.coord.request_stop)
             last_first.callback(context.commands.close, "the run has ended", step=step)
             if error is not None:
-                self.error, self.traceback = error, tracebacks.of_the_user(error.__traceback__)
+                self._raised = error, tracebacks.of_the_user(error.__traceback__)
             context.monitor.throughput.ended = time.monotonic()
             with contextlib.suppress(PhaseError):  # it failed while preparing
                 context.lifecycle.apply(Event.LOOP_ENDED)

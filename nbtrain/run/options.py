@@ -90,36 +90,10 @@ class Settings:
             # Converted, because JSON does not know the integers of NumPy.
             object.__setattr__(self, name, int(value))
         self._check_alarm()
-        object.__setattr__(self, "tags", checked(self.tags))
-        if not isinstance(self.system, bool):
-            raise ArgumentError(
-                f"system={self.system!r}: give True to record the use of the machine, or False."
-            )
-        if self.prints not in ("cell", "log"):
-            raise ArgumentError(
-                f'prints={self.prints!r}: give "cell" to show what the training prints under its '
-                'cell and in its log, or "log" for its log alone.'
-            )
-        if self.mirror is not None and "://" not in str(self.mirror):
-            raise ArgumentError(
-                f"mirror={self.mirror!r}: give the address of a folder with its scheme, such as "
-                "'s3://bucket/runs' or 'file:///mnt/disk/runs', or None for no mirror."
-            )
-        if not isinstance(self.fresh, bool):
-            raise ArgumentError(f"fresh={self.fresh!r}: give True to begin from scratch, or False.")
-        if self.fresh and self.mirror is not None:
-            raise ArgumentError(
-                f"fresh=True with mirror={self.mirror!r}: the mirror has one run under this name. "
-                "Give another name=, and leave fresh= out."
-            )
-        self._check_best()
+        self._check_shown()
         self._check_folder()
-        is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
-        if not is_number or not 0 < self.grace <= MOST_GRACE_SECS:
-            raise ArgumentError(
-                f"grace={self.grace!r}: give a number of seconds above 0, such as 10.0, and at "
-                f"most {MOST_GRACE_SECS:,.0f}."
-            )
+        self._check_best()
+        self._check_grace()
         for name, number in (
             ("save_secs", "number above 0"),
             ("save_steps", "whole number of at least 1"),
@@ -132,6 +106,26 @@ class Settings:
                 raise ArgumentError(
                     f"{name}={getattr(self, name)!r}: give a {number}, or None for never."
                 ) from None
+
+    def _check_shown(self) -> None:
+        object.__setattr__(self, "tags", checked(self.tags))
+        if not isinstance(self.system, bool):
+            raise ArgumentError(
+                f"system={self.system!r}: give True to record the use of the machine, or False."
+            )
+        if self.prints not in ("cell", "log"):
+            raise ArgumentError(
+                f'prints={self.prints!r}: give "cell" to show what the training prints under its '
+                'cell and in its log, or "log" for its log alone.'
+            )
+
+    def _check_grace(self) -> None:
+        is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
+        if not is_number or not 0 < self.grace <= MOST_GRACE_SECS:
+            raise ArgumentError(
+                f"grace={self.grace!r}: give a number of seconds above 0, such as 10.0, and at "
+                f"most {MOST_GRACE_SECS:,.0f}."
+            )
 
     def _check_folder(self) -> None:
         if self.mirror is not None and "://" not in str(self.mirror):

@@ -25,15 +25,16 @@ class Reporting:
     marks: Marks
     attempt: Attempt
     _engine: Engine[Any]
-    _held: tuple[Checkpoint, ...]  # at the end of the last start
-    _begins: int  # the step from which the start continues, if known before it trains
+    # The step from which the start continues, if it is known before the training, and the
+    # checkpoints at the end of the last start.
+    _before: tuple[int, tuple[Checkpoint, ...]]
 
     @property
     def _step(self) -> int:
         """Completed steps; until the checkpoint is restored, the steps of the checkpoint."""
         phase, step = self.attempt.context.lifecycle.phase, self.attempt.step
         known = self.attempt.session.taken_up or phase.ended or phase is Phase.CREATED
-        return step if known else step or self._begins
+        return step if known else step or self._before[0]
 
     @property
     def status(self) -> Status:
@@ -96,7 +97,7 @@ class Reporting:
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         """The checkpoints that can be restored, the newest last, and copies of good states."""
         catalog = self.attempt.boundary.policy.catalog
-        return catalog.checkpoints if catalog.in_use else self._held
+        return catalog.checkpoints if catalog.in_use else self._before[1]
 
     @property
     def total_steps(self) -> int | None:

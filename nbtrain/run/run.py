@@ -78,8 +78,7 @@ class Run(Steering, Stepping, Reporting):
         self.receipts: deque[Receipt] = deque(maxlen=8)
         self._engine = engine
         self._branch: Branch | None = None
-        self._begins = 0
-        self._held: tuple[Checkpoint, ...] = ()
+        self._before: tuple[int, tuple[Checkpoint, ...]] = 0, ()
         recorder = Recorder(self.scalars, None)
         context = Context(
             coord=self.coord,
@@ -145,7 +144,7 @@ class Run(Steering, Stepping, Reporting):
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
             self.attempt.monitor_threads.join(_LAST_ROUND_SECS)
-            self._begins, self._held = first_step(engine), self.checkpoints
+            self._before = first_step(engine), self.checkpoints
             self._begin_attempt(context, recorder, names)
             context.lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, the attempt releases these

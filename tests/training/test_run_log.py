@@ -16,7 +16,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.log_lines import LogLine
-from nbtrain.remote.attach import attach
+from nbtrain.remote.attach import opened
 from nbtrain.rundir.log_text import LogTail
 from tests.gate import SOON, Gate
 
@@ -240,7 +240,7 @@ def test_a_log_that_cannot_be_written_is_told_and_kept_in_memory() -> None:
 
 def test_an_attached_run_has_the_lines_of_the_file() -> None:
     run = trained(lambda: print("one\ntwo"))
-    with attach(run.logdir) as attached:
+    with opened(run.logdir) as attached:
         assert attached.read(SOON)
         assert [line.text for line in attached.log] == [line.text for line in run.log]
 

@@ -12,9 +12,11 @@ import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Variable
+from nbtrain.engines.graph.savers import saves
 from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.signatures import check_call
+from nbtrain.run.options import Settings
 
 v1 = tf.compat.v1
 
@@ -179,3 +181,14 @@ def _on_feeding(error: str, feed: str) -> str | None:
             "NumPy arrays: give tensor.numpy(), or read the dataset's as_numpy_iterator()."
         )
     return None
+
+
+def check_saving(supervisor: Supervisor, settings: Settings) -> None:
+    """Raises an ArgumentError if the run is to save variables that its Supervisor cannot."""
+    lacks = "logdir" if not supervisor.save_path else "" if saves(supervisor.saver) else "saver"
+    for name, cadence in (("save_steps", settings.save_steps), ("save_secs", settings.save_secs)):
+        if lacks and cadence and cadence != getattr(Settings(), name):
+            raise ArgumentError(
+                f"{name}={cadence!r}, and the supervisor has no {lacks}, so nothing can be saved: "
+                f"give {lacks}= to nbtrain.tf1.Supervisor(...), or leave {name}= out."
+            )

@@ -12,7 +12,13 @@ from typing import Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.engines.graph.arguments import Feed, GraphTraining, checked, saying_how_to_feed
+from nbtrain.engines.graph.arguments import (
+    Feed,
+    GraphTraining,
+    check_saving,
+    checked,
+    saying_how_to_feed,
+)
 from nbtrain.engines.graph.graphs import adopt_global_step, not_counted, step_of
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.engines.graph.savers import find_saver, own_saver, saves
@@ -253,7 +259,7 @@ def supervise(
     training = checked(train_op, scalars, feed, hyperparameters, supervisor)
     graph = training.graph
     if supervisor is not None:
-        _check_saving(supervisor, settings)
+        check_saving(supervisor, settings)
     if supervisor is not None and supervisor.save_path and logdir is None:
         logdir = Path(supervisor.save_path).parent
     folder = Logdir(logdir, name, kind="supervise")
@@ -277,17 +283,6 @@ def supervise(
     )
     run = Run(engine, folder, settings)
     return run.start() if start else run
-
-
-def _check_saving(supervisor: Supervisor, settings: Settings) -> None:
-    """Raises an ArgumentError if the run is to save variables that its Supervisor cannot."""
-    lacks = "logdir" if not supervisor.save_path else "" if saves(supervisor.saver) else "saver"
-    for name, cadence in (("save_steps", settings.save_steps), ("save_secs", settings.save_secs)):
-        if lacks and cadence and cadence != getattr(Settings(), name):
-            raise ArgumentError(
-                f"{name}={cadence!r}, and the supervisor has no {lacks}, so nothing can be saved: "
-                f"give {lacks}= to nbtrain.tf1.Supervisor(...), or leave {name}= out."
-            )
 
 
 def _supervisor(graph: tf.Graph, keep: int | None, directory: Path) -> Supervisor:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.arguments import Feed, GraphTraining, checked, saying_how_to_feed
-from nbtrain.engines.graph.eval_hook import EvalHook
 from nbtrain.engines.graph.graphs import BUILD_AGAIN, adding_to, adopt_global_step
+from nbtrain.engines.graph.hook_arguments import check_hooks, check_tags
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.graph.session_retry import NoSession
 from nbtrain.engines.graph.summaries import EventFile
@@ -208,8 +208,8 @@ def monitor(
         patience=patience,
     )
     training = checked(train_op, scalars, feed, hyperparameters)
-    _check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)
-    _check_tags(training.scalars, (*hooks, *chief_only_hooks))
+    check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)
+    check_tags(training.scalars, (*hooks, *chief_only_hooks))
     if session is not None and (chief_only_hooks or not callable(session)):
         raise ArgumentError(
             f"session={session!r} with chief_only_hooks={chief_only_hooks!r}: give a function "
@@ -224,32 +224,6 @@ def monitor(
     engine = MonitorEngine(training, tuple(hooks), make, scaffold)
     run = Run(engine, folder, settings)
     return run.start() if start else run
-
-
-def _check_hooks(**given: Any) -> None:
-    """Raises an ArgumentError for arguments that are not sequences of hooks."""
-    kind = v1.train.SessionRunHook
-    for name, hooks in given.items():
-        if isinstance(hooks, kind):
-            raise ArgumentError(f"{name}={hooks!r} is one hook: give a list, {name}=[hook].")
-        if not isinstance(hooks, Sequence) or not all(isinstance(hook, kind) for hook in hooks):
-            raise ArgumentError(
-                f"{name}={hooks!r}: give a list of tf.compat.v1.train.SessionRunHook objects."
-            )
-
-
-def _check_tags(scalars: Iterable[str], hooks: Sequence[Any]) -> None:
-    """Raises an ArgumentError for a tag that two would record, as a curve shows one thing."""
-    taken = set(scalars)
-    for hook in hooks:
-        if not isinstance(hook, EvalHook):
-            continue
-        if twice := sorted(taken & hook.tags):
-            raise ArgumentError(
-                f"An EvalHook evaluates {twice[0]!r}, and a scalar or another EvalHook is recorded "
-                f"under that tag: give the metric another, such as 'val_{twice[0]}'."
-            )
-        taken |= hook.tags
 
 
 def _training_session(
