@@ -219,8 +219,7 @@ def supervise(
         supervisor: An `nbtrain.tf1.Supervisor` of the graph; None makes one.
         feed: Called before every step; returns its feed_dict. StopIteration ends the run.
         steps: The global step at which the run finishes; None trains until its input ends.
-        hyperparameters: The variables that `run.set` and the panel can change: name to a variable
-            of the graph, such as the one given to the optimizer as learning rate.
+        hyperparameters: What `run.set` and the panel can change: name to a variable of the graph.
         evaluate: Called with the session between two steps; returns scalars by name, as in `train`.
         evaluate_secs: Seconds between two evaluations; None or 0 disables this.
         evaluate_steps: Steps between two evaluations; None disables this.
@@ -235,8 +234,8 @@ def supervise(
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
         prints: Where prints are shown, "cell" or "log", as in `train`.
-        system: Whether to record the use of the machine, under `system/`.
-        tags: Words by which the run can be found again, as in `train`.
+        system: Whether to record the use of the machine, as in `train`.
+        tags: Words to find it by, as in `train`.
         keep_best: The scalar whose best state is kept, as in `train`.
         patience: Its judged values in a row that may be no better.
         start: Whether to start at once; False leaves that to `run.start()`.
@@ -272,8 +271,7 @@ def supervise(
         except BaseException:
             folder.discard()
             raise
-    directory = Path(supervisor.save_path).parent if supervisor.save_path else None
-    if directory is not None:
+    if directory := Path(supervisor.save_path).parent if supervisor.save_path else None:
         folder.include(directory)
     engine = GraphEngine(
         *(training, supervisor, directory),
