@@ -9,10 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nbtrain.core.commands import COMMANDS, Command, Replay, Restore, Set, Try
+from nbtrain.core.commands import COMMANDS, Command, Note, Replay, Restore, Set, Tag, Try
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.labels import checked, checked_note
 
-_WORDS = ("stop", "pause", "resume", "save", "restore", "evaluate", "set", "try", "replay")
+_WORDS = (
+    "stop",
+    "pause",
+    "resume",
+    "save",
+    "restore",
+    "evaluate",
+    "set",
+    "try",
+    "replay",
+    "note",
+    "tag",
+)
 
 
 # The types of two numbers.
@@ -47,6 +60,10 @@ def fields_of(command: Command) -> dict[str, Any]:
         case Replay(edits, text):
             made = [[step, _numbers(values)] for step, values in edits]
             fields |= {"edits": made, "text": text}
+        case Note(text):
+            fields |= {"text": text}
+        case Tag(tags):
+            fields |= {"tags": [*tags]}
     return fields
 
 
@@ -71,6 +88,10 @@ def command_of(fields: Mapping[str, Any]) -> Command:
             _check("edits", edits, _are_edits(edits), "a list of [step, {name: number}]")
             _check("text", text, isinstance(text, str), "text")
             return Replay(tuple((step, dict(values)) for step, values in edits or ()), text)
+        case {"command": "note"}:
+            return Note(checked_note(fields.get("text")))
+        case {"command": "tag"}:
+            return Tag(checked(fields.get("tags")))
         case {"command": str(name)} if name in COMMANDS:
             return COMMANDS[name]()
     raise ArgumentError(

@@ -141,7 +141,29 @@ class Replay:
     text: str = ""
 
 
-Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Adds a note to the history, at this boundary.
+
+    Attributes:
+        text: The note.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """Gives the run these tags in place of those that it has.
+
+    Attributes:
+        tags: The words.
+    """
+
+    tags: tuple[str, ...]
+
+
+Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay | Note | Tag
 # The commands without arguments, by name.
 COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
     "stop": Stop,

@@ -1,4 +1,4 @@
-"""The tags of a run: words by which it can be found again."""
+"""The tags of a run, words by which it can be found again; and the texts of its notes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from nbtrain.core.errors import ArgumentError
 
 MOST_TAGS = 20
 MOST_CHARS = 40
+
+# Characters of a note.
+MOST_NOTE_CHARS = 1000
 
 
 def checked(tags: object) -> tuple[str, ...]:
@@ -30,3 +33,19 @@ def checked(tags: object) -> tuple[str, ...]:
     if len(found) > MOST_TAGS:
         raise ArgumentError(f"{len(found)} tags are given, and {MOST_TAGS} are the most.")
     return found
+
+
+def checked_note(text: object) -> str:
+    """Returns the text of a note on one line.
+
+    Raises:
+        ArgumentError: It is no text, empty or too long.
+    """
+    said = " ".join(text.split()) if isinstance(text, str) else ""
+    if not said:
+        raise ArgumentError(f"note({text!r}): give a text, such as 'the loss is flat'.")
+    if len(said) > MOST_NOTE_CHARS:
+        raise ArgumentError(
+            f"The note has {len(said):,} characters, and {MOST_NOTE_CHARS:,} are the most."
+        )
+    return said

@@ -227,6 +227,7 @@ class Status:
             mirror.
         usage: Where its time goes, and what its process uses; None while unknown.
         tasks: The tasks of the cluster that it trains on; empty without a cluster.
+        tags: The words by which it can be found again.
     """
 
     name: str
@@ -253,6 +254,7 @@ class Status:
     mirror: str | None = None
     usage: Usage | None = None
     tasks: tuple[Task, ...] = ()
+    tags: tuple[str, ...] = ()
 
     @property
     def last_checkpoint(self) -> Checkpoint | None:

@@ -5,6 +5,7 @@
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
 %nbtrain set learning_rate=1e-4    give hyperparameters other values
 %nbtrain actions [NUMBER]     list the actions of the newest marks, or carry one out
+%nbtrain note TEXT            add a note to its history; tag TAG ... gives it tags
 %nbtrain log [NAME]           show what it has printed and logged
 %nbtrain runs [LOGDIR]        show the runs below a folder, as a tree of branches
 %nbtrain replay LOGDIR [RUN]  show what was done to a run, or do it to another
@@ -67,7 +68,9 @@ class NbtrainMagics(Magics):
         %nbtrain try [NAME] HYPERPARAMETER=VALUE ... [--steps N] [--keep-if TAG]
         %nbtrain actions [NAME] [NUMBER]
         %nbtrain log [NAME] [-n LINES] [--level LEVEL] [--source SOURCE] [--search TEXT]
-        %nbtrain runs [LOGDIR]
+        %nbtrain note TEXT [--run NAME]
+        %nbtrain tag [TAG ...] [--run NAME]
+        %nbtrain runs [LOGDIR] [--tag TAG] [--search TEXT]
         %nbtrain replay LOGDIR [RUN]
         %nbtrain open LOGDIR
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
@@ -103,7 +106,7 @@ class NbtrainMagics(Magics):
             print(table(at_hand()))
             return None
         if options.verb == "runs":
-            print(tree(options.logdir))
+            print(tree(options.logdir, options.tag, options.search))
             return None
         if options.verb == "replay":
             plan = replay(options.logdir)
@@ -129,10 +132,7 @@ class NbtrainMagics(Magics):
             show_panel(run)
             return None
         if options.verb == "log":
-            lines = selected(
-                run.log, level=options.level, source=options.source, text=options.search
-            )
-            print("\n".join(map(str, lines[-options.lines :] if options.lines > 0 else [])))
+            _print_log(run, options)
             return None
         if options.verb == "wait":
             return run.wait(options.timeout)
@@ -229,6 +229,11 @@ def _opened(logdir: str) -> AnyRun:
     return next((run for run in attached() if run.logdir == folder), None) or attach(logdir)
 
 
+def _print_log(run: AnyRun, options: argparse.Namespace) -> None:
+    lines = selected(run.log, level=options.level, source=options.source, text=options.search)
+    print("\n".join(map(str, lines[max(0, len(lines) - max(0, options.lines)) :])))
+
+
 def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:
     """Posts the command of a line, and waits for its answer."""
     __tracebackhide__ = True
@@ -249,6 +254,8 @@ def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:
             options.low, options.high, steps=options.steps, tag=options.tag, name=options.rate
         ),
         "evaluate": run.evaluate,
+        "note": lambda: run.note(" ".join(options.words)),
+        "tag": lambda: run.tag(*options.words),
         "actions": lambda: run.do(action_by_number(run, options.number)),
     }
     return _answered(post[options.verb](), options.timeout)

@@ -31,6 +31,8 @@ VERBS = {
     "actions": "list the actions of the newest marks, numbered; with NUMBER, carry one out",
     "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
     "wait": "wait for the end, and show it",
+    "note": "add a note to the history of a run",
+    "tag": "give a run these tags in place of those that it has",
     "log": "show the newest lines that a run has printed and logged",
     **TABS,
 }

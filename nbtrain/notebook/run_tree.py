@@ -19,13 +19,16 @@ from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.text_table import in_columns
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.kernel import runs
-from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, step_of, when
+from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, step_of, tags_in, when
 from nbtrain.rundir.folder import BASE
 from nbtrain.rundir.journal import ENDS
 from nbtrain.rundir.lineage import parent_of
 from nbtrain.rundir.lock import is_held
 
-_HEAD = ("run", "phase", "step", "branch")
+_HEAD = ("run", "phase", "step", "branch", "tags", "last note")
+
+# Characters of a note in the list.
+_NOTE_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class RunFolder:
         total_steps: The step at which it finishes; None if unknown.
         parent: The folder of the run that it branches from; None if it is not a branch.
         branch: Where it branches off, in words.
+        tags: The words by which it can be found again.
+        notes: The texts of its notes.
     """
 
     path: Path
@@ -49,6 +54,8 @@ class RunFolder:
     total_steps: int | None
     parent: Path | None
     branch: str
+    tags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> RunFolder:
@@ -78,6 +85,12 @@ class RunFolder:
             total_steps=total if type(total) is int else None,
             parent=None if parent is None else (path / parent["logdir"]).resolve(),
             branch="" if parent is None else _branch(parent["step"], lines),
+            tags=tags_in(lines),
+            notes=tuple(
+                str(entry.get("text", ""))
+                for entry in lines
+                if entry["event"] == "note" and entry.get("applied", True)
+            ),
         )
 
     def row(self, name: str, branch: str) -> tuple[str, ...]:
@@ -87,14 +100,26 @@ class RunFolder:
             status = run.status
             if run.logdir.resolve() == self.path and not status.phase.ended:
                 phase, step, total = str(status.phase), status.step, status.total_steps
-        return name, phase, f"{step:,} of {total:,}" if total else f"{step:,}", branch
+        told = f"{step:,} of {total:,}" if total else f"{step:,}"
+        note = self.notes[-1] if self.notes else ""
+        last = note if len(note) <= _NOTE_CHARS else f"{note[: _NOTE_CHARS - 1]}…"
+        return name, phase, told, branch, ", ".join(self.tags), last
+
+    def fits(self, tag: str | None, search: str) -> bool:
+        """Tells if the run has a tag, and a text in its name, tags or notes, in any case."""
+        words = "\n".join((self.path.name, *self.tags, *self.notes)).casefold()
+        return (tag is None or tag in self.tags) and search.casefold() in words
 
 
-def tree(logdir: str | os.PathLike[str] | None = None) -> str:
+def tree(
+    logdir: str | os.PathLike[str] | None = None, tag: str | None = None, search: str = ""
+) -> str:
     """Lists the runs below a folder, each branch below its parent, the oldest first.
 
     Args:
         logdir: The folder; None for `runs`.
+        tag: Only runs that have this tag.
+        search: Only runs with this text in their names, tags or notes.
 
     Raises:
         ArgumentError: The folder does not exist.
@@ -105,6 +130,10 @@ def tree(logdir: str | os.PathLike[str] | None = None) -> str:
     found = {path: RunFolder.read(path) for path in _folders(folder.resolve())}
     if not found:
         return f"No run has trained in {folder}, or below it."
+    found = {path: each for path, each in found.items() if each.fits(tag, search)}
+    if not found:
+        asked = [f"the tag {tag!r}"] * (tag is not None) + [f"{search!r} in it"] * bool(search)
+        return f"No run in {folder}, or below it, has {' and '.join(asked)}."
     members = sorted(found.values(), key=lambda each: (each.began, each.path))
     children: dict[Path, list[RunFolder]] = {}
     for each in members:
@@ -115,7 +144,15 @@ def tree(logdir: str | os.PathLike[str] | None = None) -> str:
     for each in members:
         if each.path not in born:
             rows += _rows(each, folder.resolve(), children)
-    return in_columns(rows)
+    return in_columns(_without_empty(rows))
+
+
+def _without_empty(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Returns the rows without the last columns that have only a heading."""
+    width = len(_HEAD)
+    while width > 4 and not any(row[width - 1] for row in rows[1:]):
+        width -= 1
+    return [row[:width] for row in rows]
 
 
 def _rows(

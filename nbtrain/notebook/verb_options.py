@@ -87,6 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if verb in ("runs", "open", "replay") or verb in TABS:
         _add_folder(add, verb)
         return
+    if verb in ("note", "tag"):
+        _add_annotation(add, verb)
+        return
     if verb in ("set", "try"):
         # The name is parsed with the values: as a separate argument, argparse would take the first
         # value for it.
@@ -120,11 +123,24 @@ def _add_folder(add: Callable[..., object], verb: str) -> None:
         _add_board(add, verb)
     elif verb == "runs":
         add("logdir", nargs="?", help="the folder; runs, where none is given")
+        add("--tag", help="only runs with this tag")
+        told = "only runs with this in their names, tags or notes"
+        add("--search", default="", metavar="TEXT", help=told)
     else:
         add("logdir", help="the folder of a run, such as runs/digits")
     if verb == "replay":
         add("name", nargs="?", metavar="RUN", help="a live run to make the edits")
         add("--timeout", type=_seconds, help="seconds to wait at most")
+
+
+def _add_annotation(add: Callable[..., object], verb: str) -> None:
+    """Adds the arguments of a note or of tags."""
+    if verb == "note":
+        add("words", nargs="+", metavar="TEXT", help="the note")
+    else:
+        add("words", nargs="*", metavar="TAG", help="a word, such as baseline")
+    add("--run", dest="name", help=_RUN)
+    add("--timeout", type=_seconds, help="seconds to wait at most")
 
 
 def _add_range_test(add: Callable[..., object]) -> None:

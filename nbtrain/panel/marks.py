@@ -29,6 +29,7 @@ GLYPHS = {
     "resume": "▶",
     "best": "★",
     "patience": "◌",
+    "note": "✎",
     "save": "●",
     "checkpoint": "○",
 }

@@ -97,6 +97,7 @@ def fields(
         "log": None if log is None else extent(log),
         "usage": status.usage and used(status.usage),
         "tasks": table_of(status.tasks),
+        "tags": list(status.tags),
         "mailbox": mailbox and _place(mailbox),
     }
 
@@ -167,6 +168,7 @@ def controls(status: Status) -> dict[str, bool]:
         "save": at_boundaries,
         "restore": at_boundaries and bool(status.checkpoints),
         "set": at_boundaries and bool(status.hyperparameters),
+        "note": status.phase is not Phase.CREATED,
         **({"try": at_boundaries} if status.hyperparameters else {}),
         **({"evaluate": at_boundaries} if status.evaluates else {}),
     }

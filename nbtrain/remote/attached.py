@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Sender
+from nbtrain.core.commands import NO_SENDER, Command, Note, Outcome, Receipt, Sender, Tag
 from nbtrain.core.errors import RunFailedError, WaitError
 from nbtrain.core.notes import Notes
 from nbtrain.core.states import Checkpoint, Phase, Status
@@ -24,6 +24,7 @@ from nbtrain.remote import known
 from nbtrain.remote.follower import TICK_SECS, Follower
 from nbtrain.remote.waiting import Waiting
 from nbtrain.remote.words import of
+from nbtrain.run.annotations import annotate
 from nbtrain.run.listeners import added
 from nbtrain.run.requests import Requests
 from nbtrain.run.steering import planned
@@ -190,7 +191,12 @@ class AttachedRun(Requests):
         The run takes it within a fifth of a second, and executes it at its next step boundary. A
         command that cannot be sent is refused, as is every command once the run has ended.
         """
-        return self._follower.outbox.post(command, at=planned(command, at), sender=sender)
+        at = planned(command, at)
+        if isinstance(command, Note | Tag) and self._follower.has_ended:
+            receipt = annotate(self, command, sender)
+            self.receipts.append(receipt)
+            return receipt
+        return self._follower.outbox.post(command, at=at, sender=sender)
 
     def refuse(self, command: Command, why: str) -> Receipt:
         """Answers a command at once, because it cannot be done; returns its receipt."""

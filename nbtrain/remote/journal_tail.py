@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nbtrain.rundir.entries import FILE, entry_of
+from nbtrain.rundir.entries import FILE, entry_of, tags_of
 from nbtrain.rundir.journal import Mark, Marks
 from nbtrain.rundir.timeline import RunTimeline
 
@@ -73,6 +73,8 @@ class JournalTail:
         for line in lines:
             entry = entry_of(line.decode("utf-8", "replace"))
             if entry is not None:
+                self._marks.tags = tags_of(entry, self._marks.tags)
                 mark = Mark.of(entry, self._marks.timeline.follow(entry))
-                if mark is not None:
+                is_known = mark is not None and mark.event == "note" and mark in self._marks
+                if mark is not None and not is_known:  # one that was written here is known
                     self._marks.add(mark)

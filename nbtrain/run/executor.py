@@ -17,6 +17,7 @@ from pathlib import Path
 
 from nbtrain.core.commands import (
     Evaluate,
+    Note,
     Outcome,
     Pause,
     Receipt,
@@ -26,12 +27,14 @@ from nbtrain.core.commands import (
     Save,
     Set,
     Stop,
+    Tag,
     Try,
 )
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.states import Event, Phase
 from nbtrain.core.tracebacks import told
+from nbtrain.run.annotations import described as described_note
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluator, described
 from nbtrain.run.hyperparameter_control import HyperparameterControl
@@ -98,6 +101,7 @@ class CommandExecutor:
             **({"to": now} if now != step else {}),
             **({"edits": edits} if edits else {}),
             **({} if outcome.kept is None else {"kept": outcome.kept}),
+            **({"tags": [*receipt.command.tags]} if isinstance(receipt.command, Tag) else {}),
             **({"arms": [*map(fields_of_arm, outcome.arms)]} if outcome.arms else {}),
             **receipt.sender.entry,
         )
@@ -236,6 +240,8 @@ class CommandExecutor:
                 self._check_not_stopping("replay")
                 self._plan(planned)
                 return done(text)
+            case Note() | Tag():
+                return done(described_note(receipt.command)[0])
 
     def _resume(self) -> str:
         if self._lifecycle.allows(Event.RESUME) and (

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from nbtrain.core.commands import Receipt
 from nbtrain.core.states import Phase
@@ -76,8 +76,11 @@ class Monitor:
         """Adds an entry to the journal, and returns its order; any thread."""
         return self._journal.log(**entry)
 
-    def begin(self, **entry: object) -> None:
-        """Logs the entry of a run's start."""
+    def begin(self, tags: Sequence[str], **entry: object) -> None:
+        """Logs the entry of a run's start; without tags, those of earlier starts stay."""
+        self._journal.begin_tags()
+        if tags:
+            entry["tags"] = list(tags)
         self.log(event="start", step=0, **entry)
         self.write_journal()
 

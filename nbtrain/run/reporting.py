@@ -71,6 +71,7 @@ class Reporting:
             mirror=attempt.monitor_threads.mirrored,
             usage=monitor.resource_usage.usage,
             tasks=monitor.tasks.tasks,
+            tags=self.marks.tags,
         )
 
     @property

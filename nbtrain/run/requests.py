@@ -24,6 +24,7 @@ from nbtrain.core.commands import (
 from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.learning_rate import range_test
 from nbtrain.core.states import Checkpoint, Status
+from nbtrain.run.annotations import Annotations
 from nbtrain.rundir.actions import Action, Actions
 from nbtrain.rundir.journal import Marks
 
@@ -48,7 +49,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Requests:
+class Requests(Annotations):
     """The commands of a run, from any thread; each is executed at a step boundary.
 
     Attributes:

@@ -148,7 +148,7 @@ class Run(Steering, Stepping, Reporting):
             self._begin_attempt(context, recorder, names)
             context.lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, the attempt releases these
-        self.attempt.context.monitor.begin(**entry, **parent)
+        self.attempt.context.monitor.begin(context.settings.tags, **entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
             with contextlib.suppress(ValueError):  # clicks have pushed it out
                 self.receipts.remove(receipt)

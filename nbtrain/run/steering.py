@@ -5,11 +5,24 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
-from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Sender, Set, Stop, Try
+from nbtrain.core.commands import (
+    NO_SENDER,
+    Command,
+    Note,
+    Outcome,
+    Receipt,
+    Sender,
+    Set,
+    Stop,
+    Tag,
+    Try,
+)
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Event
+from nbtrain.run.annotations import annotate
 from nbtrain.run.requests import Requests
 
 if TYPE_CHECKING:
@@ -22,6 +35,7 @@ class Steering(Requests):
 
     coord: Coordinator
     attempt: Attempt
+    logdir: Path
     receipts: deque[Receipt]
 
     def post(
@@ -29,6 +43,10 @@ class Steering(Requests):
     ) -> Receipt:
         """Queues a command; see `Requests.post`."""
         at = planned(command, at)
+        if isinstance(command, Note | Tag) and self.status.phase.ended:
+            receipt = annotate(self, command, sender)
+            self.receipts.append(receipt)
+            return receipt
         step, context = self.attempt.step, self.attempt.context
         why = self._unknown(command) if at is None else None
         receipt = context.commands.post(command, step=step, at=at, sender=sender, refusal=why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -57,6 +57,23 @@ def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
     edits = entry.get("edits")
     found = edits.items() if isinstance(edits, Mapping) else ()
     return [(name, *pair) for name, pair in found if _is_pair(pair)]
+
+
+def tags_of(entry: Entry, before: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Returns the tags of the run after an entry, given those before it."""
+    found = entry.get("tags")
+    changes = entry["event"] in ("start", "tag") and entry.get("applied", True)
+    if not changes or not isinstance(found, list):
+        return before
+    return tuple(word for word in found if _is_text(word))
+
+
+def tags_in(lines: Iterable[Entry]) -> tuple[str, ...]:
+    """Returns the tags of a run, given its entries."""
+    tags: tuple[str, ...] = ()
+    for entry in lines:
+        tags = tags_of(entry, tags)
+    return tags
 
 
 def arms_in(entry: Entry) -> list[Entry]:

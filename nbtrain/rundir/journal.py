@@ -15,7 +15,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nbtrain.rundir.entries import FILE, Entry, arms_in, edits_of, entries, numbers_of, when
+from nbtrain.rundir.entries import (
+    FILE,
+    Entry,
+    arms_in,
+    edits_of,
+    entries,
+    numbers_of,
+    tags_in,
+    tags_of,
+    when,
+)
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.timeline import RunTimeline, side_folder
 
@@ -28,6 +38,7 @@ _UNMARKED = frozenset(
     {"start", "stop", "finished", "stopped"}
     | {"origin", "back", "segment", "found", "copy", "evaluated", "folder"}
     | {"unsaved", "saved"}  # the process ends
+    | {"tag"}  # the run shows its tags
     | {"lacking"}  # trained variables that are not saved
 )
 
@@ -38,6 +49,7 @@ EVENTS = (
     *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
     *("best", "patience"),  # a better value, and none for too long
     *("lost", "returned"),  # tasks of its cluster
+    *("note", "tag"),
 )
 
 # The number of marks that a run holds, the newest.
@@ -122,11 +134,13 @@ class Marks:
         has_timeline: Whether the folder was read into the timeline.
         recalled: Whether the marks include those of earlier starts, as far as they ever will. When
             this becomes true, the marks may get other numbers.
+        tags: The words by which the run can be found again.
     """
 
     def __init__(self) -> None:
         self.timeline = RunTimeline(Path())
         self.has_timeline = self.recalled = False
+        self.tags: tuple[str, ...] = ()
         self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self._lock = threading.Lock()
         self._count = 0  # of all marks so far
@@ -209,6 +223,11 @@ class Journal:
             self._marks.timeline = RunTimeline(self.folder, lines)
             self._marks.has_timeline = True
 
+    def begin_tags(self) -> None:
+        """Takes the tags of earlier starts."""
+        with contextlib.suppress(OSError):
+            self._marks.tags = self._marks.tags or tags_in(entries(self.folder))
+
     def log(self, **entry: object) -> float:
         """Queues a line, and returns its order in the timeline.
 
@@ -219,6 +238,7 @@ class Journal:
         if "checkpoint" in entry:
             line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
+        self._marks.tags = tags_of(line, self._marks.tags)
         order = self.timeline.follow(line)
         is_later = entry["event"] == "found" and not self._marks.recalled  # `recall` adds it
         if not is_later and (mark := Mark.of(line, order)) is not None:

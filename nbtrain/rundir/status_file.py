@@ -140,6 +140,7 @@ def _status(told: Mapping[str, Any], folder: Path) -> Status:
     known["hyperparameters"] = tuple(map(_hyperparameter, told.get("hyperparameters", ())))
     known["threads"] = tuple(told.get("threads", ()))
     known["log"] = tuple(told.get("log", ()))
+    known["tags"] = tuple(map(str, told.get("tags", ())))
     known["usage"] = Usage(**told["usage"]) if told.get("usage") else None
     known["tasks"] = tuple(
         Task(**task | {"state": TaskState(task["state"])}) for task in told.get("tasks", ())

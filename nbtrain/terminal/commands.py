@@ -96,6 +96,10 @@ def asked(options: argparse.Namespace) -> Command | Callable[[AttachedRun], Comm
     fields |= {
         name: given[name] for name in ("steps", "keep_if", "halve", "repeats") if name in given
     }
+    if "text" in given:
+        fields["text"] = " ".join(options.text)
+    if "tags" in given:
+        fields["tags"] = options.tags
     if "values" in given:
         pair = _tried if options.verb == "trial" else _pair
         fields["values"] = dict(map(pair, options.values))

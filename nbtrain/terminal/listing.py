@@ -23,7 +23,7 @@ from nbtrain.rundir.mailbox import FOLDER as MAILBOX
 from nbtrain.rundir.status_file import SignOfLife
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
 
-_HEAD = ("run", "phase", "step", "speed", "process", "folder")
+_HEAD = ("run", "phase", "step", "speed", "process", "folder", "tags")
 
 # Seconds without a sign of life after which a run is silent: two signs are missing.
 _SILENT_SECS = 2.0
@@ -37,9 +37,12 @@ def ls(options: argparse.Namespace) -> int:
     base = Path(options.folder).expanduser()
     if not base.is_dir():
         raise ArgumentError(f"There is no folder {options.folder!r}: give one that holds runs.")
-    shown = runs_below(base)
+    wanted = {*options.tag}
+    shown = [each for each in runs_below(base) if wanted <= {*each[2].tags}]
     if options.json:
         print(json.dumps([fields_of(*each) for each in shown]))
+    elif not shown and wanted:
+        print(f"No run below {options.folder} has {' and '.join(map(repr, options.tag))}.")
     elif not shown:
         print(f"No run has a {status_file.FILE} below {options.folder}.")
     else:
@@ -108,4 +111,5 @@ def _row(folder: Path, sign: SignOfLife, found: Status) -> tuple[str, ...]:
     total = f" of {found.total_steps:,}" if found.total_steps else ""
     speed = "" if found.steps_per_s is None else f"{found.steps_per_s:,.1f}/s"
     where = f"{sign.writer.process} on {sign.writer.host}"
-    return found.name, str(found.phase), f"{found.step:,}{total}", speed, where, str(folder)
+    tags = ", ".join(found.tags)
+    return found.name, str(found.phase), f"{found.step:,}{total}", speed, where, str(folder), tags

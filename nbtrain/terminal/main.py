@@ -65,6 +65,7 @@ def _add_looking(verbs: Any) -> None:
         sub.add_argument("--json", action="store_true", help="print JSON")
         if below:
             sub.add_argument("folder", nargs="?", default="runs", help="the folder (runs)")
+            sub.add_argument("--tag", action="append", default=[], help="only runs with this tag")
         else:
             sub.add_argument("folder", help=_FOLDER)
         return sub
@@ -101,6 +102,10 @@ def _add_steering(verbs: Any) -> None:
     told = "its step or path, or `best`; without it, the latest"
     sub.add_argument("checkpoint", nargs="?", help=told)
     sub.add_argument("--halve", metavar="NAME", help="halve this hyperparameter afterwards")
+    sub = add("note", "add a note to the history of a run, also after its end")
+    sub.add_argument("text", nargs="+", help="the note")
+    sub = add("tag", "give a run these tags in place of those that it has")
+    sub.add_argument("tags", nargs="*", metavar="TAG", help="a word, such as baseline")
     _values(add("set", "give hyperparameters other values, all or none"))
     sub = add(
         "trial", "train some steps with another value, or several, then keep the best or go back"

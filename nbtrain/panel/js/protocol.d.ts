@@ -32,6 +32,8 @@ export type Command =
   | { command: "pause" | "resume" | "save" | "stop" | "evaluate" }
   | ({ command: "restore" } & RestoreArguments)
   | ({ command: "set" } & SetArguments)
+  | { command: "note"; text: string }
+  | { command: "tag"; tags: string[] }
   | {
       command: "try";
       values: Record<string, number | string>;
@@ -159,6 +161,8 @@ export interface Status {
   usage: Usage | null;
   /** null: it trains on no cluster. */
   tasks: TaskTable | null;
+  /** The words by which the run can be found again. */
+  tags: string[];
   /** null: the run has none. */
   mailbox: MailboxPlace | null;
 }
@@ -188,6 +192,7 @@ export interface Controls {
   save: boolean;
   restore: boolean;
   set: boolean;
+  note: boolean;
   try?: boolean;
   evaluate?: boolean;
 }

@@ -10,6 +10,8 @@ export const LABELS = {
   set: "Set",
   evaluate: "Evaluate",
   try: "Try",
+  note: "Note",
+  tag: "Tags",
 };
 
 /** @type {Record<string, string>} */
@@ -22,6 +24,8 @@ export const DOING = {
   set: "Setting…",
   evaluate: "Evaluating…",
   try: "Trying…",
+  note: "Noting…",
+  tag: "Tagging…",
 };
 
 /**

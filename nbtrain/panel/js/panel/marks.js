@@ -31,6 +31,7 @@ export const GLYPHS = {
   resume: "▶",
   best: "★",
   patience: "◌",
+  note: "✎",
   save: "●",
   checkpoint: "○",
 };

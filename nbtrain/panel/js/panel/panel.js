@@ -6,6 +6,7 @@ import { Choices } from "./choices.js";
 import { Clicks } from "./clicks.js";
 import { Controls } from "./controls.js";
 import { el, say } from "../shared/dom.js";
+import { Notes } from "./notes.js";
 import { Statusbar } from "./statusbar.js";
 import { Mailbox } from "./mailbox.js";
 import { MarksMenu } from "./marks_menu.js";
@@ -71,6 +72,9 @@ class View {
         this.menu.popover.root,
       ],
     });
+    this.notes = new Notes(this.clicks);
+    this.controls.engine.after(this.notes.tags);
+    this.controls.trial.button.after(this.notes.button, this.notes.popover.root);
     this.controls.message.after(this.messageActions.root);
     this.note = el("div", { class: "nbt-notice", role: "status", "data-role": "note" });
     this.controls.notice.before(this.note);
@@ -115,6 +119,7 @@ class View {
     this.root.classList.toggle("nbt-silent", silentSince !== null);
     this.controls.show(status, silentSince, contact.gone);
     say(this.note, note);
+    this.notes.show(status, silentSince);
     this.messageActions.show();
     if (this.menu.popover.isOpen) this.menu.show();
     this.tasks.show(status);

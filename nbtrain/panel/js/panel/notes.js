@@ -1,0 +1,59 @@
+// The tags of a run in its head, and a form for a note on its history.
+
+import { el, say } from "../shared/dom.js";
+import { Popover } from "./popover.js";
+
+/** @import { Status } from "../protocol.d.ts" */
+/** @import { Clicks } from "./clicks.js" */
+
+const MOST = 1000; // characters, as the kernel takes them
+
+export class Notes {
+  /** @param {Clicks} clicks */
+  constructor(clicks) {
+    this.clicks = clicks;
+    this.tags = el("span", { class: "nbt-tags", "data-role": "tags" });
+    this.text = el("input", {
+      type: "text",
+      maxlength: MOST,
+      placeholder: "what to remember of this step",
+      "aria-label": "note",
+      autocomplete: "off",
+    });
+    const add = el("button", { type: "submit", text: "Add" });
+    this.form = el("form", { class: "nbt-note-form", children: [this.text, add] });
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#add();
+    });
+    this.popover = new Popover("note-form");
+    this.popover.root.append(this.form);
+    this.button = el("button", {
+      type: "button",
+      text: "Note…",
+      title: "Add a note to the history, as a mark at this step",
+      "data-act": "note",
+    });
+    this.button.addEventListener("click", () => {
+      this.popover.open(this.button, "a note");
+      this.text.focus();
+    });
+  }
+
+  /**
+   * @param {Partial<Status>} status
+   * @param {string | null} silentSince
+   */
+  show({ tags = [], controls }, silentSince) {
+    say(this.tags, tags.map((tag) => `#${tag}`).join(" "));
+    this.button.disabled = !controls?.note || silentSince !== null;
+  }
+
+  #add() {
+    const text = this.text.value.trim();
+    if (!text) return;
+    this.clicks.post({ command: "note", text });
+    this.text.value = "";
+    this.popover.close();
+  }
+}

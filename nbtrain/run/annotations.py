@@ -1,0 +1,109 @@
+"""Notes and tags of a run: commands while it trains, lines of its journal after its end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Protocol
+
+from nbtrain.core.commands import NO_SENDER, Command, Note, Outcome, Receipt, Sender, Tag
+from nbtrain.core.errors import ArgumentError, BusyError
+from nbtrain.core.labels import checked, checked_note
+from nbtrain.core.states import Status
+from nbtrain.rundir.entries import tags_of
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.journal import Mark, Marks
+
+
+class Annotated(Protocol):
+    """A run that has ended."""
+
+    logdir: Path
+    marks: Marks
+
+    @property
+    def status(self) -> Status:
+        """The state of the run."""
+
+
+class Annotations:
+    """Notes and tags, from any thread and at any time, also after the end of the run."""
+
+    marks: Marks
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The words by which the run can be found again."""
+        return self.marks.tags
+
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
+        """Queues a command for the next step boundary, and returns its receipt."""
+        raise NotImplementedError
+
+    def note(self, text: str) -> Receipt:
+        """Adds a note to the history of the run, as a mark at its present step.
+
+        Args:
+            text: What to remember, on one line.
+
+        Raises:
+            ArgumentError: The text is empty or too long.
+
+        Example:
+            >>> run.note("the loss is flat: lower the rate")
+        """
+        return self.post(Note(checked_note(text)))
+
+    def tag(self, *tags: str) -> Receipt:
+        """Gives the run these tags in place of those that it has; without any, none.
+
+        Raises:
+            ArgumentError: One is no tag.
+
+        Example:
+            >>> run.tag("baseline", *run.tags)
+        """
+        return self.post(Tag(checked(tags)))
+
+
+def annotate(run: Annotated, command: Note | Tag, sender: Sender) -> Receipt:
+    """Writes a note or tags into the journal of a run that has ended; returns the receipt.
+
+    It is refused if another run trains in the folder by now, or the folder is gone.
+    """
+    receipt, step = Receipt(command, sender=sender), run.status.step
+    text, more = described(command)
+    try:
+        entry = _written(run.logdir, event=receipt.name, step=step, text=text, **more)
+    except (ArgumentError, BusyError, OSError) as error:
+        receipt.answer(Outcome(False, step, f"The run has ended, and {error}"))
+        return receipt
+    run.marks.tags = tags_of(entry, run.marks.tags)
+    order = max((mark.order for mark in run.marks), default=0.0)
+    if (mark := Mark.of(entry, order)) is not None:
+        run.marks.add(mark)
+    receipt.answer(Outcome(True, step, text))
+    return receipt
+
+
+def described(command: Note | Tag) -> tuple[str, dict[str, object]]:
+    """Returns the text of a journal's line, and its further fields."""
+    if isinstance(command, Note):
+        return command.text, {}
+    return ", ".join(command.tags) or "no tags", {"tags": [*command.tags]}
+
+
+def _written(path: Path, **entry: object) -> dict[str, object]:
+    """Adds a line to a journal; nobody else may be writing there."""
+    if not path.is_dir():
+        raise ArgumentError(f"its folder {path} is gone.")
+    folder = Logdir(path, None, kind="run", launches=True)
+    line = {"wall_time": round(time.time(), 3), "applied": True, **entry}
+    folder.lock.take()
+    try:
+        folder.log(**line)
+    finally:
+        folder.lock.release()
+    return line
