@@ -64,6 +64,7 @@ def test_a_run_that_has_ended_can_be_noted_and_tagged() -> None:
 
 def test_an_attached_run_that_has_ended_can_be_noted_and_tagged() -> None:
     attached = attach(ended().logdir)
+    assert isinstance(attached, AttachedRun)
     with attached:
         applied(attached.note("from afar"))
         applied(attached.tag("seen"))

@@ -120,6 +120,8 @@ def panel() -> tuple[ShownPanel, list[Message]]:
     hear(t="alive", seq=1)
     run.log.add([LogLine(1.7e9, 3, "WARNING", "logging", "a line")])
     hear(t="log", have=0)
+    hear(t="cmd", id="n", command="note", text="good")
+    hear(t="cmd", id="g", command="tag", tags=["adam"])
     for name in COMMANDS.keys() - {"restore"}:
         hear(t="cmd", id=name, command=name)
     hear(t="cmd", id="r1", command="restore", checkpoint="ckpt-3")
