@@ -154,11 +154,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Gives the run these tags in place of those that it has.
-
-    Attributes:
-        tags: The words.
-    """
+    """Gives the run these tags in place of those that it has."""
 
     tags: tuple[str, ...]
 

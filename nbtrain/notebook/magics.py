@@ -5,7 +5,6 @@
 %nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
 %nbtrain set learning_rate=1e-4    give hyperparameters other values
 %nbtrain actions [NUMBER]     list the actions of the newest marks, or carry one out
-%nbtrain note TEXT            add a note to its history; tag TAG ... gives it tags
 %nbtrain log [NAME]           show what it has printed and logged
 %nbtrain runs [LOGDIR]        show the runs below a folder, as a tree of branches
 %nbtrain replay LOGDIR [RUN]  show what was done to a run, or do it to another
@@ -68,11 +67,9 @@ class NbtrainMagics(Magics):
         %nbtrain try [NAME] HYPERPARAMETER=VALUE ... [--steps N] [--keep-if TAG]
         %nbtrain actions [NAME] [NUMBER]
         %nbtrain log [NAME] [-n LINES] [--level LEVEL] [--source SOURCE] [--search TEXT]
-        %nbtrain note TEXT [--run NAME]
-        %nbtrain tag [TAG ...] [--run NAME]
+        %nbtrain note TEXT | tag [TAG ...] [--run NAME]
         %nbtrain runs [LOGDIR] [--tag TAG] [--search TEXT]
-        %nbtrain replay LOGDIR [RUN]
-        %nbtrain open LOGDIR
+        %nbtrain replay LOGDIR [RUN] | open LOGDIR
         %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
                   [--x step|relative|wall]
         %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
@@ -82,8 +79,7 @@ class NbtrainMagics(Magics):
                   [--hyperparameters EXPR] [--evaluate EXPR] [--evaluate-secs S]
                   [--evaluate-steps N] [--save-secs S] [--save-steps N] [--keep N]
                   [--on-nan pause|recover|none] [--jump FACTOR] [--grace SECS]
-                  [--mirror ADDRESS] [--fresh] [--prints cell|log] [--no-system]
-                  [--tags TAG,TAG]
+                  [--mirror URL] [--fresh] [--prints cell|log] [--no-system] [--tags TAG,TAG]
         %%nbtrain --detach [--with CELLS] [the options above]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
@@ -114,8 +110,7 @@ class NbtrainMagics(Magics):
                 return plan
             return _answered(plan.apply(find_run(options.name)), options.timeout)
         if options.verb == "open":
-            show(_opened(options.logdir))
-            return None
+            return show(_opened(options.logdir))
         if options.verb in TABS:
             _show_board(options)
             return None

@@ -20,8 +20,8 @@ from nbtrain.core.text_table import in_columns
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.kernel import runs
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, step_of, tags_in, when
+from nbtrain.rundir.events import ENDS
 from nbtrain.rundir.folder import BASE
-from nbtrain.rundir.journal import ENDS
 from nbtrain.rundir.lineage import parent_of
 from nbtrain.rundir.lock import is_held
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.run import registry
-from nbtrain.rundir.journal import EVENTS, Mark
+from nbtrain.rundir.events import EVENTS
+from nbtrain.rundir.journal import Mark
 
 Listener = Callable[[Mark], object]
 Remove = Callable[[], None]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 FILE = "steering.jsonl"
+
+# The most unreadable lines that a message names.
+_MOST_NAMED = 5
 
 # Steps are counted in 64 bits.
 _MOST_STEPS = 2**63
@@ -146,3 +149,14 @@ _FIELDS: dict[str, Callable[[object], bool]] = {
     "checkpoint": _is_text,
     "parent": _is_parent,
 }
+
+
+def skipped(folder: Path, unread: Sequence[int]) -> str:
+    """Returns a message about lines that were skipped, by their numbers."""
+    lines = "Line" if len(unread) == 1 else "Lines"
+    named = ", ".join(f"{number:,}" for number in unread[:_MOST_NAMED])
+    more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
+    return (
+        f"{lines} {named}{more} of {folder / FILE} cannot be read and "
+        f"{'is' if len(unread) == 1 else 'are'} left out."
+    )

@@ -16,47 +16,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbtrain.rundir.entries import (
-    FILE,
     Entry,
     arms_in,
     edits_of,
     entries,
     numbers_of,
+    skipped,
     tags_in,
     tags_of,
     when,
 )
+from nbtrain.rundir.events import ENDS, UNMARKED
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.timeline import RunTimeline, side_folder
 
-# The events that end a run.
-ENDS = frozenset({"finished", "stopped", "failed"})
-
-# Events that are no marks: the start and end of a run, the starts of segments, and events that
-# have a curve.
-_UNMARKED = frozenset(
-    {"start", "stop", "finished", "stopped"}
-    | {"origin", "back", "segment", "found", "copy", "evaluated", "folder"}
-    | {"unsaved", "saved"}  # the process ends
-    | {"tag"}  # the run shows its tags
-    | {"lacking"}  # trained variables that are not saved
-)
-
-# All events of the journal.
-EVENTS = (
-    *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
-    *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
-    *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
-    *("best", "patience"),  # a better value, and none for too long
-    *("lost", "returned"),  # tasks of its cluster
-    *("note", "tag"),
-)
-
 # The number of marks that a run holds, the newest.
 MOST_MARKS = 1000
-
-# The most unreadable lines that a message names.
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +84,7 @@ class Mark:
         """
         if entry["event"] == "found" and not side_folder(path := str(entry.get("checkpoint", ""))):
             entry = {**entry, "event": "checkpoint", "text": Path(path).name}
-        return None if entry["event"] in _UNMARKED else cls.done(entry, order)
+        return None if entry["event"] in UNMARKED else cls.done(entry, order)
 
     @classmethod
     def done(cls, entry: Entry, order: float = 0.0) -> Mark | None:
@@ -275,13 +250,7 @@ class Journal:
             found.extend(entries(self._logdir.path, unread))
         if not unread:
             return found, None
-        lines = "Line" if len(unread) == 1 else "Lines"
-        named = ", ".join(f"{number:,}" for number in unread[:_MOST_NAMED])
-        more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
-        return found, (
-            f"{lines} {named}{more} of {self._logdir.path / FILE} cannot be read and "
-            f"{'is' if len(unread) == 1 else 'are'} left out."
-        )
+        return found, skipped(self._logdir.path, unread)
 
     def done(self, *, ended: bool) -> Iterator[Mark]:
         """Yields the events since the last call; one thread.

@@ -1,0 +1,28 @@
+"""Notes and tags in the panel: a form, a mark on the curves, and the head."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.chromium import SECOND
+from tests.models import applied
+from tests.page.bare import BarePage, phase, receipt
+from tests.page.paced import Paced
+
+
+def test_a_note_is_added_from_the_panel_and_is_a_mark(page: BarePage, paced: Paced) -> None:
+    run = paced.train(tags=["baseline", "adam"])
+    panel = page.panel(run)
+    phase(panel, "running")
+    expect(panel.locator("[data-role=tags]")).to_have_text("#baseline #adam")
+    panel.locator("[data-act=note]").click()
+    field = panel.get_by_label("note", exact=True)
+    expect(field).to_be_focused()
+    field.fill("the loss is flat")
+    field.press("Enter")
+    assert "the loss is flat" in receipt(panel, "the loss is flat")
+    expect(field).to_be_hidden()
+    (note,) = [mark for mark in run.marks if mark.event == "note"]
+    assert note.text == "the loss is flat"
+    applied(run.tag("best"))
+    expect(panel.locator("[data-role=tags]")).to_have_text("#best", timeout=20 * SECOND)
