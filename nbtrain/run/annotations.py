@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import time
 from pathlib import Path
 from typing import Protocol
@@ -10,7 +12,9 @@ from nbtrain.core.commands import NO_SENDER, Command, Note, Outcome, Receipt, Se
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.labels import checked, checked_note
 from nbtrain.core.states import Status
+from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import tags_of
+from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Mark, Marks
 
@@ -95,6 +99,14 @@ def described(command: Note | Tag) -> tuple[str, dict[str, object]]:
     return ", ".join(command.tags) or "no tags", {"tags": [*command.tags]}
 
 
+def _show_tags(path: Path, tags: tuple[str, ...]) -> None:
+    """Puts new tags into the last status, where other processes look for them."""
+    with contextlib.suppress(OSError, Untrusted):
+        sign = status_file.read(path)
+        told = dataclasses.replace(sign.status, tags=tags)
+        status_file.write(path, dataclasses.replace(sign, status=told))
+
+
 def _written(path: Path, **entry: object) -> dict[str, object]:
     """Adds a line to a journal; nobody else may be writing there."""
     if not path.is_dir():
@@ -104,6 +116,8 @@ def _written(path: Path, **entry: object) -> dict[str, object]:
     folder.lock.take()
     try:
         folder.log(**line)
+        if isinstance(tags := line.get("tags"), list):
+            _show_tags(path, tuple(tags))
     finally:
         folder.lock.release()
     return line
