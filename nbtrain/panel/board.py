@@ -24,6 +24,7 @@ from nbtrain.core.errors import NbtrainError
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board_index import Selections, contents, selections
 from nbtrain.panel.board_requests import answer
+from nbtrain.panel.labels import Labels
 from nbtrain.panel.panel import LEASE_SECS
 from nbtrain.panel.tables import lacking
 from nbtrain.panel.widget import Shown
@@ -66,6 +67,7 @@ class Board(Shown):
         self._alive_at = float("-inf")
         self._version = 0
         self._reading = False
+        self._labels: Labels | None = None  # once there is a logdir
         self._there: dict[str, Any] = {}  # what the pages know
         self._telling = threading.Lock()  # keeps the versions in order
         super().__init__(BUNDLE, clock)
@@ -113,8 +115,11 @@ class Board(Shown):
     def _index(self, found: Selections) -> dict[str, Any]:
         scalars = found["scalars"]
         reader = scalars.reader
+        there = contents(found, lacking(scalars), self._begin["tab"])
+        self._labels = self._labels or Labels(reader.logdir)
         return {
-            **contents(found, lacking(scalars), self._begin["tab"]),
+            **there,
+            "labels": self._labels.of(there["runs"]),
             "damaged": [[run, size] for run, size in reader.skipped().items()],
             "doubtful": [[run, count] for run, count in reader.doubtful().items()],
             "gone": reader.gone,

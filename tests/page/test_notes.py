@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
+import nbtrain
 from tests.chromium import SECOND
+from tests.gate import SOON
 from tests.models import applied
 from tests.page.bare import BarePage, phase, receipt
 from tests.page.paced import Paced
@@ -26,3 +28,16 @@ def test_a_note_is_added_from_the_panel_and_is_a_mark(page: BarePage, paced: Pac
     assert note.text == "the loss is flat"
     applied(run.tag("best"))
     expect(panel.locator("[data-role=tags]")).to_have_text("#best", timeout=20 * SECOND)
+
+
+def test_the_runs_of_a_board_are_found_by_their_tags(page: BarePage) -> None:
+    for name, tags in (("one", ["adam"]), ("two", ["sgd"]), ("three", [])):
+        nbtrain.train(lambda: {"loss": 1.0}, steps=3, name=name, tags=tags).wait(SOON)
+    board = page.line("scalars runs").locator(".nbt")
+    one, two, three = (board.locator(f"[data-run={name}]") for name in ("one", "two", "three"))
+    expect(one).to_have_text("one#adam", timeout=20 * SECOND)
+    expect(three.locator("[data-role=labels]")).to_be_hidden()
+    board.locator("[data-role=filter-runs]").fill("#sgd|^three$")
+    expect(one).to_be_hidden()
+    expect(two).to_be_visible()
+    expect(three).to_be_visible()

@@ -316,6 +316,8 @@ export interface Grew extends Progress {
 export interface Index extends Progress, Tags {
   t: "index";
   runs: string[];
+  /** The tags of the runs that have some: the words by which they can be found. */
+  labels: Record<string, string[]>;
   /** The tags of each kind but the scalars, which are beside it. */
   kinds: Record<string, Tags>;
   tabs: string[];

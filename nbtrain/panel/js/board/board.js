@@ -124,7 +124,7 @@ class View {
     if (!index?.tabs) return;
     stand(this.root);
     if (!this.options) this.#begin(index.begin);
-    this.runs.show(index.runs);
+    this.runs.show(index.runs, index.labels);
     this.follow.checked = index.follow;
     this.#open(this.options.tab);
   }

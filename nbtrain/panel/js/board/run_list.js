@@ -17,8 +17,10 @@ export class RunList {
     this.styleOf = styleOf;
     /** @type {Set<string>} */
     this.off = new Set();
-    /** @type {Map<string, {row: HTMLElement, box: HTMLInputElement}>} */
+    /** @type {Map<string, {row: HTMLElement, box: HTMLInputElement, label: HTMLElement}>} */
     this.rows = new Map();
+    /** @type {Record<string, string[]>} */
+    this.labels = {}; // the tags of runs
     /** @type {Chosen} */
     this.fits = () => true;
     this.input = el("input", {
@@ -65,8 +67,12 @@ export class RunList {
     return !this.off.has(run) && this.fits(run);
   }
 
-  /** @param {string[]} runs */
-  show(runs) {
+  /**
+   * @param {string[]} runs
+   * @param {Record<string, string[]>} [labels] the tags of runs
+   */
+  show(runs, labels = {}) {
+    this.labels = labels;
     for (const run of runs) if (!this.rows.has(run)) this.#add(run);
     const there = new Set(runs);
     for (const [run, { row }] of this.rows)
@@ -74,6 +80,10 @@ export class RunList {
     const names = [...this.rows.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
     if (names.some((run, i) => this.list.children[i] !== this.rows.get(run).row))
       this.list.append(...names.map((run) => this.rows.get(run).row));
+    for (const [run, { row, label }] of this.rows) {
+      say(label, (labels[run] ?? []).map((each) => `#${each}`).join(" "));
+      row.hidden = !this.fits(run);
+    }
     this.#tell();
   }
 
@@ -110,15 +120,16 @@ export class RunList {
     const box = el("input", { type: "checkbox" });
     box.checked = !this.off.has(run);
     box.addEventListener("change", () => this.check([run], box.checked));
+    const label = el("span", { class: "nbt-soft", "data-role": "labels", hidden: "" });
     const row = el("label", {
       class: "nbt-run",
       title: run,
       "data-run": run,
-      children: [box, this.swatch(run), el("span", { text: run })],
+      children: [box, this.swatch(run), el("span", { text: run }), label],
     });
     row.addEventListener("pointerenter", () => this.point(run));
     row.addEventListener("pointerleave", () => this.point(null));
-    this.rows.set(run, { row, box });
+    this.rows.set(run, { row, box, label });
     row.hidden = !this.fits(run);
     this.list.append(row);
   }
@@ -133,7 +144,7 @@ export class RunList {
 
   #fit() {
     const { fits, error } = filter(this.input.value);
-    this.fits = fits;
+    this.fits = (run) => fits(run) || Boolean(this.labels[run]?.some((label) => fits(`#${label}`)));
     this.input.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
     for (const [run, { row }] of this.rows) row.hidden = !fits(run);
