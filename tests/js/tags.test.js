@@ -24,16 +24,21 @@ test("what is no regular expression hides nothing, and is told", () => {
   assert.match(error, /\(/);
 });
 
-test("of thirty runs no two lines look the same", () => {
-  const looks = Array.from({ length: 30 }, (_, n) =>
-    JSON.stringify(style(n, ["a", "b", "c", "d", "e", "f"])),
-  );
-  assert.equal(new Set(looks).size, 30);
+test("of sixty runs no two lines look the same", () => {
+  const colours = Array.from({ length: 12 }, (_, n) => `colour ${n}`);
+  const looks = Array.from({ length: 60 }, (_, n) => JSON.stringify(style(n, colours)));
+  assert.equal(new Set(looks).size, 60);
 });
 
-test("neighbours differ in more than their colour", () => {
-  const [first, second] = [0, 1].map((n) => style(n, ["a", "b"]).dash);
-  assert.notDeepEqual(first, second);
+test("dashes come only after each colour was used once", () => {
+  const looks = [0, 1, 2, 3, 4].map((n) => style(n, ["a", "b"]));
+  assert.deepEqual(
+    looks.map(({ colour }) => colour),
+    ["a", "b", "a", "b", "a"],
+  );
+  const dashes = looks.map(({ dash }) => dash.join());
+  assert.deepEqual(dashes.slice(0, 2), ["", ""]);
+  assert.equal(new Set(dashes).size, 3);
 });
 
 test("times are told like a clock", () => {

@@ -155,7 +155,7 @@ def test_the_boards_in_light_and_dark(page: NotebookPage, lab: Lab, tmp_path: Pa
     boards[0].locator("[data-role=smoothing]").fill("0.8")
     chart_of(boards[0], "train/loss").locator("[data-act=table]").click()
     boards[2].locator("[data-column$=learning_rate] button").click()
-    boards[4].locator("[data-baseline=trial-0]").click()
+    boards[4].locator("[data-role=baseline]").select_option("trial-0")
     for theme in ("light", "dark"):
         page.theme(f"JupyterLab {theme.title()}")
         for board in boards:

@@ -47,11 +47,12 @@ export function filter(text) {
 }
 
 /**
- * The n-th run's line: of thirty runs no two look the same, whoever cannot tell the colours.
+ * The n-th run's line: each colour comes once before a dash tells two lines of one colour apart.
  * @param {number} n
  * @param {string[]} colours
  * @returns {Look}
  */
 export function style(n, colours) {
-  return { colour: colours[n % colours.length], dash: DASHES[n % DASHES.length] };
+  const dash = DASHES[Math.floor(n / colours.length) % DASHES.length];
+  return { colour: colours[n % colours.length], dash };
 }

@@ -26,10 +26,9 @@ export class ComparePage {
     /** @type {Chosen} */
     this.fits = () => true;
     this.latest = new Latest(board.connection, (answer) => this.#take(answer));
-    this.table = new CompareTable({
-      swatch: board.swatch,
-      chosen: (base) => this.#choose({ base }),
-    });
+    this.table = new CompareTable({ swatch: board.swatch });
+    this.base = el("select", { "data-role": "baseline" });
+    this.base.addEventListener("change", () => this.#choose({ base: this.base.value || null }));
     this.scalars = new ScalarsPage(board);
     this.words = el("div", {
       class: "nbt-notice",
@@ -38,6 +37,11 @@ export class ComparePage {
       hidden: "",
     });
     const choices = [
+      el("label", {
+        class: "nbt-field",
+        title: "Show how the others differ from this run",
+        children: [el("span", { text: "baseline" }), this.base],
+      }),
       this.#toggle(
         "same",
         "hyperparameters that are equal too",
@@ -116,7 +120,19 @@ export class ComparePage {
     ]);
     if (this.look === look) return;
     this.look = look;
+    this.#offerBase();
     this.table.show({ ...this.there, scalars }, this.options);
+  }
+
+  // A baseline that is not compared any more stays chosen, for when it is again.
+  #offerBase() {
+    const { runs } = this.there;
+    const names = runs.includes(this.options.base) ? runs : [this.options.base ?? "", ...runs];
+    const offered = ["", ...names.filter(Boolean)];
+    this.base.replaceChildren(
+      ...offered.map((run) => el("option", { value: run, text: run || "none" })),
+    );
+    this.base.value = this.options.base ?? "";
   }
 
   /** @param {Partial<ComparisonOptions>} changes */

@@ -2,7 +2,7 @@
 
 import { shown, whole } from "./cells.js";
 import { difference } from "./difference.js";
-import { el, elementIn, focusedIn, scroller } from "../../shared/dom.js";
+import { el, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
 /** @import { Board, Comparison, ComparisonOptions } from "../../types.d.ts" */
@@ -10,13 +10,9 @@ import { number } from "../../shared/format.js";
 const AT_ONCE = 100; // tags that are put into the page before more are asked for
 
 export class CompareTable {
-  /**
-   * chosen: called with the new baseline.
-   * @param {{chosen: (base: string | null) => void} & Pick<Board, "swatch">} board
-   */
-  constructor({ swatch, chosen }) {
+  /** @param {Pick<Board, "swatch">} board */
+  constructor({ swatch }) {
     this.swatch = swatch;
-    this.chosen = chosen;
     this.most = AT_ONCE;
     /** @type {Comparison | null} */
     this.there = null;
@@ -40,7 +36,6 @@ export class CompareTable {
     this.options = options;
     const { runs, hparams, scalars } = there;
     const told = options.same ? hparams : hparams.filter(({ same }) => !same);
-    const focused = focusedIn(this.table)?.dataset.baseline;
     const parts = [
       el("thead", {
         children: [el("tr", { children: [el("td"), ...runs.map((run) => this.#heading(run))] })],
@@ -60,30 +55,19 @@ export class CompareTable {
     this.table.replaceChildren(...parts);
     this.more.hidden = scalars.length <= this.most;
     this.more.textContent = `${scalars.length - this.most} more`;
-    if (focused) elementIn(this.table, `[data-baseline="${CSS.escape(focused)}"]`)?.focus();
   }
 
   /** @param {string} run */
   #heading(run) {
-    const pressed = run === this.options.base;
-    const title = pressed
-      ? "Show values without differences"
-      : `Show how the others differ from ${run}`;
-    const button = el("button", {
-      type: "button",
-      text: "baseline",
-      title,
-      "aria-pressed": String(pressed),
-      "data-baseline": run,
-    });
-    button.addEventListener("click", () => this.chosen(pressed ? null : run));
+    const base = run === this.options.base;
     const name = el("span", { class: "nbt-run-name", text: run, title: run });
     return el("th", {
       scope: "col",
-      class: "nbt-number",
+      class: `nbt-number${base ? " nbt-base" : ""}`,
+      "data-column": run,
       children: [
         el("div", { class: "nbt-compare-run", children: [this.swatch(run), name] }),
-        button,
+        ...(base ? [el("small", { text: "baseline" })] : []),
       ],
     });
   }
