@@ -122,11 +122,21 @@ def _written(stream: Any, write: Callable[[str], int], text: str) -> int:
             shown = shown and not sink.is_file(stream)
         else:
             shown = sink.prints(stream, text) and shown
-    # ipykernel reads the file descriptors of the process in a thread of the stream.
-    if threading.current_thread() is getattr(stream, "watch_fd_thread", _here):
+    if _is_native(stream):
         for sink in list(_sinks):
             sink.native(text)
     return write(text) if shown else len(text)
+
+
+def _is_native(stream: Any) -> bool:
+    """Tells if the calling thread passes on what was printed outside of Python.
+
+    ipykernel reads the file descriptors of the process in a thread of the stream. In IPython,
+    `tf.print` writes to sys.stdout from a thread of TensorFlow's, which Python does not know.
+    """
+    thread = threading.current_thread()
+    known = getattr(stream, "watch_fd_thread", None)
+    return thread is known or isinstance(thread, threading._DummyThread)
 
 
 def _handled(logger: logging.Logger, record: logging.LogRecord) -> None:

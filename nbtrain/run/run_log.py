@@ -153,6 +153,8 @@ class RunLog:
 
     def native(self, text: str) -> None:
         """Takes what the process wrote outside of Python, by which run is unknown."""
+        if self._direct is not None:
+            return  # it is in the file
         for part in text.splitlines():
             if part.strip():
                 self._keep(native(time.time(), self._context.steps.step, part))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import io
 import logging
 import sys
@@ -263,6 +264,22 @@ def test_under_the_cell_a_notebook_shows_the_first_thousand_lines(
     assert shown[:2] == ["0", "1"]
     assert len(shown) == 1000
     assert shown[-1].endswith("runs/logged/log.txt")
+
+
+def test_what_a_thread_outside_of_python_prints_is_in_the_log_as_the_process_s(gate: Gate) -> None:
+    run = nbtrain.train(gated(gate), steps=1, name="logged")
+    gate.wait_for_arrivals()
+    said = threading.Event()
+
+    def say() -> None:
+        sys.stdout.write("of tf.print\n")
+        said.set()
+
+    _thread.start_new_thread(say, ())  # as a thread of TensorFlow's calls Python
+    assert said.wait(SOON)
+    gate.open()
+    run.wait(SOON)
+    assert told(run) == [("INFO", "process", "of tf.print")]
 
 
 def test_what_a_kernel_reads_from_its_descriptors_is_in_the_log_as_the_process_s(
