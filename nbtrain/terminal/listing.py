@@ -46,7 +46,9 @@ def ls(options: argparse.Namespace) -> int:
     elif not shown:
         print(f"No run has a {status_file.FILE} below {options.folder}.")
     else:
-        print(in_columns([_HEAD, *(_row(*each) for each in shown)]))
+        rows = [_HEAD, *(_row(*each) for each in shown)]
+        tagged = any(row[-1] for row in rows[1:])
+        print(in_columns(rows if tagged else [row[:-1] for row in rows]))
     return DONE
 
 
