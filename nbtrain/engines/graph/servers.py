@@ -59,7 +59,7 @@ def _aside(act: Callable[[], Made], discard: Callable[[Made], object] = _ignore)
             return
         if answer.set_running_or_notify_cancel():
             answer.set_result(made)
-        else:
+        elif made is not None:  # an attempt that has made nothing
             discard(made)
 
     threading.Thread(target=call, name="nbtrain attempt", daemon=True).start()
