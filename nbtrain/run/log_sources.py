@@ -173,5 +173,15 @@ def _shown(
         _here.inside = before
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows; the child has no thread of a run
-    os.register_at_fork(after_in_child=_sinks.clear)
+def _forget() -> None:
+    """Clears the state in a forked process, which has no thread of a run.
+
+    A thread of the parent may have held the lock, and cannot release it there.
+    """
+    global _lock
+    _sinks.clear()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forget)
