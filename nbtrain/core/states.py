@@ -22,6 +22,7 @@ from typing import Any, cast
 
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.ranges import Hyperparameter
+from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.tasks import Task
 
 # How many entries of a long list a cell shows.
@@ -262,8 +263,11 @@ class Status:
         return self.checkpoints[-1] if self.checkpoints else None
 
     def __repr__(self) -> str:
-        """Shows a line for each field that is set."""
+        """Shows a line for each field that is set; the curves of the machine are left out."""
         told = {each.name: _lines(getattr(self, each.name)) for each in fields(self)}
+        told["values"] = _lines(
+            {tag: value for tag, value in self.values.items() if not tag.startswith(SYSTEM)}
+        )
         width = max(map(len, told))
         return "\n".join(
             f"{'' if number else name:<{width}}  {line}"

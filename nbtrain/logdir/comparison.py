@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.text_table import Cell, on_a_line, text_table
 from nbtrain.logdir.folders import given
 from nbtrain.logdir.reader import Reader
@@ -43,6 +44,8 @@ class Comparison:
     def _load(self) -> None:
         extents: dict[str, dict[str, Extent]] = {}
         for (run, tag), points in self.scalars.there():
+            if tag.startswith(SYSTEM):
+                continue  # the use of the machine is no result
             extents.setdefault(tag, {})[run] = extent_of(points)
         self.metrics = dict(sorted(extents.items()))
         self.runs = sorted({run for extents in self.metrics.values() for run in extents})
