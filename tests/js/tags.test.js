@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filter, groups, having, style } from "../../nbtrain/panel/js/board/tags.js";
+import { bare, filter, groups, having, style } from "../../nbtrain/panel/js/board/tags.js";
 import { duration, place, timeTicks } from "../../nbtrain/panel/js/shared/format.js";
 
 test("tags are grouped by what stands before their first slash", () => {
@@ -73,4 +73,10 @@ test("each tag knows the runs that have it", () => {
       ["c", ["adam", "sgd"]],
     ],
   );
+});
+
+test("runs without scalars are known, unless no run has any", () => {
+  const runs = ["fit", "images", "other"];
+  assert.deepEqual([...bare({ runs, sets: [[0], [0, 2]] })], ["images"]);
+  assert.deepEqual([...bare({ runs, sets: [] })], []);
 });

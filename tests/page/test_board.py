@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
 import nbtrain
@@ -104,6 +105,22 @@ def test_filters_and_checkboxes_choose_tags_and_runs(page: BarePage, board: Loca
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("adam")
     expect(rows.locator("[title]")).to_have_attribute("title", "adam: 3,000 points")
+
+
+def test_runs_without_scalars_are_folded_away_but_where_they_have_something(
+    page: BarePage, logdir: Path
+) -> None:
+    with tf.summary.create_file_writer(str(logdir / "pictures")).as_default():
+        tf.summary.text("words", "no scalar", step=1)
+    board = shown(page.line("scalars logs"))
+    folded = board.locator("[data-role=bare-runs]")
+    expect(folded.locator("summary")).to_have_text("1 run without scalars")
+    expect(board.locator("label[data-run=pictures]")).not_to_be_visible()
+    folded.locator("summary").click()
+    expect(board.locator("label[data-run=pictures]")).to_be_visible()
+    folded.locator("summary").click()
+    board.get_by_role("tab", name="Text").click()
+    expect(board.locator("label[data-run=pictures]")).to_be_visible()
 
 
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:

@@ -12,12 +12,15 @@ import { widget } from "../shared/connection.js";
 import { RunList } from "./run_list.js";
 import tablesCss from "./table/tables.css";
 import { Tabs } from "./tabs.js";
-import { filter, style } from "./tags.js";
+import { bare, filter, style } from "./tags.js";
 import { stand } from "../shared/still.js";
 import * as theme from "../shared/theme.js";
 
 /** @import { Index } from "../protocol.d.ts" */
 /** @import { Board, Options, Page } from "../types.d.ts" */
+
+// The tabs of scalars, in which runs without any are folded away.
+const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
 
 class View {
   /**
@@ -124,7 +127,7 @@ class View {
     if (!index?.tabs) return;
     stand(this.root);
     if (!this.options) this.#begin(index.begin);
-    this.runs.show(index.runs, index.labels);
+    this.runs.show(index.runs, index.labels, bare(index));
     this.follow.checked = index.follow;
     this.#open(this.options.tab);
   }
@@ -169,6 +172,7 @@ class View {
       this.pages.set(name, page);
     }
     this.tab = this.options.tab = this.root.dataset.tab = name;
+    this.runs.bare.open = !CURVES.includes(name);
     this.keep();
     this.page = this.pages.get(name);
     this.front.replaceChildren(this.page.root);

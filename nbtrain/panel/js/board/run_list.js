@@ -42,6 +42,15 @@ export class RunList {
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
     const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
+    this.bareCount = el("summary");
+    this.bareList = el("div");
+    this.bare = el("details", {
+      class: "nbt-runs-bare",
+      "data-role": "bare-runs",
+      hidden: "",
+      children: [this.bareCount, this.bareList],
+    });
+    this.list.append(this.bare);
     this.root = el("div", {
       class: "nbt-runs",
       children: [this.input, this.problem, line, this.list],
@@ -70,21 +79,38 @@ export class RunList {
   /**
    * @param {string[]} runs
    * @param {Record<string, string[]>} [labels] the tags of runs
+   * @param {Set<string>} [bare] runs without scalars, which are folded away
    */
-  show(runs, labels = {}) {
+  show(runs, labels = {}, bare = new Set()) {
     this.labels = labels;
     for (const run of runs) if (!this.rows.has(run)) this.#add(run);
     const there = new Set(runs);
     for (const [run, { row }] of this.rows)
       if (!there.has(run)) (row.remove(), this.rows.delete(run));
     const names = [...this.rows.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-    if (names.some((run, i) => this.list.children[i] !== this.rows.get(run).row))
-      this.list.append(...names.map((run) => this.rows.get(run).row));
+    this.#place(
+      this.list,
+      names.filter((run) => !bare.has(run)),
+    );
+    const folded = names.filter((run) => bare.has(run));
+    this.#place(this.bareList, folded);
+    this.bare.hidden = !folded.length;
+    this.bareCount.textContent = `${folded.length} ${folded.length === 1 ? "run" : "runs"} without scalars`;
+    if (this.list.lastElementChild !== this.bare) this.list.append(this.bare);
     for (const [run, { row, label }] of this.rows) {
       say(label, (labels[run] ?? []).map((each) => `#${each}`).join(" "));
       row.hidden = !this.fits(run);
     }
     this.#tell();
+  }
+
+  /**
+   * @param {HTMLElement} host
+   * @param {string[]} names in the order of their rows
+   */
+  #place(host, names) {
+    if (names.some((run, i) => host.children[i] !== this.rows.get(run).row))
+      host.append(...names.map((run) => this.rows.get(run).row));
   }
 
   /**

@@ -33,6 +33,15 @@ export function having({ tags, sets, of }, runs) {
 }
 
 /**
+ * The runs without scalars; none if no run has any.
+ * @param {Pick<Tags, "sets"> & {runs: string[]}} index
+ */
+export function bare({ sets, runs }) {
+  const curved = new Set(sets.flat());
+  return new Set(curved.size ? runs.filter((_, i) => !curved.has(i)) : []);
+}
+
+/**
  * Whether a name is meant by a regular expression; with one that is none, every name is.
  * @param {string} text
  * @returns {{fits: Chosen, error: string | null}}
