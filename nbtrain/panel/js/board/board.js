@@ -76,7 +76,11 @@ class View {
   paint = () => this.paints;
 
   /** @type {Board["styleOf"]} */
-  styleOf = (run) => style(this.connection.numberOf(run), this.paints?.colours ?? ["gray"]);
+  styleOf = (run) => {
+    const lead = this.connection.leaderOf(run);
+    const colours = this.paints?.colours ?? ["gray"];
+    return style(this.connection.numberOf(lead), colours, lead !== run);
+  };
 
   /** @type {Board["swatch"]} */
   swatch = (run) => this.runs.swatch(run);

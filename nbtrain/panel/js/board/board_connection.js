@@ -1,6 +1,7 @@
 // What the views of one board share: what there is, and the answers of the kernel.
 
 import { Connection } from "../shared/connection.js";
+import { leader } from "./tags.js";
 
 /** @import { FromBoard, Question, Still, ToBoard } from "../protocol.d.ts" */
 /** @import { Bytes, Contents, Model, Reply, View } from "../types.d.ts" */
@@ -21,6 +22,8 @@ export class BoardConnection extends Connection {
   #next = 1;
   /** @type {Map<string, number>} */
   #numbers = new Map(); // of the runs
+  /** @type {Set<string>} */
+  runs = new Set();
 
   /** @param {Model} model */
   constructor(model) {
@@ -68,6 +71,11 @@ export class BoardConnection extends Connection {
     return [...this.#asked.values()].some(({ at }) => Date.now() - at > LATE_MS);
   }
 
+  /** @param {string} run */
+  leaderOf(run) {
+    return leader(run, this.runs);
+  }
+
   /**
    * The place of a run among those this page has seen: new ones leave the others their colour.
    * @param {string} run
@@ -92,7 +100,8 @@ export class BoardConnection extends Connection {
     this.gone = "";
     if (content.t === "index" || content.t === "grew") {
       this.index = { ...this.index, progress: null, ...content };
-      this.index.runs?.forEach((run) => this.numberOf(run));
+      this.runs = new Set(this.index.runs);
+      this.runs.forEach((run) => this.numberOf(this.leaderOf(run)));
       this.note = "";
     } else if (content.t === "note") {
       this.note = content.text;

@@ -3,6 +3,8 @@
 /** @import { Tags } from "../protocol.d.ts" */
 /** @import { Chosen, Look } from "../types.d.ts" */
 
+/** Of the validation beside its training. */
+const VALIDATION = [5, 3];
 /** @type {number[][]} */
 const DASHES = [[], [10, 4], [2, 3], [10, 3, 2, 3], [18, 4]];
 
@@ -33,6 +35,16 @@ export function having({ tags, sets, of }, runs) {
 }
 
 /**
+ * The run whose colour another one has: Keras writes a fit as two runs, `train` and `validation`.
+ * @param {string} run
+ * @param {Set<string>} runs
+ */
+export function leader(run, runs) {
+  const lead = run.replace(/(^|\/)validation$/, "$1train");
+  return runs.has(lead) ? lead : run;
+}
+
+/**
  * The runs without scalars; none if no run has any.
  * @param {Pick<Tags, "sets"> & {runs: string[]}} index
  */
@@ -59,9 +71,10 @@ export function filter(text) {
  * The n-th run's line: each colour comes once before a dash tells two lines of one colour apart.
  * @param {number} n
  * @param {string[]} colours
+ * @param {boolean} [validates] whether it is the validation of a fit
  * @returns {Look}
  */
-export function style(n, colours) {
+export function style(n, colours, validates = false) {
   const dash = DASHES[Math.floor(n / colours.length) % DASHES.length];
-  return { colour: colours[n % colours.length], dash };
+  return { colour: colours[n % colours.length], dash: validates ? VALIDATION : dash };
 }
