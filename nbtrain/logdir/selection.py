@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtrain.core.errors import ArgumentError, UnknownTagError
+from nbtrain.core.side_tags import SYSTEM
 from nbtrain.logdir.event_run import KINDS
 from nbtrain.logdir.reader import Reader
 
@@ -167,7 +168,10 @@ class Selection(Mapping[tuple[str, str], T]):
             holding = ", ".join(held) or "nothing that is shown"
             hold = "run holds" if len(runs) == 1 else f"{len(runs)} runs hold"
             return f"<no {self._kind} {where}: its {hold} {holding}{self._damaged()}>"
-        found = f"{_counted(self.runs, 'run')} and {_counted(self.tags, 'tag')}"
+        # The use of the machine is there only if a run took long enough, and a saved notebook has
+        # to say the same on every execution.
+        told = [tag for tag in self.tags if not tag.startswith(SYSTEM)] or self.tags
+        found = f"{_counted(self.runs, 'run')} and {_counted(told, 'tag')}"
         return f"<{self._kind} of {found} {where}{self._damaged()}>"
 
     def _damaged(self) -> str:

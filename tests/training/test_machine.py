@@ -178,6 +178,7 @@ def test_the_use_is_in_the_scalars_and_the_event_file_and_is_no_metric() -> None
     assert [line.tag for lines in lines_of(curves) for line in lines] == ["loss"]
     assert "system" not in described(status)
     assert "system" not in repr(status)
+    assert repr(nbtrain.scalars("runs")) == "<scalars of 1 run and 1 tag in 'runs'>"
     assert list(nbtrain.compare("runs").metrics) == ["loss"]
     assert fields(status)["higher"] == []
 
