@@ -55,6 +55,7 @@ def page(browser: Browser, kernel: Kernel, shell: Any) -> Iterator[BarePage]:
     """A page without outputs; the runs and widgets that a test has made are ended after it."""
     page = BarePage(browser, kernel, shell)
     yield page
+    kernel.go_on()  # a test that has failed may have left it silent
     page.page.close()
     for run in nbtrain.runs().values():
         run.request_stop()

@@ -20,8 +20,8 @@ export class Notes {
       "aria-label": "note",
       autocomplete: "off",
     });
-    const add = el("button", { type: "submit", text: "Add" });
-    this.form = el("form", { class: "nbt-note-form", children: [this.text, add] });
+    this.add = el("button", { type: "submit", text: "Add" });
+    this.form = el("form", { class: "nbt-note-form", children: [this.text, this.add] });
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#add();
@@ -46,7 +46,9 @@ export class Notes {
    */
   show({ tags = [], controls }, silentSince) {
     say(this.tags, tags.map((tag) => `#${tag}`).join(" "));
-    this.button.disabled = !controls?.note || silentSince !== null;
+    const none = !controls?.note || silentSince !== null;
+    this.button.disabled = none;
+    this.add.disabled = none;
   }
 
   #add() {
