@@ -149,7 +149,7 @@ class Checkpoint:
         wall_time: When it was saved, in seconds since the epoch. The clock may have been set back,
             so it gives no order.
         order: Its number in the order of the run's saves, if known.
-        abandoned: Whether the run has gone back behind it since.
+        abandoned: Whether the run has since gone back to an earlier step.
     """
 
     step: int

@@ -48,5 +48,5 @@ def _begun(optimizer: Any) -> list[tuple[Any, Any]]:
         new = type(optimizer).from_config(optimizer.get_config())
         new.build(optimizer._trainable_variables)
         return list(zip(optimizer.variables, new.variables, strict=True))
-    except Exception:  # noqa: BLE001 - a class of one's own; the restore says what it lacks
+    except Exception:  # noqa: BLE001 - a class of the user's; the restore says what it lacks
         return []

@@ -180,7 +180,7 @@ def train(
             comes with the last of the data, the run ends with a message, and saves nothing.
         jump: A loss this many times the median of the last losses counts as bad too, such as 10.0;
             None ignores jumps.
-        grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        grace: Seconds that the end of the process waits for the run to stop and save.
         mirror: The address of a folder in a store, such as "s3://bucket/runs", to which the run's
             folder is copied while it trains. A start in an empty folder goes on from there.
         fresh: Whether to begin from scratch although the folder holds an earlier run, which is

@@ -95,7 +95,7 @@ class Liveness:
         self.failure = self.printed = self.message = None
 
     def look(self, *, there: bool) -> None:
-        """Decides anew.
+        """Decides again if the run is alive.
 
         Args:
             there: Whether the folder is there.

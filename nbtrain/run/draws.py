@@ -50,7 +50,7 @@ class Draws:
 
 
 def _of_the_process() -> list[tf.Variable]:
-    """The states of the generators of the whole process, as far as they exist."""
+    """The states of those generators of the whole process that exist."""
     if not tf.executing_eagerly():
         return []
     module, name = _TENSORFLOW

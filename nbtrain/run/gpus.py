@@ -25,7 +25,7 @@ class Gpus:
         self._handles = [nvml.nvmlDeviceGetHandleByIndex(number) for number in range(count)]
 
     def values(self) -> dict[str, float]:
-        """Returns percent, gigabytes, degrees Celsius and watts, as far as a GPU reports them."""
+        """Returns percent, gigabytes, degrees Celsius and watts: those that a GPU reports."""
         nvml, found = self._nvml, dict[str, float]()
         for number, gpu in enumerate(self._handles):
             reads: dict[str, Callable[[Any], float]] = {

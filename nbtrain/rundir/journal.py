@@ -50,7 +50,7 @@ class Mark:
         good: For a "nan", the step of the last good checkpoint; None if there is none.
         arms: For the end of a trial of several values, the values of each.
         order: The place in the timeline of the run.
-        abandoned: Whether the run has gone back behind the mark, as of the time of asking.
+        abandoned: Whether the run has gone back to a step before the mark, at the time of asking.
     """
 
     event: str
@@ -107,8 +107,8 @@ class Marks:
     Attributes:
         timeline: The timeline of the run; if its folder has not been read, what is known so far.
         has_timeline: Whether the folder was read into the timeline.
-        recalled: Whether the marks include those of earlier starts, as far as they ever will. When
-            this becomes true, the marks may get other numbers.
+        recalled: Whether the marks of earlier starts were read. When this becomes true, the marks
+            may get other numbers.
         tags: The words by which the run can be found again.
     """
 

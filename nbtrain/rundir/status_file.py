@@ -159,7 +159,7 @@ def _relative(path: str, folder: Path) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Returns a value for JSON, with words for what is no number there: "NaN", "Infinity"."""
+    """Returns a value for JSON, with words for numbers that JSON lacks: "NaN", "Infinity"."""
     match value:
         case str() | bool() | None:
             return str(value) if isinstance(value, str) else value

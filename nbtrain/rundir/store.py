@@ -27,7 +27,7 @@ _EXTRAS = {
     **dict.fromkeys(("abfs", "abfss", "az", "adl"), "azure"),
 }
 
-# Seconds to connect, and tries: who calls a store tries again by itself, and tells.
+# Seconds to connect, and tries: the caller tries again, and says so.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {"config_kwargs": {"connect_timeout": 10, "retries": {"max_attempts": 2}}}
 }

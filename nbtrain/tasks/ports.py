@@ -17,8 +17,8 @@ class HeldPort:
     """A free port that nobody else is given until `release`.
 
     Its socket is bound and does not listen. Linux lets a server bind to the same port all the same,
-    because both have SO_REUSEADDR, and gives the port to nobody who asks for any free one. So no
-    other program can take it before the server starts, nor while the server is started again.
+    because both have SO_REUSEADDR, and never gives it to a program that asks for any free port. So
+    no other program can take it before the server starts, nor while the server is started again.
     Other systems have no such rule: there the port is free from the first start of the server on.
 
     Args:

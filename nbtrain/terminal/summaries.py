@@ -42,7 +42,7 @@ def summaries(
 def summary(columns: Columns, points: int, from_step: int = 0) -> dict[str, Any]:
     """Summarizes a curve; each of its points is a pair of step and value.
 
-    Points that the run has gone back behind are counted, and left out of all else.
+    Abandoned points are counted, and left out of everything else.
     """
     within = columns.steps >= from_step
     counted = within & ~columns.abandoned

@@ -152,9 +152,9 @@ class EpochIterator(Iterator[Any]):
         """Ends the pass."""
         if not self._number:
             raise ArgumentError(
-                f"data has no element in pass {self._epoch + 1:,}: give what each iter() begins "
-                "anew, as a tf.data.Dataset or a list does, or a function that returns a new "
-                "iterator at each call."
+                f"data has no element in pass {self._epoch + 1:,}: give a "
+                "tf.data.Dataset or a list, which iter() begins again each time, or a function "
+                "that returns a new iterator at each call."
             )
         self._epoch, self._number = self._epoch + 1, 0
         if self._iterators.again:

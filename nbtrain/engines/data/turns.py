@@ -40,7 +40,7 @@ class Turns:
         self._loop = loop
 
     def go_to(self, number: int) -> None:
-        """Goes to the position after this many elements, as far as the iterable can.
+        """Goes to the position after this many elements, or to the end of a shorter iterable.
 
         A stop ends the drawing before the position is reached.
         """

@@ -173,7 +173,7 @@ def monitor(
         keep: The number of checkpoints to keep; None keeps all.
         on_nan: As in `train`; in a cluster only the losses are checked, and nothing is copied.
         jump: As in `train`.
-        grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        grace: Seconds that the end of the process waits for the run to stop and save.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
         prints: Where prints are shown, "cell" or "log", as in `train`.

@@ -163,7 +163,7 @@ def fit(
         keep: The number of checkpoints to keep.
         on_nan: What to do if a loss or a variable is NaN or infinite.
         jump: The relative size of a jump of the loss that counts as bad.
-        grace: Seconds that the end of the process waits for the run to stop and save; see README.
+        grace: Seconds that the end of the process waits for the run to stop and save.
         mirror: The address of a folder in a store to which the run is copied, as in `train`.
         fresh: Whether to move an earlier run in the folder aside, as in `train`.
         prints: Where prints are shown, "cell" or "log", as in `train`.
