@@ -120,7 +120,7 @@ def train(
 ) -> None:
     """A replica that trains, and answers what it is asked, until the pipe is closed."""
     os.chdir(folder)
-    servers.SERVER_SECS = 2.0
+    servers.SERVER_SECS = 4.0  # a dead one is waited for; a live one on a busy machine answers
     replica = Replica(spec, index)
     replica.run = getattr(replica, program)()
     while True:

@@ -60,7 +60,7 @@ def test_a_chief_and_a_worker_train_one_model_until_each_is_stopped(
     assert chief.ask("stop") == "stopped"
     last, done = chief.ask("checkpoints")[-1], [worker.status().done, chief.status().done]
     if program != "monitored":
-        assert last == sum(done)
+        assert last == sum(done), chief.status()
     assert worker.ask("checkpoints") == []
     assert [worker.leave(), chief.leave()] == [0, 0]
 

@@ -15,6 +15,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras.fit import FitRun
 from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.panel.view import fields
+from nbtrain.run import bindings
 from tests.fitted import (
     BATCH,
     COLUMNS,
@@ -449,7 +450,10 @@ def test_setting_an_impossible_value_is_refused_and_changes_nothing(
     assert run.status.step == STEPS
 
 
-def test_the_rate_of_a_layer_that_was_removed_is_refused() -> None:
+def test_the_rate_of_a_layer_that_was_removed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No second look at the model, which would pause the run before the edit is asked for.
+    monkeypatch.setattr(bindings, "_LOOK_SECS", 600.0)
+
     class Popping(SetAt):
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
             if batch == AT - 1:
