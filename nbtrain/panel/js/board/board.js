@@ -19,7 +19,7 @@ import * as theme from "../shared/theme.js";
 /** @import { Index } from "../protocol.d.ts" */
 /** @import { Board, Options, Page } from "../types.d.ts" */
 
-// The tabs of scalars, in which runs without any are folded away.
+// The tabs of scalars. They fold runs without scalars away.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
 
 class View {
@@ -71,7 +71,7 @@ class View {
     this.changed();
   }
 
-  // --- what a page asks of its board
+  // --- what pages call
 
   paint = () => this.paints;
 
@@ -85,17 +85,17 @@ class View {
   /** @type {Board["swatch"]} */
   swatch = (run) => this.runs.swatch(run);
 
-  // To be called when something of the options has changed.
+  // Call this after a change of the options.
   keep = () => this.connection.keep(written(this.options));
 
-  // To be called when the axis of the curves is another.
+  // Call this when the curves get another axis.
   forget() {
     this.options.zooms.clear();
     this.pages.forEach((page) => page.forget?.());
   }
 
   /**
-   * Which groups of a page are open, for its TagGroups.
+   * Remembers which groups of a page are open, for its TagGroups.
    * @param {string} tab
    */
   folds(tab) {
@@ -104,9 +104,9 @@ class View {
     return { open: open.get(tab), changed: this.keep };
   }
 
-  // --- what is shown
+  // --- drawing
 
-  // Colours can be read only in the document: a view is often made before it is put there.
+  // Colours can be read only in the document, and a view is often made before it is there.
   retheme() {
     if (!this.root.isConnected) return;
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
@@ -115,7 +115,7 @@ class View {
     this.pages.forEach((page) => page.retheme());
   }
 
-  // Something is new; drawn once in the next frame, however much arrives until then.
+  // Draws once in the next frame, however many changes arrive before it.
   changed() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = undefined;
@@ -153,7 +153,7 @@ class View {
   }
 
   /**
-   * Bring a page to the front, and show what there is.
+   * Brings a page to the front and draws it.
    * @param {string} name
    */
   #open(name) {

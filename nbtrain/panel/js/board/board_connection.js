@@ -1,4 +1,4 @@
-// What the views of one board share: what there is, and the answers of the kernel.
+// The connection that all views of a board share: its index, and the kernel's answers.
 
 import { Connection } from "../shared/connection.js";
 import { leader } from "./tags.js";
@@ -36,7 +36,7 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * The answer to a question; when the kernel has gone, of the kind "lost".
+   * Asks the kernel. If the kernel is gone, the answer is of the kind "lost".
    * @param {Question} message
    * @returns {Promise<Reply>}
    */
@@ -50,7 +50,7 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * Let the kernel keep what the reader has chosen; see options.js.
+   * Sends the reader's options to the kernel, which keeps them; see options.js.
    * @param {string} text
    */
   keep(text) {
@@ -66,7 +66,7 @@ export class BoardConnection extends Connection {
     this.send({ t: "options", text: this.kept });
   }
 
-  // Whether an answer is late.
+  // True if an answer is late.
   get late() {
     return [...this.#asked.values()].some(({ at }) => Date.now() - at > LATE_MS);
   }
@@ -77,7 +77,8 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * The place of a run among those this page has seen: new ones leave the others their colour.
+   * The number of a run among those that this page has seen, so that runs keep their colours
+   * when new ones come.
    * @param {string} run
    */
   numberOf(run) {
@@ -113,7 +114,7 @@ export class BoardConnection extends Connection {
     this.changed();
   }
 
-  // Told when a widget manager gives its kernel up. One that speaks all the same is back.
+  // Called when a widget manager gives its kernel up. A kernel that still sends is back.
   broke() {
     this.#lost("The kernel has gone: what was drawn stays. Run the cell again for the rest.");
   }

@@ -1,4 +1,4 @@
-// Files to download: a chart's points, and its picture.
+// Downloads of a chart: its points, and its picture.
 
 /** @import { Look, Paint } from "../types.d.ts" */
 
@@ -7,7 +7,7 @@ const SAMPLE = 28; // pixels of a line's sample
 const LONGEST = 80; // characters of a file's name: systems take 255 bytes
 
 /**
- * Let the browser save a blob.
+ * Lets the browser save a blob.
  * @param {Blob} blob
  * @param {string} name
  * @param {string} ending
@@ -21,7 +21,8 @@ export function download(blob, name, ending) {
 }
 
 /**
- * What a file's name must not hold becomes a line; it is neither empty nor hidden.
+ * Returns a name for a file: forbidden characters become underscores, and it is neither empty nor
+ * hidden.
  * @param {string} name
  * @param {string} ending
  */
@@ -31,7 +32,7 @@ function fileName(name, ending) {
 }
 
 /**
- * Make a PNG of the canvas with its title above and the runs below.
+ * Makes a PNG of the canvas, with its title above and the runs below.
  * @param {HTMLCanvasElement} canvas
  * @param {{title: string, legend: (Look & {run: string})[], paint: Paint}} around
  * @param {BlobCallback} done
@@ -67,7 +68,7 @@ export function picture(canvas, { title, legend, paint }, done) {
 }
 
 /**
- * So much of the beginning of a text as has room.
+ * Shortens a text to the width at hand.
  * @param {CanvasRenderingContext2D} ctx
  * @param {string} text
  * @param {number} width

@@ -1,4 +1,4 @@
-// What the kernel has for a page, asked for again when there may be more.
+// The kernel's latest answer for a page, which is asked for again when there may be more.
 
 /** @import { Reply, Wanted } from "../types.d.ts" */
 /** @import { BoardConnection } from "./board_connection.js" */
@@ -12,7 +12,7 @@ const CLOCK = {
 
 export class Latest {
   /**
-   * take: called with the answer, {content, buffers, question}, if it is another one.
+   * take: called with the answer, {content, buffers, question}, if it is a new one.
    * @param {Pick<BoardConnection, "ask" | "gone">} connection
    * @param {(answer: Reply & {question: string}) => void} take
    * @param {typeof CLOCK} [clock]
@@ -35,7 +35,8 @@ export class Latest {
   }
 
   /**
-   * Ask, unless the answer to this question is here; one question at a time, the newest last.
+   * Asks, unless the answer to this question is here. One question is under way at a time, and the
+   * newest is asked last.
    * @param {Wanted} message
    * @param {number} version
    */

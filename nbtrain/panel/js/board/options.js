@@ -1,11 +1,11 @@
-// What the reader of a board has chosen. The kernel keeps it as a text, so that a page that is
-// loaded again, or another view, begins where the reader was. Knows no page.
+// The options that the reader of a board has chosen. The kernel keeps them as a text, so that a
+// reloaded page or another view begins with them. Knows no page.
 
 /** @import { Index } from "../protocol.d.ts" */
 /** @import { Kept, Options } from "../types.d.ts" */
 
 /**
- * begin: what the cell asked for, {tab, x, smooth}, and perhaps kept, of `written`.
+ * begin: the options of the cell, {tab, x, smooth}, and perhaps `kept`, a text of `written`.
  * @param {Index["begin"]} begin
  * @returns {Options}
  */

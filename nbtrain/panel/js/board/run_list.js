@@ -1,4 +1,4 @@
-// The runs of a board: which of them are drawn, and how their lines look.
+// The list of a board's runs: those that are drawn, and a sample of each line.
 
 import { el, say } from "../shared/dom.js";
 import { swatch } from "./swatch.js";
@@ -8,7 +8,8 @@ import { filter } from "./tags.js";
 
 export class RunList {
   /**
-   * changed: called with the filter when other runs are to be drawn; point: with the run pointed at, or null.
+   * changed: called with the filter when the drawn runs change; point: called with the run under
+   * the pointer, or null.
    * @param {{changed: (filter: string) => void} & Pick<Page, "point"> & Pick<Board, "styleOf">} board
    */
   constructor({ changed, point, styleOf }) {
@@ -58,7 +59,7 @@ export class RunList {
   }
 
   /**
-   * Begin with runs that are not drawn, a Set that is changed in place, and with a filter.
+   * Begins with the runs that are not drawn, a Set that is changed in place, and a filter.
    * @param {Set<string>} off
    * @param {string} filter
    */
@@ -69,7 +70,7 @@ export class RunList {
   }
 
   /**
-   * Whether a run is drawn.
+   * True if a run is drawn.
    * @param {string} run
    */
   has(run) {
@@ -114,7 +115,7 @@ export class RunList {
   }
 
   /**
-   * Draw some runs, or draw them no more.
+   * Draws some runs, or hides them.
    * @param {string[]} runs
    * @param {boolean} on
    */

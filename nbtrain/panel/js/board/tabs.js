@@ -1,4 +1,4 @@
-// The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End move and choose.
+// The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End choose a tab.
 
 import { el } from "../shared/dom.js";
 
@@ -24,8 +24,8 @@ export class Tabs {
   }
 
   /**
-   * Show these tabs; one alone needs no bar.
-   * @param {Record<string, string>} labels of each name, in their order
+   * Shows these tabs; a single one needs no bar.
+   * @param {Record<string, string>} labels by name, in order
    * @param {string} chosen
    */
   show(labels, chosen) {
@@ -46,7 +46,7 @@ export class Tabs {
   }
 
   /**
-   * Make an element what a tab shows.
+   * Makes an element the panel of a tab.
    * @param {string} name
    * @param {HTMLElement} root
    */

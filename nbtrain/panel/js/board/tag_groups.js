@@ -1,5 +1,5 @@
-// Cards grouped by the prefix of their tag, each group to be folded; the ten thousandth card,
-// or group, is put into the page only when it is asked for.
+// Cards in groups by the prefix of their tag, which can be folded. Of very many cards or groups
+// the page has the first ones, and the others on request.
 
 import { el } from "../shared/dom.js";
 import { groups } from "./tags.js";
@@ -9,11 +9,11 @@ const AT_ONCE = 60; // cards of a group, and groups, that are put there before m
 
 /** @import { Board } from "../types.d.ts" */
 
-/** @template Key Of a card. */
+/** @template Key The key of a card. */
 export class TagGroups {
   /**
-   * @param {(key: Key) => HTMLElement} root gives the element of a card
-   * @param {ReturnType<Board["folds"]>} folds of the groups that were folded or unfolded
+   * @param {(key: Key) => HTMLElement} root returns the element of a card
+   * @param {ReturnType<Board["folds"]>} folds the groups that the reader has folded or unfolded
    */
   constructor(root, { open, changed }) {
     this.rootOf = root;
@@ -25,7 +25,7 @@ export class TagGroups {
     this.root = el("div", { class: "nbt-groups", "data-role": "groups" });
   }
 
-  /** @param {Map<string, Key[]>} found for each tag the keys of its cards */
+  /** @param {Map<string, Key[]>} found the keys of each tag's cards */
   show(found) {
     const grouped = groups([...found.keys()]).map(({ name, tags }) => ({
       name,

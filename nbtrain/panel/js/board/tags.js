@@ -1,15 +1,16 @@
-// Tags and runs by their names: groups, filters, and how a run's line looks. Knows no page.
+// Groups of tags, filters by name, and the look of a run's line. Knows no page.
 
 /** @import { Tags } from "../protocol.d.ts" */
 /** @import { Chosen, Look } from "../types.d.ts" */
 
-/** Of the validation beside its training. */
+/** The dash of a validation, which has the colour of its training. */
 const VALIDATION = [5, 3];
 /** @type {number[][]} */
 const DASHES = [[], [10, 4], [2, 3], [10, 3, 2, 3], [18, 4]];
 
 /**
- * [{name, tags}]: tags by what stands before their first slash; those without one come first.
+ * Groups tags by the part before their first slash, as [{name, tags}]; tags without one come
+ * first.
  * @param {string[]} tags
  */
 export function groups(tags) {
@@ -25,7 +26,7 @@ export function groups(tags) {
 }
 
 /**
- * For each tag the runs that have it, a Map; tags, sets and of: see board_index.py.
+ * Maps each tag to the runs that have it. board_index.py describes tags, sets and of.
  * @param {Tags} tags
  * @param {string[]} runs
  */
@@ -35,7 +36,7 @@ export function having({ tags, sets, of }, runs) {
 }
 
 /**
- * The run whose colour another one has: Keras writes a fit as two runs, `train` and `validation`.
+ * The run that gives a run its colour: Keras writes a fit as two runs, `train` and `validation`.
  * @param {string} run
  * @param {Set<string>} runs
  */
@@ -54,7 +55,7 @@ export function bare({ sets, runs }) {
 }
 
 /**
- * Whether a name is meant by a regular expression; with one that is none, every name is.
+ * A test of names by a regular expression. If it is invalid, every name passes.
  * @param {string} text
  * @returns {{fits: Chosen, error: string | null}}
  */
@@ -68,10 +69,10 @@ export function filter(text) {
 }
 
 /**
- * The n-th run's line: each colour comes once before a dash tells two lines of one colour apart.
+ * The line of the n-th run: all colours are used once before dashes tell lines apart.
  * @param {number} n
  * @param {string[]} colours
- * @param {boolean} [validates] whether it is the validation of a fit
+ * @param {boolean} [validates] true for the validation of a fit
  * @returns {Look}
  */
 export function style(n, colours, validates = false) {

@@ -1,11 +1,11 @@
-// Which cards of a page are in sight. What is not needs neither data nor a canvas.
+// Tells which cards of a page are in sight. The others need neither data nor a canvas.
 
 const PASSING_MS = 80; // a card that is in sight for less was scrolled past
 
 /** @template {{root: HTMLElement}} Card */
 export class Viewport {
   /**
-   * shown: called with a card that stays in sight; hidden: with one that is no longer.
+   * shown: called with a card that stays in sight; hidden: called when it leaves.
    * @param {{shown: (card: Card) => void, hidden: (card: Card) => void}} told
    */
   constructor({ shown, hidden }) {
@@ -25,13 +25,13 @@ export class Viewport {
     this.observer.observe(card.root);
   }
 
-  // To be called when cards may have left the page: that is told late, or never.
+  // Call this when cards may have left the page: the browser tells that late, or never.
   recheck() {
     for (const card of this.seen) if (!card.root.isConnected) this.#hide(card);
   }
 
   /**
-   * To be called with a card that will not come again.
+   * Call this with a card that will not come back.
    * @param {Card} card
    */
   leave(card) {
@@ -39,7 +39,7 @@ export class Viewport {
     this.#hide(card);
   }
 
-  // What arrives later is for no card any more.
+  // Entries that arrive later belong to no card.
   close() {
     this.observer.disconnect();
     for (const card of this.seen) this.#hide(card);

@@ -1,4 +1,4 @@
-// The sounds of a step, each with its label and its length.
+// The sounds of a step, with labels and lengths.
 
 import { el } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
@@ -35,7 +35,7 @@ export class AudioBody {
 
   /**
    * @param {Sounds["samples"][number]} sample
-   * @param {Bytes[]} left buffers of those without a problem, from this one on
+   * @param {Bytes[]} left buffers of the samples from this one on; a sample with a problem has none
    * @param {string} name
    */
   #sound({ type, label, seconds, problem }, left, name) {

@@ -1,4 +1,4 @@
-// One tag of one run: what was written at a step, and the slider that chooses the step.
+// The summary of one tag and run at a step, and the slider that chooses the step.
 
 import { floats } from "../../shared/columns.js";
 import { el, say } from "../../shared/dom.js";
@@ -49,7 +49,7 @@ export class Card {
     });
   }
 
-  // Ask for what the card should show, if it does not show it yet; one question at a time.
+  // Asks for the chosen step unless the card shows it already; one question at a time.
   async wanted() {
     const { connection } = this.board;
     if (connection.gone || this.asking || !this.page.seen.has(this)) return;
@@ -81,7 +81,7 @@ export class Card {
   }
 
   /**
-   * Show another step: of a place among the steps.
+   * Shows the step with this index.
    * @param {number} at
    */
   move(at) {
@@ -94,7 +94,7 @@ export class Card {
     return placeOf(this.steps, this.chosen);
   }
 
-  // Out of sight nothing is kept but its place.
+  // A card out of sight keeps only its position.
   clear() {
     const height = this.body.root.offsetHeight;
     if (height) this.body.root.style.minHeight = `${height}px`;
@@ -165,7 +165,7 @@ export class Card {
     return el("div", { class: "nbt-step", children: [this.range, this.told] });
   }
 
-  // What the slider says.
+  // The text of the slider.
   #tell() {
     if (!this.range || !this.steps.length) return;
     const { at } = this;

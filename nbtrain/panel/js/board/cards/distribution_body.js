@@ -1,4 +1,4 @@
-// The percentiles of a tag's histograms over the steps: bands about the median.
+// The percentiles of a tag's histograms over the steps, as bands around the median.
 
 import { floats } from "../../shared/columns.js";
 import { el } from "../../shared/dom.js";
@@ -29,7 +29,7 @@ export class DistributionBody extends PlotBody {
   }
 
   /**
-   * The buffer: for each of the places its percentiles.
+   * The buffer holds the percentiles of each step.
    * @type {Body<Histograms>["show"]}
    */
   show({ shown }, buffers) {

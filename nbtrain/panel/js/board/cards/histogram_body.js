@@ -1,5 +1,5 @@
-// The histograms of a tag, one behind another from the oldest to the newest, or all over each
-// other; that of the slider's step stands out, and a click on another moves the slider there.
+// The histograms of a tag: one behind another, oldest at the back, or overlaid. The histogram of
+// the slider's step stands out, and a click on another one moves the slider to it.
 
 import uPlot from "uplot";
 import { floats } from "../../shared/columns.js";
@@ -36,7 +36,7 @@ export class HistogramBody extends PlotBody {
   }
 
   /**
-   * The buffer: edges, then counts.
+   * The buffer holds the edges, then the counts.
    * @type {Body<Histograms>["show"]}
    */
   show({ shown }, buffers, at) {
@@ -118,14 +118,14 @@ export class HistogramBody extends PlotBody {
         ...y,
         incrs,
         grid: { show: false },
-        // Above the first step there is room for its histogram, but no step.
+        // The space above the first step is for its histogram, and has no step.
         values: (u, steps) => ticks(steps).map((text, i) => (steps[i] < this.steps[0] ? "" : text)),
       },
     ];
   }
 
   /**
-   * One behind another, each hides what is behind it, but the marked one only shades it.
+   * A histogram hides those behind it; the marked one only shades them.
    * @param {number} i
    * @param {number} base
    * @returns {uPlot.Series}

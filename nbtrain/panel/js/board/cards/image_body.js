@@ -24,7 +24,7 @@ export class ImageBody {
   }
 
   /**
-   * What is shown stays until what follows can be seen.
+   * The old images stay until the new ones are decoded.
    * @type {Body<Images>["show"]}
    */
   async show({ width, height, samples, more }, buffers) {

@@ -1,4 +1,4 @@
-// Markdown as elements, made one by one: no HTML is read, whatever a text holds.
+// Shows Markdown as elements, made one by one. HTML in a text is never parsed.
 
 import MarkdownIt from "markdown-it";
 import { el } from "../../shared/dom.js";
@@ -10,7 +10,7 @@ const parser = new MarkdownIt({ html: false, linkify: false }).disable("image");
 parser.validateLink = (url) => LINK.test(url);
 
 /**
- * An element with what a text says.
+ * Returns an element that shows a text.
  * @param {string} text
  */
 export function markdown(text) {
@@ -20,7 +20,7 @@ export function markdown(text) {
 }
 
 /**
- * Tokens come in the order of a document, with their nesting: 1 opens an element, -1 closes it.
+ * Tokens have the order of the document. A nesting of 1 opens an element, -1 closes it.
  * @param {HTMLElement} root
  * @param {Token[]} tokens
  */

@@ -1,4 +1,4 @@
-// What a card shows that is a chart: made anew for other colours.
+// A chart in a card, which is made again when the colours change.
 
 import { BaseChart } from "../../shared/base_chart.js";
 
@@ -7,7 +7,7 @@ import { BaseChart } from "../../shared/base_chart.js";
 
 export class PlotBody extends BaseChart {
   /**
-   * Others say what is drawn: `data` and `options()`.
+   * Subclasses give `data` and `options()`.
    * @param {Card} card
    * @param {string} label
    */

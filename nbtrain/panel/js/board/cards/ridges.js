@@ -6,9 +6,9 @@ const ROWS = 7; // that the highest ridge rises over
 const LEAST = 0.22; // of the whole, where there are many
 
 /**
- * {data, order, bases, rise}: uPlot's columns, of which histogram each is, where it stands, and
- * how high the highest rises. One behind another, a ridge stands at its step and rises towards
- * lower ones; with overlay all stand at zero. The marked one is drawn last, as stairs.
+ * Returns {data, order, bases, rise}: uPlot's columns, the histogram and the base of each, and the
+ * height of the highest. A ridge stands at its step and rises towards lower steps; with overlay
+ * all stand at zero. The marked one is drawn last, as stairs.
  * @param {{edges: Float64Array, counts: Float64Array[], steps: number[], marked: number, overlay: boolean}} histograms
  */
 export function ridges({ edges, counts, steps, marked, overlay }) {
@@ -29,7 +29,7 @@ export function ridges({ edges, counts, steps, marked, overlay }) {
 }
 
 /**
- * The edges, and the middles between them.
+ * Returns the edges and the midpoints between them.
  * @param {Float64Array} edges
  */
 function halves(edges) {
@@ -48,7 +48,7 @@ function stairs(row) {
 }
 
 /**
- * From middle to middle; where nothing is, there is no line.
+ * A line from midpoint to midpoint, with gaps at empty bins.
  * @param {Float64Array} row
  */
 function slopes(row) {
@@ -61,7 +61,7 @@ function slopes(row) {
 }
 
 /**
- * The bin that holds a value; of one beyond them all, the nearest.
+ * The bin that holds a value, or the nearest bin for a value outside of all.
  * @param {Float64Array} edges
  * @param {number} value
  */
@@ -71,7 +71,7 @@ export function binAt(edges, value) {
 }
 
 /**
- * Where of some places the nearest to one is.
+ * The index of the place nearest to another.
  * @param {number[] | Float64Array} places
  * @param {number} to
  */

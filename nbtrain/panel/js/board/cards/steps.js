@@ -1,10 +1,11 @@
-// Where a slider stands among the steps of a history that grows. Knows no page.
+// The position of a slider among the steps of a history that grows. Knows no page.
 
 /** @import { Choice } from "../../types.d.ts" */
 
 /**
- * The place that shows what the user chose, of `choiceOf`: this very place while it has the step
- * (several may have it), else the last that is not beyond the step; of a null choice, the newest.
+ * The index of the user's choice, as `choiceOf` returns it. Several indices may have the step:
+ * the chosen one is kept while it has it, else the last one not beyond the step is taken. A choice
+ * of null means the newest.
  * @param {number[]} steps
  * @param {Choice | null} chosen
  */
@@ -16,7 +17,7 @@ export function placeOf(steps, chosen) {
 }
 
 /**
- * What a place among the steps means to the user: {place, step}, or, at the end, the newest.
+ * Returns the user's choice for an index, {place, step}; null, the newest, at the end.
  * @param {number[]} steps
  * @param {number} place
  * @returns {Choice | null}

@@ -1,4 +1,4 @@
-// What the charts of a page share: each in sight asks the kernel for what it should show.
+// The charts of a page. Each chart in sight asks the kernel for its curves.
 
 import { download } from "../download.js";
 import { Latest } from "../latest.js";
@@ -10,7 +10,7 @@ import { decode } from "./overlay.js";
 
 export class Charts {
   /**
-   * board: see board.js; seen: the charts in sight, a Set; runsOf: gives the runs of a tag.
+   * seen: the charts in sight; runsOf: returns the runs of a tag.
    * @param {Board} board
    * @param {{seen: Set<OverlayChart>, runsOf: (tag: string) => string[]}} page
    */
@@ -35,7 +35,7 @@ export class Charts {
   swatch = (run) => this.board.swatch(run);
 
   /**
-   * Ask for what a chart in sight should show, if it does not show it yet.
+   * Asks for the curves of a chart in sight, unless it shows them already.
    * @param {OverlayChart} chart
    */
   wanted(chart) {

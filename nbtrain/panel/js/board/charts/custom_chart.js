@@ -1,4 +1,4 @@
-// A chart of a layout: the curves of several tags, or values between their bounds.
+// A chart of a layout: the curves of several tags, or values with their bounds.
 
 import { labelled, margins } from "./custom_lines.js";
 import { el } from "../../shared/dom.js";
@@ -39,9 +39,9 @@ export class CustomChart {
     this.chart.say(this.words.join("\n"));
   }
 
-  // --- what the chart asks of its board
+  // --- what its plot calls
 
-  // The band around a value is of values: smoothing would leave the line outside of it.
+  // The band around a value is not smoothed: a smoothed line would leave it.
   get options() {
     return this.series ? { ...this.board.options, smooth: 0 } : this.board.options;
   }
@@ -61,7 +61,7 @@ export class CustomChart {
   /** @type {Board["swatch"]} */
   swatch = (label) => swatch(this.styleOf(label));
 
-  // Ask for what it should show, if it is in sight and does not show it yet.
+  // Asks for the curves if the chart is in sight and does not show them yet.
   async wanted() {
     const { connection } = this.board;
     if (connection.gone || !this.seen.has(this) || this.asking) return;
@@ -96,7 +96,7 @@ export class CustomChart {
     download(new Blob(parts, { type: "text/csv" }), this.title, ".csv");
   }
 
-  // --- what the page asks of it
+  // --- what the page calls
 
   /** @type {Page["point"]} */
   emphasize(run) {
@@ -117,7 +117,7 @@ export class CustomChart {
     this.chart.destroy();
   }
 
-  // The tags that lines are of.
+  // The tags of its lines.
   get names() {
     return this.series ? this.series.map(({ value }) => value) : this.tags;
   }
@@ -158,7 +158,7 @@ export class CustomChart {
     this.#tellTags();
   }
 
-  // How the lines of each tag look, where there are several.
+  // The dashes of each tag, if there are several.
   #tellTags() {
     const names = this.names.length > 1 && this.lines.size ? this.names : [];
     const { colours, strong } = this.paint();

@@ -4,7 +4,7 @@
 /** @import { LineOf, RunCurve } from "../../types.d.ts" */
 
 /**
- * What a line is called, by what tells it from the others: its tag, its run, or both.
+ * The label of a line: its tag, its run, or both, whatever tells it from the others.
  * @param {LineOf} of
  * @param {{tags: number, runs: number}} many
  */
@@ -14,8 +14,8 @@ function labelOf({ tag, run }, { tags, runs }) {
 }
 
 /**
- * The curves of all tags as one chart has them: each with its label for its run, and what it is
- * of. found: for each tag its curves, a Map.
+ * The curves of all tags for one chart, each with its label in place of its run, and with its tag
+ * and run in `of`. found: the curves of each tag.
  * @param {Map<string, RunCurve[]>} found
  */
 export function labelled(found) {
@@ -28,8 +28,8 @@ export function labelled(found) {
 }
 
 /**
- * {found, problems}: the curves of a margin chart as `labelled` takes them, each value between
- * its bounds; what is wrong in words. A run that lacks one of the three has no line.
+ * Returns {found, problems}: the curves of a margin chart as `labelled` takes them, each with its
+ * bounds, and the problems in words. A run that lacks one of the three has no line.
  * @param {NonNullable<LayoutChart["series"]>} series
  * @param {Map<string, RunCurve[]>} found
  */
@@ -57,7 +57,7 @@ export function margins(series, found) {
 }
 
 /**
- * A bound that is no number leaves a gap in the band, and the value as it is.
+ * A bound that is not a number leaves a gap in the band and does not change the value.
  * @param {RunCurve} curve
  */
 function edge({ mean }) {

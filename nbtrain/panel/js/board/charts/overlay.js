@@ -1,4 +1,4 @@
-// Several runs in one chart, as uPlot's columns; see columns.js for one. Knows no page.
+// The curves of several runs as uPlot's columns; columns.js has those of one. Knows no page.
 
 import { column, floats, kindOf, nearest, union } from "../../shared/columns.js";
 
@@ -6,7 +6,7 @@ import { column, floats, kindOf, nearest, union } from "../../shared/columns.js"
 /** @import { Buckets, Bytes, ChartLine, Columns, Comparison, Numbers, RunCurve, UnseenBucket } from "../../types.d.ts" */
 
 /**
- * A line before it is a column.
+ * A line that is not a column yet.
  * @typedef {{kind: ChartLine["kind"], curve: Buckets & {run: string}, of: keyof Buckets}} Part
  */
 
@@ -17,7 +17,7 @@ const BANDS = 4; // runs up to which the band from lowest to highest is drawn
 
 /**
  * The runs of a `curves` message: [{run, higher, leftOut, stride, numbers, tails, x, mean, lo, hi,
- * smooth}]; higher: whether the best value is the highest, and not the lowest.
+ * smooth}]. higher: true if the best value is the highest, false if it is the lowest.
  * @param {Curves["runs"]} runs
  * @param {Bytes} buffer
  * @returns {RunCurve[]}
@@ -40,7 +40,7 @@ export function decode(runs, buffer) {
 }
 
 /**
- * The tags of a `compare` message, the numbers of every run in its place.
+ * The tags of a `compare` message, with the numbers of each run in the order of the runs.
  * @param {Compare} content
  * @param {Bytes} buffer
  * @returns {Comparison["scalars"]}
@@ -65,8 +65,8 @@ function numbersAt(values, at) {
 }
 
 /**
- * {data, lines}: the columns, and of each but the first what it shows. Tails lie
- * below bands, these below raw lines, and above all are the lines that count.
+ * Returns {data, lines}: the columns, and a description of each but the first. From back to front:
+ * tails, bands, raw lines, lines.
  * @param {RunCurve[]} curves
  * @param {{log?: boolean, smooth?: boolean}} [how]
  */
@@ -92,7 +92,7 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
 }
 
 /**
- * Where a column has a value between gaps: no line leads there, so it takes a dot.
+ * The indices of values between two gaps. No line reaches them, so they get a dot.
  * @param {ArrayLike<number | null | undefined>} column
  */
 export function isolated(column) {
@@ -111,7 +111,7 @@ export function isolated(column) {
 }
 
 /**
- * The buckets that no line can show, as `marks` in columns.js, of all runs by their place.
+ * The buckets that no line can show, as `marks` in columns.js, for all runs by position.
  * @param {RunCurve[]} curves
  * @param {{log?: boolean}} [how]
  */
@@ -135,7 +135,7 @@ export function overlayMarks(curves, { log = false } = {}) {
 }
 
 /**
- * What each run has nearest to a place, the highest value first, and what is none last.
+ * The value of each run nearest to a position, highest first and missing values last.
  * @param {RunCurve[]} curves
  * @param {number} x
  * @param {{smooth?: boolean}} [how]

@@ -1,4 +1,4 @@
-// The chart of one tag over several runs: lines, hover, zoom, table, downloads.
+// The chart of one tag for several runs: lines, hover, zoom, table, downloads.
 
 import { el, say } from "../../shared/dom.js";
 import { download, picture } from "../download.js";
@@ -71,7 +71,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Draw these curves; without them, those there were.
+   * Draws these curves, or without them the last ones again.
    * @param {RunCurve[]} [curves]
    */
   draw(curves = this.curves) {
@@ -107,7 +107,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Let one run stand out; null ends that.
+   * Highlights one run; null ends that.
    * @param {string | null} run
    */
   emphasize(run) {
@@ -115,7 +115,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Let the lines stand back that are not meant.
+   * Dims the lines of the other runs.
    * @param {(line: ChartLine) => boolean} isBack
    */
   dim(isBack) {
@@ -125,7 +125,8 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Show a range of the axis, {min, max}, or everything: what there is now, finer when it comes.
+   * Shows a range of the axis, {min, max}, or everything: at once with the points at hand, and
+   * finer once they have arrived.
    * @param {Range | null} zoom
    */
   show(zoom) {
@@ -136,7 +137,7 @@ export class OverlayChart extends BaseChart {
     this.board.wanted(this);
   }
 
-  // The axis is another: what was drawn has no place on it.
+  // The curves get another axis, on which the drawn ones have no meaning.
   forget() {
     this.#zoomTo(null);
     this.curves = [];

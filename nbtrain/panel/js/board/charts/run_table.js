@@ -1,4 +1,4 @@
-// The table of a chart: what each run came to.
+// The table of a chart: the last and the best value of each run.
 
 import { el } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";

@@ -1,4 +1,4 @@
-// How the lines of a chart of several runs look: uPlot's series and bands.
+// uPlot's series and bands for a chart of several runs.
 
 import uPlot from "uplot";
 import { isolated } from "./overlay.js";
@@ -10,7 +10,7 @@ const EDITED = "hyperparameters/"; // as the tags begin of what has one value un
 const HIDDEN = { show: false };
 
 /**
- * The series of a chart of a tag, the steps first.
+ * The series of a tag's chart; the first one is the steps.
  * @param {ChartLine[]} lines
  * @param {string} tag
  * @param {ChartBoard} board

@@ -1,4 +1,4 @@
-// The tip beside the pointer in a chart of several runs: what each of them has there.
+// The tip beside the pointer in a chart of several runs, with the value of each.
 
 import { el } from "../../shared/dom.js";
 import { number, place } from "../../shared/format.js";
@@ -12,7 +12,7 @@ import { valuesAt } from "./overlay.js";
 const TOLD = 12; // runs that are named, those nearest to the pointer
 
 /**
- * The nodes of the tip at the cursor of a chart.
+ * The contents of the tip at the cursor of a chart.
  * @param {uPlot} u
  * @param {RunCurve[]} curves
  * @param {ChartBoard} board
@@ -50,7 +50,7 @@ export function tip(u, curves, board) {
 }
 
 /**
- * The raw value beside a smoothed one, or between which values a bucket is.
+ * The raw value beside a smoothed one, or the lowest and the highest value of a bucket.
  * @param {Told} run
  * @param {boolean} smooth
  */
@@ -61,7 +61,7 @@ function detail({ mean, lo, hi, stride, margin, kind }, smooth) {
 }
 
 /**
- * The place nearest to x of those that are told; undefined where none is.
+ * The listed position nearest to x; undefined if none is listed.
  * @param {Told[]} told
  * @param {number} x
  */

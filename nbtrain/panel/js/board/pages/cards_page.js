@@ -1,4 +1,4 @@
-// A page of one kind of summary: a card for each run of each tag.
+// A page for one kind of summary, with a card for each tag and run.
 
 import { Card } from "../cards/card.js";
 import { el } from "../../shared/dom.js";

@@ -1,4 +1,4 @@
-// The page that compares: the runs that are drawn, side by side, and their curves below.
+// The page that compares the drawn runs: a table side by side, and their curves below.
 
 import { decoded } from "../table/cells.js";
 import { CompareTable } from "../table/compare_table.js";
@@ -106,7 +106,7 @@ export class ComparePage {
     this.#draw();
   }
 
-  // Without the table nothing is shown: it would push the charts down when it comes.
+  // The charts wait for the table, which would push them down.
   #draw() {
     say(this.words, this.few ? FEW : this.refused);
     this.body.hidden = this.few || !this.there;
@@ -124,7 +124,7 @@ export class ComparePage {
     this.table.show({ ...this.there, scalars }, this.options);
   }
 
-  // A baseline that is not compared any more stays chosen, for when it is again.
+  // A baseline stays chosen while it is not compared, in case it is compared again.
   #offerBase() {
     const { runs } = this.there;
     const names = runs.includes(this.options.base) ? runs : [this.options.base ?? "", ...runs];

@@ -1,4 +1,4 @@
-// The page of the custom scalars: charts as a program has laid them out.
+// The page of the custom scalars: the charts of a program's layout.
 
 import { AxisTools } from "../../shared/axis_tools.js";
 import { CustomChart } from "../charts/custom_chart.js";
@@ -154,7 +154,7 @@ export class CustomScalarsPage {
 }
 
 /**
- * A chart that has come to show other tags is another one.
+ * A chart with other tags is another chart.
  * @param {string} category
  * @param {LayoutChart} chart
  */

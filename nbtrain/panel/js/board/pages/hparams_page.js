@@ -1,4 +1,4 @@
-// The page of the hyperparameters: a row for each run, with its metrics beside.
+// The page of the hyperparameters: a row for each run, with its metrics.
 
 import { csv, decoded, isNumeric } from "../table/cells.js";
 import { el, say, unfolding } from "../../shared/dom.js";
@@ -127,7 +127,7 @@ export class HparamsPage {
     return { id, text: name, group, values, numeric, valueOf: (row) => row.values[i] };
   }
 
-  // Build the table of the columns that are wanted; how many these are, in words.
+  // Builds the table of the chosen columns; returns their number in words.
   #draw() {
     const fitting = this.columns.filter(({ id, text }) => !this.hidden.has(id) && this.fits(text));
     const wanted = fitting.slice(0, MOST);
@@ -179,7 +179,7 @@ export class HparamsPage {
     return `${wanted.length} of ${this.columns.length} columns`;
   }
 
-  // Show the rows that are meant.
+  // Shows the rows that match the filters.
   #choose() {
     this.#select();
     this.table.choose(this.shown);

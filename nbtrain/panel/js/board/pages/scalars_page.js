@@ -1,4 +1,4 @@
-// The page of the scalars: a chart for each tag, its runs overlaid.
+// The page of the scalars: a chart for each tag with all its runs.
 
 import { AxisTools } from "../../shared/axis_tools.js";
 import { Charts } from "../charts/charts.js";

@@ -1,5 +1,5 @@
-// The cells of a table: what a value looks like, and which comes first. Knows no page.
-// A value is a number, a text, true or false, or null where there is none.
+// The texts and the order of a table's values. Knows no page.
+// A value is a number, a text, true or false, or null for none.
 
 /** @import { Cell } from "../../protocol.d.ts" */
 /** @import { Value } from "../../types.d.ts" */
@@ -7,7 +7,7 @@
 const BEGINS = /^[=+\-@\t\r\n]/; // of a text that a spreadsheet would take for a formula
 
 /**
- * A value as it came: what JSON has no number for comes as {float: "NaN"}.
+ * The value of a cell: a number that JSON lacks comes as {float: "NaN"}.
  * @param {Cell} value
  * @returns {Value}
  */
@@ -17,7 +17,7 @@ export function decoded(value) {
 }
 
 /**
- * A value in the digits that tell it from others; `whole` has them all.
+ * A value in few digits; `whole` has all of them.
  * @param {Value} value
  */
 export function shown(value) {
@@ -34,7 +34,7 @@ export function whole(value) {
 }
 
 /**
- * Whether a column is one of numbers: it has some, and nothing else.
+ * True if a column has numbers, and nothing else.
  * @param {Value[]} values
  */
 export function isNumeric(values) {
@@ -43,8 +43,8 @@ export function isNumeric(values) {
 }
 
 /**
- * Rows by their values: numbers as such and before texts, NaN and what is missing last, whatever
- * the direction; equal ones stay in their order.
+ * Sorts rows by their values: numbers before texts, NaN and missing values last in both
+ * directions. Equal rows keep their order.
  * @template Row
  * @param {Row[]} rows
  * @param {(row: Row) => Value} valueOf
@@ -60,8 +60,8 @@ export function sorted(rows, valueOf, down = false) {
 }
 
 /**
- * Lines of comma-separated values, as RFC 4180 has them. A text that would be a formula in a
- * spreadsheet gets an apostrophe before it: nothing of a file may run there either.
+ * Comma-separated values by RFC 4180. A text that a spreadsheet would take for a formula gets an
+ * apostrophe, so that nothing in a file can run there either.
  * @param {Value[][]} rows
  */
 export function csv(rows) {

@@ -1,11 +1,11 @@
-// Which rows of a table are meant, by the values of their columns. Knows no page.
+// Filters of a table's rows by the values of a column. Knows no page.
 
 import { isNumeric, sorted } from "./cells.js";
 
 /** @import { Domain, Filter, Value } from "../../types.d.ts" */
 
 /**
- * What can be chosen of a column: {low, high} of numbers, {values} of anything else.
+ * The choices for a column: {low, high} for numbers, {values} for anything else.
  * @param {Value[]} values
  * @returns {Domain}
  */
@@ -17,8 +17,8 @@ export function domainOf(values) {
 }
 
 /**
- * Whether a value is chosen. A choice is {low, high}, each a number or null where it is open, or
- * {without}: the set of values that are not; null where every value is.
+ * True if a value is chosen. A choice is {low, high}, with null for an open end, or {without}, the
+ * set of values that are left out; null chooses every value.
  * @param {Value} value
  * @param {Filter | null | undefined} choice
  */
@@ -33,7 +33,7 @@ export function chosen(value, choice) {
 }
 
 /**
- * The number that somebody wrote; null for none, undefined for what is no number.
+ * The number in a text; null for an empty text, undefined for anything else.
  * @param {string} text
  */
 export function written(text) {

@@ -1,4 +1,4 @@
-// Runs side by side: what they were told, where that differs, and what they came to.
+// Runs side by side: their hyperparameters, the differences, and their results.
 
 import { shown, whole } from "./cells.js";
 import { difference } from "./difference.js";

@@ -1,9 +1,9 @@
-// By how much values of runs differ. Knows no page.
+// Differences between the values of runs. Knows no page.
 
 import { number } from "../../shared/format.js";
 
 /**
- * By how much a value lies over another: "+0.05, +10 %"; "" where one of them is no number.
+ * The difference of a value from a base, such as "+0.05, +10 %"; "" if one is not a number.
  * @param {number} value
  * @param {number} base
  */

@@ -1,4 +1,4 @@
-// The filters of a table of hyperparameters: for each of them a range, or its values.
+// The filters of a table of hyperparameters: a range or a choice of values for each.
 
 import { shown, whole } from "./cells.js";
 import { chosen, domainOf, written } from "./choice.js";
@@ -8,7 +8,7 @@ import { el, unfolding } from "../../shared/dom.js";
 
 export class HparamsFilters {
   /**
-   * changed: called when other rows are meant.
+   * changed: called when a filter changes.
    * @param {() => void} changed
    */
   constructor(changed) {
@@ -41,8 +41,8 @@ export class HparamsFilters {
   }
 
   /**
-   * Whether a row is meant.
-   * @param {(id: string) => Value} valueOf gives its value of a column
+   * True if a row matches.
+   * @param {(id: string) => Value} valueOf returns the row's value in a column
    */
   fits(valueOf) {
     return [...this.choices].every(([id, choice]) => chosen(valueOf(id), choice));
@@ -119,8 +119,8 @@ export class HparamsFilters {
 
 /**
  * @param {"from" | "to"} name
- * @param {number} end the value beyond which there is none
- * @param {number | null} value what was chosen
+ * @param {number} end the lowest or highest value of the column
+ * @param {number | null} value the chosen number
  */
 function field(name, end, value) {
   const input = el("input", {

@@ -1,7 +1,7 @@
-// Which runs belong to a session, the run that a hyperparameter search has named. Knows no page.
+// The runs of each session of a hyperparameter search. Knows no page.
 
 /**
- * For each session the runs in its folder, a Map; a run belongs to the deepest that holds it.
+ * Maps each session to the runs in its folder; a run belongs to the deepest session around it.
  * @param {string[]} sessions
  * @param {string[]} runs
  */

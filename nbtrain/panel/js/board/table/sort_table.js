@@ -1,4 +1,4 @@
-// A table that its headings sort.
+// A table that is sorted by its headings.
 
 import { shown, sorted, whole } from "./cells.js";
 import { el, scroller } from "../../shared/dom.js";
@@ -61,7 +61,7 @@ export class SortTable {
   }
 
   /**
-   * Other rows of the same columns; what was made of a row is kept.
+   * Shows other rows in the same columns; the elements of rows that stay are kept.
    * @param {Row[]} rows
    */
   choose(rows) {
@@ -69,7 +69,7 @@ export class SortTable {
     this.#fill();
   }
 
-  // The rows in their order.
+  // Puts the rows in order.
   ordered() {
     const column = this.columns.find(({ id }) => id === this.by?.id);
     return column ? sorted(this.rows, column.valueOf, this.by.down) : this.rows;
