@@ -72,7 +72,9 @@ def sweep(folder: Path, *, before: float = math.inf) -> None:
                 path.unlink()
 
 
-def read(path: Path, *, most_bytes: int = MOST_BYTES, owner: int | None = None) -> dict[str, Any]:
+def read(
+    path: str | Path, *, most_bytes: int = MOST_BYTES, owner: int | None = None
+) -> dict[str, Any]:
     """Returns the JSON object in a file; a symbolic link is never followed.
 
     Args:
@@ -84,12 +86,12 @@ def read(path: Path, *, most_bytes: int = MOST_BYTES, owner: int | None = None) 
         Untrusted: It is a link, no file, of another user, too large, or not a JSON object.
         Malformed: It is not JSON.
     """
-    if not _NO_FOLLOW and path.is_symlink():
+    if not _NO_FOLLOW and Path(path).is_symlink():
         raise Untrusted(_LINK)
     try:
         descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT)
     except OSError as error:
-        if error.errno == errno.ELOOP and path.is_symlink():
+        if error.errno == errno.ELOOP and Path(path).is_symlink():
             raise Untrusted(_LINK) from None
         raise
     try:

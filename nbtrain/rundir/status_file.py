@@ -102,7 +102,7 @@ def read(folder: Path) -> SignOfLife:
         OSError: It is not there, or cannot be read.
         Untrusted: It is no status of a run.
     """
-    told = files.read(folder / FILE)
+    told = files.read(f"{folder}/{FILE}")
     try:
         writer = Writer(**{name: told[name] for name in _WRITER})
         return SignOfLife(writer, float(told["alive"]), _status(told, folder))

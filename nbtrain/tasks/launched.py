@@ -94,6 +94,7 @@ class LaunchedCluster:
         self._display = TaskDisplay(folder)
         self._start, self._free = start, free
         self._files = Polled(task_file.read, task_file.FILE)
+        self._folders = {task: task_file.folder_of(folder, task) for task in tasks}
         self._processes: dict[TaskAddress, Process] = {}
         self._asked: set[TaskAddress] = set()  # those that were asked to end
         self._lock = threading.RLock()  # protects the two above
@@ -183,7 +184,7 @@ class LaunchedCluster:
 
     def log(self, job: str, index: int = 0) -> str:
         """Returns what a task has printed."""
-        path = task_file.folder_of(self.folder, self._launched(job, index)) / task_file.LOG
+        path = self._folders[self._launched(job, index)] / task_file.LOG
         return path.read_text(encoding="utf-8", errors="replace")
 
     def close(self) -> None:
@@ -233,7 +234,7 @@ class LaunchedCluster:
     def _seen(self, task: TaskAddress) -> TaskStatus:
         process = self._processes[task]
         return task_file.seen(
-            task_file.folder_of(self.folder, task),
+            self._folders[task],
             TaskStatus(task.job, task.index, task.address, process=process.pid),
             process.code,
             asked=task in self._asked,

@@ -7,6 +7,7 @@ own_cluster.source()                     # the watch of a run
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,9 +51,11 @@ class TasksOnDisk:
     def __call__(self) -> tuple[Task, ...]:
         """Describes the tasks."""
         found = []
+        here = socket.gethostname()
         for folder in self._folders:
             with contextlib.suppress(OSError, Untrusted):
-                found.append(_checked(self._files.of(folder)))
+                status = self._files.of(folder)
+                found.append(_checked(status) if status.host == here else status)
         return self._display.of(found)
 
 

@@ -78,6 +78,9 @@ class TaskStatus:
         return f"{self.job} {self.index}"
 
 
+_NAMES = tuple(each.name for each in fields(TaskStatus))
+
+
 def folder_of(folder: Path, task: TaskAddress | TaskStatus) -> Path:
     """Returns the folder of a task, below the folder of its cluster."""
     return folder / FOLDER / f"{task.job}-{task.index}"
@@ -99,9 +102,9 @@ def read(folder: Path) -> TaskStatus:
         OSError: It is not there, or cannot be read.
         Untrusted: It is no status of a task.
     """
-    told = files.read(folder / FILE)
+    told = files.read(f"{folder}/{FILE}")  # a Path costs a tenth of the time
     try:
-        known = {each.name: told[each.name] for each in fields(TaskStatus)}
+        known = {name: told[name] for name in _NAMES}
         return TaskStatus(**known | {"state": State(known["state"])})
     except (KeyError, TypeError, ValueError) as error:
         raise Untrusted(f"it is no status of a task: {type(error).__name__}: {error}") from None

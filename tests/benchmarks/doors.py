@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from concurrent import futures
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,11 @@ from nbtrain.remote.attach import opened
 from nbtrain.run.mail import TICK_SECS, Mail
 from nbtrain.rundir import outgoing, status_file
 from nbtrain.rundir.folder import Logdir
-from nbtrain.rundir.polled import Polled
 from nbtrain.rundir.status_file import SignOfLife, Writer
+from nbtrain.tasks import task_file
+from nbtrain.tasks.description import described
+from nbtrain.tasks.own_cluster import TasksOnDisk
+from nbtrain.tasks.task_file import State, TaskStatus
 
 # Seconds between two looks for an answer.
 _LOOK_SECS = 0.002
@@ -39,21 +43,23 @@ def _sign(step: int) -> SignOfLife:
 
 
 def polls(count: int, repeats: int) -> dict[str, list[float]]:
-    """Seconds to look at so many status files: all of them new, half of them, none."""
+    """Seconds of CPU to look at the status files of so many tasks: all new, half of them, none."""
     found: dict[str, list[float]] = {"all": [], "half": [], "none": []}
     with tempfile.TemporaryDirectory() as base:
-        folders = [Path(base) / f"worker-{number}" for number in range(count)]
-        for folder in folders:
-            folder.mkdir()
-        polled = Polled(status_file.read, status_file.FILE)
+        cluster = described({"worker": [f"lab-{number}:2222" for number in range(count)]})
+        for task in cluster.tasks:
+            task_file.folder_of(Path(base), task).mkdir(parents=True)
+        tasks = TasksOnDisk(cluster, Path(base))
         for repeat in range(repeats):
-            for name, changed in (("all", folders), ("half", folders[::2]), ("none", [])):
-                for folder in changed:
-                    status_file.write(folder, _sign(repeat))
-                began = time.perf_counter()
-                for folder in folders:
-                    polled.of(folder)
-                found[name].append(time.perf_counter() - began)
+            every = cluster.tasks
+            for name, changed in (("all", every), ("half", every[::2]), ("none", ())):
+                for task in changed:
+                    sign = TaskStatus(*(task.job, task.index, task.address, State.SERVING))
+                    sign = replace(sign, host="elsewhere", process=1, alive=float(repeat))
+                    task_file.write(task_file.folder_of(Path(base), task), sign)
+                began = time.thread_time()
+                assert len(tasks()) == count
+                found[name].append(time.thread_time() - began)
     return found
 
 

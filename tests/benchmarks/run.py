@@ -224,7 +224,7 @@ def door_rows(*, quick: bool) -> Iterable[Row]:
     from tests.benchmarks import doors
 
     for name, found in doors.polls(1000, 3 if quick else 20).items():
-        row = f"1,000 status files looked at, {name} of them new"
+        row = f"1,000 status files of tasks looked at, {name} of them new, CPU"
         yield row, _middle([1e3 * secs for secs in found], "ms"), "20 ms"
     share = 100 * doors.idle_share(5 if quick else 30)
     yield "status file and mailbox of a run that is left alone", f"{share:.2f} % of a core", "0.5 %"
