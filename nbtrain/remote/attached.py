@@ -22,7 +22,7 @@ from nbtrain.core.notes import Notes
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.remote import known
 from nbtrain.remote.follower import TICK_SECS, Follower
-from nbtrain.remote.waiting import Waiting
+from nbtrain.remote.waiting import AttachedWaiting
 from nbtrain.remote.words import of
 from nbtrain.run.annotations import annotate
 from nbtrain.run.listeners import added
@@ -221,7 +221,8 @@ class AttachedRun(Requests):
                 function of `on_tick` would wait for its own thread.
             RunFailedError: The training has failed, or its process ended without a word.
         """
-        if not Waiting(self, self._thread).until_ended(self._ended, timeout):
+        waiting = AttachedWaiting(self, self._thread, self._ended)
+        if not waiting.until_ended(timeout):
             raise WaitError(
                 f"After {timeout:g} s of waiting the run has not ended ({self!r}): wait again, or "
                 "call request_stop()."
@@ -230,7 +231,7 @@ class AttachedRun(Requests):
 
     def __await__(self) -> Generator[Any, None, AttachedRun]:
         """Waits without blocking the event loop: `await run`."""
-        yield from Waiting(self, self._thread).awaited(self._ended)
+        yield from AttachedWaiting(self, self._thread, self._ended).awaited()
         return self._result()
 
     def _result(self) -> AttachedRun:

@@ -1,19 +1,17 @@
-"""Waits for the end of an attached run, and says once that the run is paused."""
+"""Waits for the end of an attached run."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import Generator
-from time import monotonic
 from typing import Any, Protocol
 
 from nbtrain.core.errors import WaitError
 from nbtrain.core.states import Phase, Status
+from nbtrain.run.waiting import Waiting
 
-# Seconds between two checks if the run is paused.
-_LOOK_SECS = 0.5
+# Seconds between two checks of an `await`.
 _AWAIT_SECS = 0.1
 
 
@@ -29,54 +27,48 @@ class Followed(Protocol):
         """Its current status."""
 
 
-class Waiting:
+class AttachedWaiting(Waiting):
     """One wait for the end of a run; any thread except the one that follows it.
 
     Args:
         run: The run.
         thread: The thread that follows it.
+        ended: Set when the run has ended.
 
     Raises:
         WaitError: The calling thread is that one, and would wait for itself.
     """
 
-    def __init__(self, run: Followed, thread: threading.Thread) -> None:
+    def __init__(self, run: Followed, thread: threading.Thread, ended: threading.Event) -> None:
+        super().__init__(ended)
         self._run, self._thread = run, thread
-        self._told = False
         if thread is threading.current_thread():
             raise WaitError(
                 f"A function of on_tick cannot wait for the end of the run {run.name!r}: its own "
                 "thread reads of it. Leave out wait() here."
             )
 
-    def until_ended(self, ended: threading.Event, timeout: float | None) -> bool:
-        """Waits `timeout` seconds, and reports pauses meanwhile; tells if the run has ended."""
-        until = None if timeout is None else monotonic() + timeout
-        while True:
-            left = _LOOK_SECS if until is None else until - monotonic()
-            if ended.wait(max(0.0, min(left, _LOOK_SECS))):
-                return True
-            self._check(ended)
-            if left <= 0:
-                return False
-
-    def awaited(self, ended: threading.Event) -> Generator[Any, None, None]:
+    def awaited(self) -> Generator[Any, None, None]:
         """Waits without blocking the event loop; reports pauses meanwhile."""
-        while not ended.is_set():
-            self._check(ended)
+        while not self._ended.is_set():
+            self.look()
             yield from asyncio.sleep(_AWAIT_SECS).__await__()
 
-    def _check(self, ended: threading.Event) -> None:
-        """Says that the run is paused, once in each pause; fails if nobody follows it."""
-        if not self._thread.is_alive() and not ended.is_set():
+    def paused(self) -> str | None:
+        """Returns the words to say while the run is paused; None while it is not.
+
+        Raises:
+            WaitError: Nobody follows the run any more.
+        """
+        if not self._thread.is_alive() and not self._ended.is_set():
             raise WaitError(
                 f"{self._run!r} is followed no longer, because close() was called: attach again."
             )
         status = self._run.status
-        told, self._told = self._told, status.phase is Phase.PAUSED
-        if self._told and not told:
-            sys.stderr.write(
-                f"nbtrain: The run {self._run.name!r} is paused at step {status.step:,}, and this "
-                "waits for its end. Resume in its panel, or run.resume(), lets it go on. "
-                "Interrupting the wait does not affect the run.\n"
-            )
+        if status.phase is not Phase.PAUSED:
+            return None
+        return (
+            f"The run {self._run.name!r} is paused at step {status.step:,}, and this waits for "
+            "its end. Resume in its panel, or run.resume(), lets it go on. Interrupting the wait "
+            "does not affect the run."
+        )

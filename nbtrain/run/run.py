@@ -41,11 +41,11 @@ from nbtrain.run.mail import Mail
 from nbtrain.run.mirror import Mirror, opened_mirror
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.options import Settings
+from nbtrain.run.own_waiting import OwnWaiting
 from nbtrain.run.reporting import Reporting
 from nbtrain.run.steering import Steering
 from nbtrain.run.stepping import Stepping
 from nbtrain.run.threads import LooperThread, names_of_live
-from nbtrain.run.waiting import Waiting
 from nbtrain.rundir.folder import Logdir, unwritable
 from nbtrain.rundir.fresh import move_aside
 from nbtrain.rundir.journal import Marks
@@ -198,7 +198,7 @@ class Run(Steering, Stepping, Reporting):
         if self.attempt.context.lifecycle.phase is Phase.CREATED:
             raise PhaseError("Cannot wait for a run that was not started; call start() first.")
         attempt = self.attempt
-        waiting = Waiting(attempt)
+        waiting = OwnWaiting(attempt)
         try:
             ended = waiting.until_ended(timeout)
         except KeyboardInterrupt:
@@ -217,7 +217,7 @@ class Run(Steering, Stepping, Reporting):
 
     def __await__(self) -> Generator[Any, None, Run]:
         """Waits without blocking the kernel's event loop: `await run`."""
-        yield from Waiting(self.attempt).awaited(self.on_tick)
+        yield from OwnWaiting(self.attempt).awaited(self.on_tick)
         return self.wait()
 
     def branch(

@@ -1,0 +1,78 @@
+"""Waits for the end of a run of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+from nbtrain.core.errors import WaitError
+from nbtrain.core.states import ENDED, Phase
+from nbtrain.run import registry
+from nbtrain.run.attempt import Attempt
+from nbtrain.run.waiting import Waiting
+
+
+class OwnWaiting(Waiting):
+    """One wait for the end of an attempt; any thread except those of the run itself.
+
+    Raises:
+        WaitError: The calling thread belongs to the run, and would wait for itself.
+    """
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__(attempt.ended)
+        self._attempt = attempt
+        self._context = attempt.context
+        self._check_not_its_own()
+
+    def awaited(
+        self, on_tick: Callable[[Callable[[], object]], Callable[[], None]]
+    ) -> Generator[Any, None, None]:
+        """Waits without blocking the event loop; reports pauses meanwhile."""
+        loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
+        lifecycle = self._context.lifecycle
+        seen: Phase | None = None
+
+        def tell() -> None:
+            nonlocal seen
+            if loop.is_closed():  # the wait is over
+                forget()
+            elif (phase := lifecycle.phase) is not seen:  # at the last tick, the run has ended
+                seen = phase
+                loop.call_soon_threadsafe(changed.set)
+
+        forget = on_tick(tell)
+        try:
+            while lifecycle.phase not in (Phase.CREATED, *ENDED):
+                yield from changed.wait().__await__()
+                changed.clear()
+                self.look()
+        finally:
+            forget()
+
+    def paused(self) -> str | None:
+        """Returns the words to say while the run is paused; None while it is not."""
+        if self._context.lifecycle.phase is not Phase.PAUSED:
+            return None
+        why = f" {message}" if (message := self._context.monitor.notices.message) else ""
+        return (
+            f"The run {self._context.folder.name!r} is paused at step "
+            f"{self._context.steps.step:,}, and this waits for its end. "
+            f"{registry.how_to_resume(self._context.folder.path)}{why}"
+        )
+
+    def _check_not_its_own(self) -> None:
+        name = self._context.folder.name
+        if self._attempt.monitor_threads.include(threading.get_ident()):
+            raise WaitError(
+                f"A function that the run {name!r} calls cannot wait for its end, which comes "
+                'after it: leave out wait(), or use run.on("finished", ...).'
+            )
+        if threading.get_ident() == self._context.commands.thread:  # also while it evaluates
+            raise WaitError(
+                f"The training thread of the run {name!r} cannot wait for its own end: leave "
+                "the loop, or call request_stop() without wait()."
+            )
