@@ -1,10 +1,10 @@
 """Lists the runs below a folder, from any kernel, as a tree of branches.
 
-run           phase               step        branch
-adam          finished            500 of 500
-├─ adam-1     running             412 of 500  from step 300, learning_rate 0.01 → 0.001
-│  └─ slower  no end was written  350 of 500  from step 340
-└─ adam-2     stopped             220 of 500  from step 200
+run           phase     step        branch
+adam          finished  500 of 500
+├─ adam-1     running   412 of 500  from step 300, learning_rate 0.01 → 0.001
+│  └─ slower  failed    350 of 500  from step 340
+└─ adam-2     stopped   220 of 500  from step 200
 """
 
 from __future__ import annotations
@@ -16,16 +16,23 @@ from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.states import Phase
 from nbtrain.core.text_table import in_columns
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.kernel import runs
+from nbtrain.remote.liveness import Liveness
+from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, step_of, tags_in, when
 from nbtrain.rundir.events import ENDS
+from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import BASE
 from nbtrain.rundir.lineage import parent_of
 from nbtrain.rundir.lock import is_held
 
 _HEAD = ("run", "phase", "step", "branch", "tags", "last note")
+
+# Follows the phase of a run that another process trains.
+_ELSEWHERE = " in another process"
 
 # Characters of a note in the list.
 _NOTE_CHARS = 60
@@ -192,7 +199,18 @@ def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) 
 
 
 def _unended(path: Path) -> str:
-    return "running in another process" if is_held(path) else "no end was written"
+    """Returns the phase of a run whose journal has no end, as `nbtrain ls` shows it."""
+    held = is_held(path)
+    try:
+        sign = status_file.read(path)
+    except (OSError, Untrusted):  # of an earlier version of nbtrain
+        return f"{Phase.RUNNING}{_ELSEWHERE}" if held else "no end was written"
+    liveness = Liveness(path, sign)
+    liveness.look(there=True)
+    phase = liveness.status.phase
+    if phase.ended:  # a sign of the start before
+        phase = Phase.RUNNING if held else Phase.FAILED
+    return str(phase) if phase.ended else f"{phase}{_ELSEWHERE}"
 
 
 def _branch(step: int, lines: Sequence[Entry]) -> str:

@@ -14,8 +14,9 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.run_tree import tree
 from nbtrain.run import registry
+from nbtrain.terminal.listing import runs_below
 from tests.forked import Forked
-from tests.gate import SOON, Gate
+from tests.gate import SOON, Gate, eventually
 from tests.models import Counter, applied, reached
 from tests.training.test_branch import Paced, parent
 
@@ -96,12 +97,12 @@ def other_kernel(pipe: Connection) -> None:
 def test_the_tree_tells_of_another_kernel_that_trains_and_that_was_killed() -> None:
     with Forked(other_kernel) as other:
         assert other.answer() == "ready"
-        assert tree().splitlines()[2].rstrip() == "killed  running in another process  7"
+        eventually(lambda: "killed  paused in another process  7" in tree())
         other.kill()
-    assert tree().splitlines()[1:] == [
-        "other   finished            50 of 50",
-        "killed  no end was written  7",
-    ]
+    eventually(lambda: "another process" not in tree())  # its last sign of life is overdue
+    assert tree().splitlines()[1:] == ["other   finished  50 of 50", "killed  failed    7"]
+    listed = {status.name: str(status.phase) for _, _, status in runs_below(Path("runs"))}
+    assert listed == {"other": "finished", "killed": "failed"}, "as in a terminal"
 
 
 def test_a_folder_that_is_not_there_and_one_without_runs_are_told_apart() -> None:
