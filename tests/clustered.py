@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 import nbtrain
 from nbtrain import worker
@@ -231,7 +232,7 @@ class Training:
                     values["element"] = tf.cast(elements[0], tf.float32)
                 return values
 
-            checkpoint = tf.train.Checkpoint(weight=weight, iterations=taken)
+            checkpoint = tf.train.Checkpoint(weight=weight, iterations=taken, rate=rate)
             return step, checkpoint, {"rate": rate}
 
         made = None if data is None else lambda: tf.data.Dataset.range(data)
@@ -272,6 +273,15 @@ class Training:
     def scalars(self, tag: str) -> list[float]:
         """The recorded values of a tag."""
         return [float(value) for value in self.run.scalars[tag].values]
+
+    def functions(self) -> set[str]:
+        """The names of TensorFlow's functions in this process."""
+        return set(context.context().list_function_names())
+
+    def saved_rate(self) -> float:
+        """The rate in the latest checkpoint."""
+        path = self.run.checkpoints[-1].path
+        return float(tf.train.load_variable(path, "rate/.ATTRIBUTES/VARIABLE_VALUE"))
 
     def saved(self) -> dict[int, int]:
         """The count of the workers' steps in each checkpoint, by the step in its name."""

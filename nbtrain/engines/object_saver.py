@@ -120,7 +120,7 @@ class ObjectSaver:
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
-        return ObjectSaver(self._checkpoint, self.directory / name, keep=keep)
+        return type(self)(self._checkpoint, self.directory / name, keep=keep)
 
     def random_states(self) -> list[tf.Variable]:
         """Returns the states of Keras's random generators, such as a Dropout's, and TensorFlow's.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
@@ -103,6 +105,36 @@ def test_a_lost_worker_is_told_and_used_again_when_it_is_back(
     step, taken = kernel.status().step, kernel.ask("taken")
     assert taken >= step
     assert (f"{taken - step:,} step" in kernel.status().message) == (taken > step)
+    assert kernel.ask("stop") == "stopped"
+
+
+def test_a_command_waits_for_a_halted_worker_in_words_and_the_kernel_is_free(
+    cluster: LaunchedCluster, kernel: Kernel
+) -> None:
+    kernel.ask("start")
+    kernel.trains()
+    assert kernel.ask("do", "pause")[0]
+    os.kill(cluster.tasks[2].process, signal.SIGSTOP)
+    kernel.ask("post", "save")
+    kernel.when(lambda status: "for the workers, and worker 1 gives no answer" in status.message)
+    cluster.kill("worker", 1)
+    step = kernel.when(lambda status: "save" in dict(status.marks)).step
+    assert kernel.ask("saved")[step] == step
+    assert "gives no answer" not in kernel.status().message
+    assert kernel.ask("stop") == "stopped"
+
+
+def test_further_checkpoints_make_no_function(kernel: Kernel) -> None:
+    kernel.ask("start", save_steps=None)
+    kernel.trains()
+    assert kernel.ask("do", "pause")[0]
+    assert kernel.ask("do", "save")[0]
+    before = kernel.ask("functions")
+    for rate in (0.1, 0.2):
+        assert kernel.ask("do", "set", rate=rate)[0]
+        assert kernel.ask("do", "save")[0]
+        assert kernel.ask("saved_rate") == pytest.approx(rate)
+    assert kernel.ask("functions") == before
     assert kernel.ask("stop") == "stopped"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,6 +85,7 @@ class Connection:
             return self.coordinator.schedule(self._traced, args=self._args)
         remote = self.coordinator.schedule(self.step, args=self._args)
         self._traced = self._trace()
+        gc.collect()  # functions that are gone, while all workers answer: see answers.py
         return remote
 
     def lost_workers(self) -> list[int]:

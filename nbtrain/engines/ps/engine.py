@@ -24,6 +24,7 @@ from nbtrain.engines.ps.connection import Connection, connecting
 from nbtrain.engines.ps.executions import Executions
 from nbtrain.engines.ps.pipeline import Pipeline
 from nbtrain.engines.ps.reach import Reach
+from nbtrain.engines.ps.saver import ServerSaver
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.run import Run
@@ -210,7 +211,7 @@ class ParameterServerEngine:
         if built.checkpoint is None:
             return None
         trained = Trained(lambda: (built.step,), built.hyperparameters)
-        return ObjectSaver(
+        return ServerSaver(
             built.checkpoint, self._directory, keep=self._keep, origin=self.origin, trained=trained
         )
 

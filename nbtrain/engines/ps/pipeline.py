@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from nbtrain.engines.ps.answers import Answers
 from nbtrain.engines.ps.connection import Connection
 from nbtrain.engines.ps.lookahead import Lookahead
 from nbtrain.engines.ps.reach import Reach
@@ -18,6 +19,8 @@ from nbtrain.run.remote_loop import RemoteLoop
 
 # Seconds between two looks for completed steps: less than the workers have to do meanwhile.
 _LOOK_SECS = 0.02
+# Seconds between two looks for the answers of workers, which take some milliseconds.
+_ANSWER_LOOK_SECS = 0.002
 # Seconds without a completed step after which the workers are looked at.
 _IDLE_SECS = 0.5
 # Steps that a command waits for are asked about after so many seconds without one, or so many times
@@ -62,6 +65,7 @@ class Pipeline:
         self._loop, self._reach = loop, reach
         self._workers = len(connection.description.of("worker"))
         self._lookahead = Lookahead(self._workers)
+        self._answers = Answers(self._workers)
         self._note = note
         self._in_flight: list[_Scheduled] = []
         self._longest = 0.0  # seconds that a step has taken
@@ -101,15 +105,28 @@ class Pipeline:
                 if time.monotonic() - since > self._patience:
                     since = time.monotonic()
                     self._look_for_silent()
+            self._wait_for_answers()
             self._note("silent", None)
         except Exception as error:  # noqa: BLE001 - raised by the next call
             self._error = error
             self._count()
         return self._error is None
 
+    def _wait_for_answers(self) -> None:
+        """Waits until all workers answer; then functions can be made for a command."""
+        since = time.monotonic()
+        self._answers.ask()
+        while self._answers.silent:
+            time.sleep(_ANSWER_LOOK_SECS)
+            if time.monotonic() - since > self._patience:
+                since = time.monotonic()
+                self._check_reach()
+                self._look_for_silent()
+
     def reset(self, connection: Connection) -> None:
         """Begins again with another connection; the steps of the last one are lost."""
         self.connection = connection
+        self._answers = Answers(self._workers)
         self._in_flight, self._error = [], None
         self._ready.clear()
 
@@ -129,11 +146,13 @@ class Pipeline:
             text = f"{', '.join(ended)} gave no sign of life while a command waited: it was ended."
             self._note("ended", text)
             return
-        silent = ", ".join(self._loop.lost_tasks) or "a worker"
+        asked = [f"worker {number}" for number in self._answers.silent]
+        silent = ", ".join(asked or self._loop.lost_tasks) or "a worker"
         steps = "1 step" if len(self._in_flight) == 1 else f"{len(self._in_flight)} steps"
+        waits = f"{steps} under way" if self._in_flight else "the workers"
         self._note(
             "silent",
-            f"A command waits for {steps} under way, and {silent} gives no "
+            f"A command waits for {waits}, and {silent} {'give' if asked[1:] else 'gives'} no "
             "answer. If it is halted or out of reach, end its process, and start it again.",
         )
 

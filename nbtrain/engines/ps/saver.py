@@ -1,0 +1,63 @@
+"""Saves the variables of parameter servers by one function, which is traced once.
+
+TensorFlow traces another one for each checkpoint if its variables are in several processes. That
+takes longer than the saving, and each trace is a message to all workers: see answers.py.
+"""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from nbtrain.checkpoints.files import Restored
+from nbtrain.engines.object_saver import ObjectSaver
+
+
+class ServerSaver(ObjectSaver):
+    """Saves and restores the objects of a `tf.train.Checkpoint` on parameter servers."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._manager._checkpoint = TracedWrites(self._checkpoint)
+
+    def restore(self, path: str) -> Restored:
+        """Sets the variables from a checkpoint."""
+        restored = super().restore(path)
+        gc.collect()  # the function that has restored them, while all workers answer
+        return restored
+
+
+class TracedWrites:
+    """Stands for a checkpoint in a `tf.train.CheckpointManager`; writes by one trace.
+
+    Args:
+        checkpoint: The checkpoint.
+    """
+
+    def __init__(self, checkpoint: tf.train.Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._objects: list[Any] = []  # those that the trace saves
+        self._trace: Any = None
+
+    @property
+    def save_counter(self) -> tf.Variable:
+        """The count of its saves."""
+        return self._checkpoint.save_counter
+
+    def _write(self, prefix: str, options: tf.train.CheckpointOptions) -> str:
+        """Writes a checkpoint; a private name that the manager calls."""
+        objects = tf.train.TrackableView(self._checkpoint).descendants()
+        if any(isinstance(item, tf.train.experimental.PythonState) for item in objects):
+            return str(self._checkpoint.write(prefix, options))  # a trace would keep its text
+        if [*map(id, objects)] != [*map(id, self._objects)]:
+            self._objects = objects
+            signature = tf.TensorSpec((), tf.string)
+            self._trace = tf.function(self._checkpoint.write).get_concrete_function(signature)
+        tf.io.gfile.makedirs(str(Path(prefix).parent))
+        self._trace(tf.constant(prefix))
+        for callback in options.experimental_write_callbacks:
+            callback(prefix)
+        return prefix
