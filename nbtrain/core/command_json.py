@@ -13,20 +13,23 @@ from nbtrain.core.commands import COMMANDS, Command, Note, Replay, Restore, Set,
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.labels import checked, checked_note
 
-_WORDS = (
-    "stop",
-    "pause",
-    "resume",
-    "save",
-    "restore",
-    "evaluate",
-    "set",
-    "try",
-    "replay",
-    "note",
-    "tag",
-)
-
+# The names of each command's arguments.
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "stop": (),
+    "pause": (),
+    "resume": (),
+    "save": (),
+    "restore": ("checkpoint", "halve"),
+    "evaluate": (),
+    "set": ("values",),
+    "try": ("values", "steps", "keep_if", "settings", "repeats", "sweep"),
+    "replay": ("edits", "text"),
+    "note": ("text",),
+    "tag": ("tags",),
+}
+# The names that each command in a file may have: see docs/other_processes.md.
+_COMMON = ("at", "by", "attempt")
+_HEAD = ("command", "nbtrain")
 
 # The types of two numbers.
 _NUMBERS = [[one, other] for one in (int, float) for other in (int, float)]
@@ -95,8 +98,24 @@ def command_of(fields: Mapping[str, Any]) -> Command:
         case {"command": str(name)} if name in COMMANDS:
             return COMMANDS[name]()
     raise ArgumentError(
-        f"There is no command {fields.get('command')!r:.80}: give one of {', '.join(_WORDS)}."
+        f"There is no command {fields.get('command')!r:.80}: give one of {', '.join(_ARGUMENTS)}."
     )
+
+
+def letter_of(fields: Mapping[str, Any]) -> Command:
+    """Returns the command that a file asks for, as `command_of`.
+
+    Raises:
+        ArgumentError: It asks for none, or has a name that the command does not know: a misspelt
+            one would be left out, and another command executed than was meant.
+    """
+    command = command_of(fields)
+    verb = fields["command"]
+    known = (*_ARGUMENTS[verb], *_COMMON)
+    for name in fields:
+        if name not in known and name not in _HEAD:
+            raise ArgumentError(f"{verb} has no {name!r:.80}: give {', '.join(known)}.")
+    return command
 
 
 def _trial(fields: Mapping[str, Any]) -> Try:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from nbtrain.core.command_json import command_of
+from nbtrain.core.command_json import letter_of
 from nbtrain.core.commands import Command, Outcome, Receipt, Sender, Stop
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.states import Status
@@ -227,7 +227,7 @@ class Mail:
             if letter.refusal:
                 raise ArgumentError(f"This command is refused: {letter.refusal}.")
             by = str(letter.fields.get("by") or "another process")[:200]
-            command, at = command_of(letter.fields), letter.fields.get("at")
+            command, at = letter_of(letter.fields), letter.fields.get("at")
             receipt = self._run.post(command, at=at, sender=Sender(letter.id, by))
         except ArgumentError as error:
             self._refuse(letter.id, str(error))

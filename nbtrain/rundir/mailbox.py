@@ -49,6 +49,8 @@ ANSWERS_SECS = 3600.0
 # then it may still be being written, or a share shows it late.
 WRITING_SECS = 2.0
 
+# What the name of a command may be.
+ID_ADVICE = "give letters, digits, - and _, at most 80 characters"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 
@@ -225,9 +227,11 @@ class Mailbox:
             Malformed: It is not JSON; perhaps it is still being written.
         """
         name = path.name.removesuffix(".json")
-        if not is_id(name) or (self._answers / path.name).exists():
+        if (self._answers / path.name).exists():
             self._drop(path)
             return None
+        if not is_id(name):
+            return self._refusal(path, f"its name is {name!r}: {ID_ADVICE}")
         try:
             fields = files.read(path, most_bytes=MOST_BYTES, owner=self._owner)
         except Malformed:

@@ -14,7 +14,7 @@ from typing import Any
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import files
 from nbtrain.rundir.files import Untrusted
-from nbtrain.rundir.mailbox import ANSWERS, FOLDER, VERSION, is_id
+from nbtrain.rundir.mailbox import ANSWERS, FOLDER, ID_ADVICE, VERSION, is_id
 
 
 def send(folder: Path, key: str, fields: Mapping[str, Any]) -> None:
@@ -25,7 +25,7 @@ def send(folder: Path, key: str, fields: Mapping[str, Any]) -> None:
         OSError: It cannot be written; FileNotFoundError if the run has no mailbox.
     """
     if not is_id(key):
-        raise ArgumentError(f"id={key!r}: give letters, digits, - and _, at most 80 characters.")
+        raise ArgumentError(f"id={key!r}: {ID_ADVICE}.")
     files.replace(folder / FOLDER / f"{key}.json", {"nbtrain": VERSION, **fields})
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.core.command_json import command_of, fields_of
+from nbtrain.core.command_json import command_of, fields_of, letter_of
 from nbtrain.core.commands import (
     Command,
     Evaluate,
@@ -98,6 +98,27 @@ def test_a_function_cannot_be_sent() -> None:
 def test_other_fields_are_refused_in_words(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         command_of(fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"command": "restore", "chekpoint": 9}, "restore has no 'chekpoint': give checkpoint, "),
+        ({"command": "pause", "values": {"a": 1}}, "pause has no 'values': give at, by, attempt."),
+        ({"command": "explode", "x": 1}, "no command 'explode'"),
+    ],
+)
+def test_a_file_with_a_name_that_its_command_lacks_is_refused(
+    fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        letter_of(fields)
+
+
+@given(commands)
+def test_a_file_may_have_all_names_that_are_documented(command: Command) -> None:
+    more = {"nbtrain": 1, "at": 7, "by": "me", "attempt": "a1"}
+    assert letter_of(json.loads(json.dumps(fields_of(command))) | more) == command
 
 
 def test_settings_need_no_other_values() -> None:

@@ -247,6 +247,15 @@ def test_other_files_are_no_commands(box: Mailbox, tmp_path: Path, name: str) ->
     assert path.exists()
 
 
+def test_a_command_in_a_file_of_another_name_is_refused(box: Mailbox, tmp_path: Path) -> None:
+    path = put(tmp_path, "my pause.json", json.dumps(PAUSE))
+    (letter,) = box.take()
+    assert letter.refusal.startswith("its name is 'my pause': give letters, digits, - and _")
+    box.close(letter.id, {"state": "refused"})
+    assert (tmp_path / "mailbox" / "answers" / path.name).exists()
+    assert not path.exists()
+
+
 def test_a_folder_of_a_commands_name_does_no_harm(box: Mailbox, tmp_path: Path) -> None:
     (tmp_path / "mailbox" / "a1.json").mkdir()
     (letter,) = box.take()
