@@ -89,9 +89,10 @@ def _folder(logdir: object) -> Path:
         )
     if folder.is_dir():
         return folder
-    why = "a file, and no folder" if folder.exists() else "no folder"
+    name = shown(folder)
+    why = f"{name!r} is a file" if folder.exists() else f"There is no folder {name!r}"
     near = _runs_below(folder.parent) if folder.parent.is_dir() else ""
-    raise ArgumentError(f"There is {why} {shown(folder)!r}: give the folder of a run.{near}")
+    raise ArgumentError(f"{why}: give the folder of a run.{near}")
 
 
 def _sign(folder: Path) -> SignOfLife:

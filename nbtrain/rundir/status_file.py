@@ -100,14 +100,14 @@ def read(folder: Path) -> SignOfLife:
 
     Raises:
         OSError: It is not there, or cannot be read.
-        Untrusted: It is no status of a run.
+        Untrusted: It is not the status of a run.
     """
     told = files.read(f"{folder}/{FILE}")
     try:
         writer = Writer(**{name: told[name] for name in _WRITER})
         return SignOfLife(writer, float(told["alive"]), _status(told, folder))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Untrusted(f"it is no status of a run: {type(error).__name__}: {error}") from None
+        raise Untrusted(f"it is not the status of a run: {type(error).__name__}: {error}") from None
 
 
 def _told(status: Status, folder: Path) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def _of_text(text: str) -> Description:
             f'{{"cluster": {_EXAMPLE}, "task": {{"type": "worker", "index": 0}}}}.'
         ) from None
     if not isinstance(config, dict):
-        raise ArgumentError(f"{TF_CONFIG} is {_short(text)}, and no JSON object.")
+        raise ArgumentError(f"{TF_CONFIG} is {_short(text)}, which is not a JSON object.")
     return _of_mapping(config)
 
 
@@ -192,7 +192,7 @@ def _of_config(config: Mapping[str, Any]) -> Description:
     if isinstance(index, str) and index.isdecimal():  # some operators write it as text
         index = int(index)
     if type(index) is not int:
-        raise ArgumentError(f"The index of the task of {TF_CONFIG} is {index!r}, and no number.")
+        raise ArgumentError(f"The index of the task of {TF_CONFIG} is {index!r}: give a number.")
     try:
         return description.as_task(job, index)
     except ArgumentError:
@@ -245,7 +245,7 @@ def _check_address(task: str, address: object) -> None:
         )
     if not (port.isascii() and port.isdecimal() and 0 < int(port) <= _MOST_PORT):
         raise ArgumentError(
-            f"The address of {task} is {address!r}: its port is {port!r}, and no number from 1 to "
+            f"The address of {task} is {address!r}: its port is {port!r}, not a number from 1 to "
             f"{_MOST_PORT}."
         )
 

@@ -100,14 +100,16 @@ def read(folder: Path) -> TaskStatus:
 
     Raises:
         OSError: It is not there, or cannot be read.
-        Untrusted: It is no status of a task.
+        Untrusted: It is not the status of a task.
     """
     told = files.read(f"{folder}/{FILE}")  # a Path costs a tenth of the time
     try:
         known = {name: told[name] for name in _NAMES}
         return TaskStatus(**known | {"state": State(known["state"])})
     except (KeyError, TypeError, ValueError) as error:
-        raise Untrusted(f"it is no status of a task: {type(error).__name__}: {error}") from None
+        raise Untrusted(
+            f"it is not the status of a task: {type(error).__name__}: {error}"
+        ) from None
 
 
 def seen(

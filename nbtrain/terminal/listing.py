@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase, Status
 from nbtrain.core.text_table import in_columns
 from nbtrain.remote.attached import AttachedRun
@@ -21,7 +20,7 @@ from nbtrain.rundir import status_file
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.mailbox import FOLDER as MAILBOX
 from nbtrain.rundir.status_file import SignOfLife
-from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
+from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, NoRunError, run_in
 
 _HEAD = ("run", "phase", "step", "speed", "process", "folder", "tags")
 
@@ -36,7 +35,7 @@ def ls(options: argparse.Namespace) -> int:
     """Lists the runs below a folder, the latest sign of life first."""
     base = Path(options.folder).expanduser()
     if not base.is_dir():
-        raise ArgumentError(f"There is no folder {options.folder!r}: give one that holds runs.")
+        raise NoRunError(f"There is no folder {options.folder!r}: give one that holds runs.")
     wanted = {*options.tag}
     shown = [each for each in runs_below(base) if wanted <= {*each[2].tags}]
     if options.json:

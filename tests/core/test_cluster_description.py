@@ -79,7 +79,7 @@ def test_tf_config_names_the_task_of_a_process() -> None:
     ("given", "message"),
     [
         ("{cluster", "TF_CONFIG is not JSON"),
-        ("[]", "no JSON object"),
+        ("[]", "not a JSON object"),
         ("", "is not JSON"),
         ({}, "give addresses by job"),
         (7, "cluster=7, a int: give a dict of addresses by job"),
@@ -88,7 +88,7 @@ def test_tf_config_names_the_task_of_a_process() -> None:
         ({"ps": []}, "The addresses of ps are"),
         ({"ps": ["10.0.0.2"]}, "'10.0.0.2': give host and port"),
         ({"ps": [None]}, "The address of ps 0 is None"),
-        ({"ps": ["a:x"]}, "its port is 'x', and no number from 1 to 65535"),
+        ({"ps": ["a:x"]}, "its port is 'x', not a number from 1 to 65535"),
         ({"ps": ["a:0"]}, "its port is '0'"),
         ({"ps": ["a:99999"]}, "its port is '99999'"),
         ({"ps": ["a:1"], "worker": ["a:1"]}, "ps 0 and worker 0 have one address, a:1"),

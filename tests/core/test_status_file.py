@@ -117,5 +117,5 @@ def test_a_damaged_field_is_not_believed(tmp_path: Path, field: str) -> None:
     status_file.write(tmp_path, SignOfLife(WRITER, 1.0, full(tmp_path)))
     told = json.loads((tmp_path / "status.json").read_text())
     (tmp_path / "status.json").write_text(json.dumps({**told, field: 7}))
-    with pytest.raises(Untrusted, match="no status of a run"):
+    with pytest.raises(Untrusted, match="not the status of a run"):
         status_file.read(tmp_path)

@@ -71,7 +71,7 @@ def test_a_status_that_is_none_is_said_at_once(tmp_path: Path, notes: Notes) -> 
     tail = StatusTail(tmp_path, notes)
     (tmp_path / FILE).write_text('{"nbtrain": 1}')
     assert steps(tail) == []
-    assert "is not believed: it is no status of a run" in notes.said[0]
+    assert "is not believed: it is not the status of a run" in notes.said[0]
 
 
 def test_a_run_whose_status_is_seen_late_and_in_parts_can_be_attached(

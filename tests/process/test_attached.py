@@ -458,7 +458,7 @@ def test_a_live_run_of_this_process_is_itself() -> None:
     ("make", "given", "words"),
     [
         (None, "runs/none", "There is no folder 'runs/none': give the folder of a run"),
-        ("file", "runs/file", "There is a file, and no folder 'runs/file'"),
+        ("file", "runs/file", "'runs/file' is a file: give the folder of a run"),
         ("empty/", "runs/empty", "has no status.json, so no run has trained in it"),
         ("old/steering.jsonl", "runs/old", r"earlier version.*nbtrain.scalars\('runs/old'\)"),
         ("tb/events.out.tfevents.1", "runs/tb", r"another program.*nbtrain.scalars\('runs/tb'\)"),
