@@ -72,6 +72,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _task(given: argparse.Namespace) -> tuple[TaskAddress, Description]:
+    if given.cluster is None and not os.environ.get(TF_CONFIG):
+        raise ArgumentError(
+            f"No cluster is described: set {TF_CONFIG}, or give --cluster, such as --cluster "
+            '\'{"worker": ["10.0.0.3:2222"]}\' --job worker.'
+        )
     description = described(given.cluster)
     if given.job is not None:
         description = description.as_task(given.job, given.index)

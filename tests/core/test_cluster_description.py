@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nbtrain import worker
 from nbtrain.core.errors import ArgumentError
 from nbtrain.tasks.description import Description, described
 
@@ -111,3 +112,11 @@ def test_a_job_that_is_needed_and_lacking_is_named() -> None:
         workers.require("worker", "ps")
     with pytest.raises(ArgumentError, match="There is no task worker 1 in the cluster; it has: w"):
         workers.task("worker", 1)
+
+
+def test_a_task_without_a_cluster_says_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    assert worker.main([]) == 2
+    assert "set TF_CONFIG, or give --cluster, such as --cluster '{" in capsys.readouterr().err
