@@ -62,7 +62,7 @@ js: .venv/made
 	then $(MAKE) --no-print-directory node_modules/made && npm run --silent lint && npm run --silent types && npm test --silent; \
 	else echo 'skipped: the front end is checked by Node.js 20.19 or newer'; fi
 
-# The building of the package leaves what the bundle needs, and none of the tools.
+# The building of the package installs what the bundle needs if that is missing, and no tools.
 node_modules/made: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	@touch $@

@@ -8,12 +8,29 @@ is bundled here, and not run.
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+def installed(root: str) -> bool:
+    """Tells if `node_modules` has the packages of the lock file that the bundle needs."""
+    try:
+        locked, found = (
+            json.loads(Path(root, name).read_text(encoding="utf-8"))["packages"]
+            for name in ("package-lock.json", "node_modules/.package-lock.json")
+        )
+    except FileNotFoundError:
+        return False
+    return all(
+        found.get(path, {}).get("version") == package["version"]
+        for path, package in locked.items()
+        if path and not package.get("dev") and not package.get("optional")
+    )
 
 
 class FrontEndHook(BuildHookInterface):
@@ -35,7 +52,9 @@ class FrontEndHook(BuildHookInterface):
                 "The panel's front end must be bundled, and npm was not found: install Node.js, "
                 "or build with isolation (which brings it)."
             )
-        for words in (["ci", "--omit=dev", "--no-audit", "--no-fund"], ["run", "build"]):
+        # A developer's tools, which `npm ci` would remove, stay if what is bundled is installed.
+        packages = [] if installed(self.root) else [["ci", "--omit=dev", "--no-audit", "--no-fund"]]
+        for words in [*packages, ["run", "build"]]:
             code = subprocess.run([npm, *words], cwd=self.root, check=False).returncode
             if code:
                 raise RuntimeError(

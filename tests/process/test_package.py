@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
+import json
 import os
 import re
 import shutil
@@ -157,3 +159,39 @@ def test_an_address_in_a_lock_file_is_seen(line: str) -> None:
 
 def test_a_funding_url_in_npm_metadata_is_not_an_address() -> None:
     assert not ADDRESS.search('"funding": { "url": "https://example.org/sponsor" }')
+
+
+@pytest.mark.parametrize(
+    ("found", "complete"),
+    [
+        ({"node_modules/esbuild": "1.0", "node_modules/tsc": "3.0"}, True),
+        ({"node_modules/esbuild": "1.0"}, True),
+        ({"node_modules/esbuild": "0.9"}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_node_packages_are_installed_only_if_one_is_missing(
+    tmp_path: Path, found: dict[str, str] | None, complete: bool
+) -> None:
+    """What the bundle needs is there: then a developer's own tools stay."""
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    locked = {
+        "": {"name": "nbtrain"},
+        "node_modules/esbuild": {"version": "1.0"},
+        "node_modules/esbuild-windows": {"version": "1.0", "optional": True},
+        "node_modules/tsc": {"version": "3.0", "dev": True},
+    }
+    (tmp_path / "package-lock.json").write_text(json.dumps({"packages": locked}))
+    if found is not None:
+        there = {path: {"version": version} for path, version in found.items()}
+        (tmp_path / "node_modules").mkdir()
+        (tmp_path / "node_modules" / ".package-lock.json").write_text(
+            json.dumps({"packages": there})
+        )
+    assert hook.installed(str(tmp_path)) is complete
