@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,8 @@ class Panel(Shown):
             status = self._source.status
             source = self._source
             by, log = source.trained_by, source.log
+            if by is not None:  # its status and its curves are read from files of different age
+                status = replace(status, values={**status.values, **source.scalars.last_values()})
             shown = fields(status, receipts, source.mailbox, trained_by=by, log=log)
             if self._asked or self._wire.is_outdated or status.phase.ended:
                 # After the end no update could catch up; a new start changes all actions.

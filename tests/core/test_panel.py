@@ -141,6 +141,16 @@ def test_nothing_is_sent_before_a_page_asks(panel: ShownPanel, source: FakeRun) 
     assert panel.sent == []
 
 
+def test_the_last_values_of_another_process_are_those_of_its_curves(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    source.trained_by = "process 4711 on lab-3"
+    source.now(values={"loss": 0.5, "accuracy": 0.9})
+    add(source.scalars, "loss", 1, 0.75, 0.25)
+    opened.tick()
+    assert opened.page.status["last"] == {"loss": "0.25", "accuracy": "0.9"}
+
+
 def test_a_hello_is_answered_with_a_snapshot_at_the_next_tick(
     panel: ShownPanel, source: FakeRun
 ) -> None:
