@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -168,15 +168,32 @@ def _given(options: argparse.Namespace) -> str:
 
 def _lack(missing: Sequence[str], numbers: Sequence[int], shell: Any) -> str:
     """Says which names a program lacks, and which cells define them."""
-    sources = shell.history_manager.input_hist_parsed
+    sources = shell.history_manager.input_hist_parsed[: shell.execution_count]
     places: dict[int, list[str]] = {}
     for name in missing:
-        cells = (at for at in range(min(len(sources), shell.execution_count) - 1, 0, -1))
-        found = next((at for at in cells if name in bound_in(sources[at])), 0)
-        places.setdefault(found, []).append(name)
+        places.setdefault(_cell_of(name, sources), []).append(name)
     unknown = places.pop(0, [])
     told = [f"{', '.join(names)}, which cell {at} defines" for at, names in sorted(places.items())]
     told += [f"{', '.join(unknown)}, which no cell defines"] if unknown else []
-    wanted = ",".join(str(at) for at in sorted({*places, *numbers}))
+    wanted = ",".join(map(str, sorted({*numbers, *_with_needs(places, sources)})))
     add = f"give --with {wanted}, or " if places else ""
     return f"The program lacks {'; '.join(told)}: {add}import or define them in the cell."
+
+
+def _with_needs(cells: Iterable[int], sources: Sequence[str]) -> set[int]:
+    """Returns cells, and the cells that define the names which these lack."""
+    found, waiting = set[int](), [*cells]
+    while waiting:
+        if (at := waiting.pop()) and at not in found:
+            found.add(at)
+            waiting += [
+                _cell_of(name, sources[:at]) or _cell_of(name, sources)
+                for name in lacking(sources[at])
+            ]
+    return found
+
+
+def _cell_of(name: str, sources: Sequence[str]) -> int:
+    """Returns the number of the last cell that defines a name; 0 if none does."""
+    cells = range(len(sources) - 1, 0, -1)
+    return next((at for at in cells if name in bound_in(sources[at])), 0)

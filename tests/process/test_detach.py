@@ -74,7 +74,7 @@ def test_a_cell_that_starts_its_run_itself_is_the_program(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "cell", "text"),
     [
-        ("", LOOP, "lacks rate, which cell 2 defines: give --with 2, or import"),
+        ("", LOOP, "lacks rate, which cell 2 defines: give --with 1,2, or import"),
         (
             "--with 2",
             LOOP,
