@@ -124,6 +124,21 @@ def test_a_command_waits_for_a_halted_worker_in_words_and_the_kernel_is_free(
     assert kernel.ask("stop") == "stopped"
 
 
+def test_the_others_go_on_while_a_worker_is_halted(
+    cluster: LaunchedCluster, kernel: Kernel
+) -> None:
+    kernel.ask("start")
+    kernel.trains()
+    for _ in range(3):
+        os.kill(cluster.tasks[2].process, signal.SIGSTOP)
+        kernel.ask("post", "pause")  # it waits for the step of the halted worker
+        kernel.when(lambda status: bool(re.search("for (1 step|the workers)", status.message)))
+        os.kill(cluster.tasks[2].process, signal.SIGCONT)
+        kernel.when(lambda status: status.phase == "paused")
+        assert kernel.ask("do", "resume")[0]
+    assert kernel.ask("stop") == "stopped"
+
+
 def test_further_checkpoints_make_no_function(kernel: Kernel) -> None:
     kernel.ask("start", save_steps=None)
     kernel.trains()

@@ -74,6 +74,7 @@ class ParameterServerEngine:
         self._connection: Connection | None = None
         self._reach = Reach((), ())
         self._lost: list[TaskAddress] = []
+        self._saving: ServerSaver | None = None
 
     @property
     def resumes(self) -> Path:
@@ -206,14 +207,16 @@ class ParameterServerEngine:
         self._connection = Connection(self._description, build, self._data)
         self._reach.limit_silence()  # before a cut can hold Python's lock
 
-    def _saver(self) -> ObjectSaver | None:
+    def _saver(self) -> ServerSaver | None:
         built = self._built
         if built.checkpoint is None:
             return None
         trained = Trained(lambda: (built.step,), built.hyperparameters)
-        return ServerSaver(
+        # Held until the next connection: TensorFlow would tell lost servers that its trace is gone.
+        self._saving = ServerSaver(
             built.checkpoint, self._directory, keep=self._keep, origin=self.origin, trained=trained
         )
+        return self._saving
 
     def _shown(self) -> list[Any]:
         connection = self._connection
