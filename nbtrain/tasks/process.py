@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import psutil
+
 from nbtrain.tasks import task_file
 from nbtrain.tasks.description import TF_CONFIG, Description
 
@@ -66,9 +68,9 @@ class TaskProcess:
         return self._process.poll()
 
     def terminate(self) -> None:
-        """Asks the process, and those that it has started, to end."""
+        """Asks the process, and those that it has started, to end; ends a halted one at once."""
         if self._process.poll() is None:
-            self._signal(signal.SIGTERM)
+            self._signal(signal.SIGKILL if self._is_halted else signal.SIGTERM)
 
     def kill(self) -> None:
         """Ends the process and those that it has started, at once."""
@@ -85,6 +87,12 @@ class TaskProcess:
             return False
         self._close()
         return True
+
+    @property
+    def _is_halted(self) -> bool:
+        with contextlib.suppress(psutil.Error):
+            return bool(psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED)
+        return False
 
     def _signal(self, number: signal.Signals) -> None:
         """Sends a signal to the session of the process."""

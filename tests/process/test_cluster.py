@@ -20,7 +20,7 @@ import pytest
 import nbtrain
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.tasks import TaskState
-from nbtrain.tasks import task_display
+from nbtrain.tasks import launched, task_display
 from nbtrain.tasks.launched import LaunchedCluster
 from nbtrain.tasks.task_file import State
 from tests.forked import Forked
@@ -123,6 +123,19 @@ def test_a_task_that_is_halted_is_silent_and_can_be_ended(
     eventually(lambda: cluster.end_silent() == ["worker 1"])
     assert cluster.tasks[1].reason == "It was ended by SIGKILL."
     assert cluster.end_silent() == []
+
+
+def test_a_halted_task_ends_with_its_cluster_and_is_not_waited_for(
+    ended: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launched, "_END_SECS", 10 * SOON)
+    cluster = sleepers(ended)
+    halted = psutil.Process(cluster.tasks[1].process)
+    halted.suspend()
+    eventually(lambda: halted.status() == psutil.STATUS_STOPPED)
+    cluster.close()
+    assert [task.state for task in cluster.tasks] == [State.ENDED] * 2
+    assert is_over(halted.pid)
 
 
 def test_with_restart_a_task_that_dies_is_started_again(ended: ExitStack) -> None:
