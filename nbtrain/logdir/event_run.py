@@ -12,22 +12,36 @@ from typing import Any
 
 import numpy as np
 
-from nbtrain.logdir.series import Index, Places, Points, Series
+from nbtrain.logdir.series import EVENT, Index, Places, Points, Series
 from nbtrain.rundir.entries import FILE
 from nbtrain.rundir.timeline import RunTimeline
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.framing import FOOTER, HEADER
+from nbtrain.tfevents.messages import GRAPHS
 from nbtrain.tfevents.names import ENDING
 from nbtrain.tfevents.tail import Other, Piece, Tail, is_remote
 
 # The kinds that are kept beside scalars, by the names of TensorBoard's plugins.
-KINDS = ("images", "histograms", "text", "audio", "hparams", "custom_scalars")
+KINDS = (
+    "images",
+    "histograms",
+    "text",
+    "audio",
+    "pr_curves",
+    "graphs",
+    "hparams",
+    "custom_scalars",
+)
 _SCALARS = ("scalars", None)  # for a tag without a stated kind
 
 # Bytes of a run that is read together with others: about ten thousand scalars.
 SMALL = 1 << 18
 _FIELDS = {"simple_value": "scalars", "image": "images", "histo": "histograms", "audio": "audio"}
+# The plugins whose values are graphs, and the tags of graphs that are events of their own.
+_GRAPHS = ("graph_keras_model", "graph_run_metadata", "graph_run_metadata_graph")
+_GRAPH, _META_GRAPH = "graph", "meta_graph"
+_TAGS = dict(zip(GRAPHS, (_GRAPH, _META_GRAPH), strict=True))
 
 
 class EventRun:
@@ -141,8 +155,14 @@ class EventRun:
             self.unreadable[tail.path] = error.strerror or str(error)
 
     def of(self, kind: str) -> Mapping[str, Series | Index]:
-        """Returns the values of a kind, by tag."""
-        return self.series if kind == "scalars" else self.indexes.get(kind, {})
+        """Returns the values of a kind, by tag.
+
+        A meta graph is left out where the run has the graph itself, as in TensorBoard.
+        """
+        found = self.indexes.get(kind, {})
+        if kind == "graphs" and _GRAPH in found:
+            return {tag: index for tag, index in found.items() if tag != _META_GRAPH}
+        return self.series if kind == "scalars" else found
 
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.
@@ -215,12 +235,14 @@ class EventRun:
             if event.session_log.status == event.session_log.START:
                 self.starts.append((event.step, event.wall_time))
                 restarts.append(other.row)
+            record = (file, other.offset, len(other.payload))
+            if tag := _TAGS.get(event.WhichOneof("what") or ""):
+                self._index("graphs", tag).add(event.step, event.wall_time, (*record, EVENT))
             for which, value in enumerate(event.summary.value):
                 kind = self._kind(value)
                 if kind in KINDS:
-                    index = self.indexes.setdefault(kind, {}).setdefault(value.tag, Index())
-                    record = (file, other.offset, len(other.payload), which)
-                    index.add(event.step, event.wall_time, record)
+                    index = self._index(kind, value.tag)
+                    index.add(event.step, event.wall_time, (*record, which))
                 elif kind == "scalars" and (number := _number(value)) is not None:
                     yield Decoded(
                         np.array([other.row]),
@@ -230,9 +252,13 @@ class EventRun:
                         np.array([number], np.float64),
                     )
 
+    def _index(self, kind: str, tag: str) -> Index:
+        return self.indexes.setdefault(kind, {}).setdefault(tag, Index())
+
     def _kind(self, value: Any) -> str:
         """Returns the kind of a value; many writers state it only with the first value of a tag."""
         said = _FIELDS.get(value.WhichOneof("value"), value.metadata.plugin_data.plugin_name)
+        said = "graphs" if said in _GRAPHS else said
         if said:
             self._kinds.setdefault(value.tag, said)
         return said or self._kinds.get(value.tag, "scalars")

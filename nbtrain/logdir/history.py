@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.arrays import FloatArray, IntArray
-from nbtrain.logdir.series import Places
+from nbtrain.logdir.series import EVENT, Places
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.crc import crc32c, masked
 from nbtrain.tfevents.framing import FOOTER
+from nbtrain.tfevents.messages import GRAPHS
 from nbtrain.tfevents.tail import read_at
 from nbtrain.tfevents.values import Value, value_of
 
@@ -48,7 +49,7 @@ class History:
         number = operator.index(index)
         if not -len(self) <= number < len(self):
             raise IndexError(f"history[{number}]: there are {len(self)} values.")
-        return value_of(self._kind, summary_value(self._places, number, self._tag))
+        return value_of(self._kind, summary_value(self._places, number, self._tag), self._tag)
 
     def __iter__(self) -> Iterator[Value]:
         return (self[index] for index in range(len(self)))
@@ -59,7 +60,7 @@ class History:
 
 
 def summary_value(places: Places, index: int, tag: str) -> Any:
-    """Reads the `Summary.Value` at one of the positions of a tag.
+    """Reads the `Summary.Value` at one of the positions of a tag, or the `Event` of a graph.
 
     Raises:
         OSError: Its file is gone or was changed.
@@ -79,8 +80,9 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
         if (
             event.step == places.steps[index]
             and wall_time.tobytes() == places.wall_times[index].tobytes()  # also equal for NaN
-            and len(values) > which
-            and values[which].tag == tag
         ):
-            return values[which]
+            if which == EVENT and event.WhichOneof("what") in GRAPHS:
+                return event
+            if 0 <= which < len(values) and values[which].tag == tag:
+                return values[which]
     raise OSError(f"{path} is no longer what it was at byte {offset}: refresh().")

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from nbtrain.core.arrays import FloatArray, IntArray
 
+EVENT = -1  # the index of a value that is an event of its own, not within a summary
+
 
 @dataclass(frozen=True, slots=True)
 class Points:
@@ -44,7 +46,7 @@ class Places:
         abandoned: bool of shape (n,), as in `Points`.
         paths: The run's files.
         records: int64 of shape (n, 4): index of the file, offset of the record's payload in it, its
-            bytes, and index of the value within the summary.
+            bytes, and index of the value within the summary, or `EVENT`.
     """
 
     steps: IntArray

@@ -1,4 +1,4 @@
-"""The images, histograms, text and audio of a logdir.
+"""The images, histograms, text, audio, precision-recall curves and graphs of a logdir.
 
 log = nbtrain.summaries("runs", "images")   # every run below the folder
 log["adam", "samples"].steps                # of one run and tag
@@ -25,7 +25,7 @@ class Summaries(Selection[History]):
 
     Args:
         reader: Reads the event files.
-        kind: "images", "histograms", "text" or "audio".
+        kind: "images", "histograms", "text", "audio", "pr_curves" or "graphs".
         runs: A regular expression, found anywhere in the names of the runs.
         tags: A regular expression, found anywhere in the tags.
 
@@ -53,14 +53,14 @@ class Summaries(Selection[History]):
 def summaries(
     logdir: str | os.PathLike[str], kind: str, *, runs: str | None = None, tags: str | None = None
 ) -> Summaries:
-    """Finds the images, histograms, text or audio of every run below a folder.
+    """Finds the images, histograms, text, audio, PR curves or graphs of every run in a folder.
 
     They are found in its event files as in TensorBoard, whoever wrote them. Each value is read on
     request. Files are never changed, locked or held open.
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
-        kind: "images", "histograms", "text" or "audio".
+        kind: "images", "histograms", "text", "audio", "pr_curves" or "graphs".
         runs: A regular expression, found anywhere in the names of the runs.
         tags: A regular expression, found anywhere in the tags.
 

@@ -17,6 +17,8 @@ TABS = {
     "distributions": "show the distributions of a logdir: the percentiles of its histograms",
     "text": "show the text of a logdir",
     "audio": "show the audio of a logdir",
+    "pr_curves": "show the precision-recall curves of a logdir",
+    "graphs": "show the graphs and Keras models of a logdir",
     "hparams": "show a logdir's runs with their hyperparameters and metrics",
     "custom_scalars": "show the charts that a logdir's layouts name",
     "compare": "show a logdir's runs side by side",

@@ -12,6 +12,7 @@ import numpy as np
 
 from nbtrain.core.arrays import IntArray
 from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.history import History
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.selection import Selection
@@ -25,6 +26,8 @@ KIND_OF = {
     "distributions": "histograms",
     "text": "text",
     "audio": "audio",
+    "pr_curves": "pr_curves",
+    "graphs": "graphs",
 }
 
 Selections = Mapping[str, Selection[Any]]
@@ -32,9 +35,9 @@ Selections = Mapping[str, Selection[Any]]
 
 def selections(scalars: Scalars) -> Selections:
     """Returns the summaries of each kind in the runs and tags selected by `scalars`."""
-    kinds = {*KIND_OF.values()} - {"scalars"}
+    kinds = {*KIND_OF.values()} - {"scalars", "graphs"}
     others = {kind: Summaries(scalars.reader, kind).like(scalars) for kind in kinds}
-    return {"scalars": scalars, **others}
+    return {"scalars": scalars, **others, "graphs": Graphs(scalars.reader).like(scalars)}
 
 
 def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
     want, csv    the curves of a tag, and its points as a file
     history      the steps at which a tag of a run was written
     summary      the value at one of these steps, read from its file now
+    pr_curves    see pr_curves.py
+    graph, node, find           see graph_requests.py
     hparams, compare, layout    see tables.py
 
 A history omits abandoned values.
@@ -16,13 +18,16 @@ from typing import Any
 import numpy as np
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.history import History
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel import media
 from nbtrain.panel.board_index import KIND_OF, Selections, what_counts
 from nbtrain.panel.curves import Want, as_csv, curves, state_of
+from nbtrain.panel.graph_requests import GRAPHS
 from nbtrain.panel.histograms import bands, buckets_of, ridges, spread
 from nbtrain.panel.media import Sent
+from nbtrain.panel.pr_curves import pr_curves
 from nbtrain.panel.tables import TABLES, table
 
 # The most histograms that a card shows over all steps.
@@ -66,6 +71,16 @@ def _scalars(found: Selections) -> Scalars:
 
 def _table(found: Selections, content: Mapping[str, Any]) -> Sent:
     return table(_scalars(found), content)
+
+
+def _pr_curves(found: Selections, content: Mapping[str, Any]) -> Sent:
+    return pr_curves(found["pr_curves"], content)
+
+
+def _graph(found: Selections, content: Mapping[str, Any]) -> Sent:
+    graphs = found["graphs"]
+    assert isinstance(graphs, Graphs)
+    return GRAPHS[content["t"]](graphs, content)
 
 
 def _history(found: Selections, content: Mapping[str, Any]) -> Sent:
@@ -132,5 +147,7 @@ _ANSWERS: dict[str, Callable[[Selections, Mapping[str, Any]], Sent]] = {
     "csv": _csv,
     "history": _history,
     "summary": _summary,
+    "pr_curves": _pr_curves,
+    **dict.fromkeys(GRAPHS, _graph),
     **dict.fromkeys(TABLES, _table),
 }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from tensorboard.compat.proto.event_pb2 import Event
 
+GRAPHS = ("graph_def", "meta_graph_def")  # the fields of an `Event` that hold a graph
 _WALL_TIME = 9  # bytes of the field that an event begins with
 _FILE_VERSION = 0x1A  # the key of field 3, a string
 

@@ -1,4 +1,4 @@
-"""The values of summaries other than scalars: images, histograms, text, audio.
+"""The values of summaries other than scalars: images, histograms, text, audio, curves, graphs.
 
 Each was written either as a message of TensorFlow 1 or as a tensor of TensorFlow 2
 (tensorboard/data_compat.py and tensorboard/plugins/*/summary_v2.py).
@@ -16,8 +16,12 @@ import numpy.typing as npt
 
 from nbtrain.core.arrays import FloatArray
 from nbtrain.core.errors import ArgumentError
+from nbtrain.tfevents.graph_defs import of_graph_def, of_meta_graph_def, of_run_metadata
+from nbtrain.tfevents.graphs import Graph
+from nbtrain.tfevents.keras_models import of_keras_model
 from nbtrain.tfevents.messages import array_of
 from nbtrain.tfevents.pictures import MOST_PIXELS, enlarged, picture
+from nbtrain.tfevents.pr_curves import PrCurve, pr_curve
 
 # The first bytes of sounds: a page is told a type only if the bytes match.
 _SOUNDS = {
@@ -118,11 +122,11 @@ class Audio:
         return f"<{len(self.clips)} sounds of type {self.content_type}>"
 
 
-Value = Images | Histogram | Text | Audio
+Value = Images | Histogram | Text | Audio | PrCurve | Graph
 
 
-def value_of(kind: str, value: Any) -> Value:
-    """Decodes a `Summary.Value` of a kind.
+def value_of(kind: str, value: Any, tag: str) -> Value:
+    """Decodes a `Summary.Value` of a kind, or the `Event` of a graph.
 
     Raises:
         ArgumentError: It does not have the format of its kind.
@@ -131,7 +135,7 @@ def value_of(kind: str, value: Any) -> Value:
         return DECODERS[kind](value)
     except (ValueError, TypeError, IndexError) as error:
         raise ArgumentError(
-            f"The value of the tag {value.tag!r} has not the form of {kind}: {error}."
+            f"The value of the tag {tag!r} has not the form of {kind}: {error}."
         ) from error
 
 
@@ -191,6 +195,16 @@ def _type_of(clip: bytes) -> str:
     return next(types, "application/octet-stream")
 
 
+def _graph(value: Any) -> Graph:
+    match value.WhichOneof("what") if hasattr(value, "graph_def") else None:
+        case "graph_def":
+            return of_graph_def(value.graph_def)
+        case "meta_graph_def":
+            return of_meta_graph_def(value.meta_graph_def)
+    (data,) = strings(value).ravel().tolist()
+    return of_keras_model(data) if data.lstrip().startswith(b"{") else of_run_metadata(data)
+
+
 def strings(value: Any, ndim: int | None = None) -> npt.NDArray[np.object_]:
     """Returns the strings in a `Summary.Value`, as bytes.
 
@@ -208,4 +222,6 @@ DECODERS: dict[str, Callable[[Any], Value]] = {
     "histograms": _histogram,
     "text": _text,
     "audio": _audio,
+    "pr_curves": pr_curve,
+    "graphs": _graph,
 }

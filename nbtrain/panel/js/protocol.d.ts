@@ -279,6 +279,10 @@ export type Question =
   | ({ t: "csv" } & Want)
   | { t: "history"; kind: Kind; tag: string; run: string; known?: string | null }
   | { t: "summary"; kind: Kind; tag: string; run: string; at: number }
+  | { t: "pr_curves"; tag: string; runs: { run: string; at: number; known: string | null }[] }
+  | ({ t: "graph"; known: string | null } & GraphWanted)
+  | { t: "node"; run: string; tag: string; of: string; number: number }
+  | { t: "find"; run: string; tag: string; text: string }
   | { t: "hparams"; known: string | null }
   | { t: "compare"; runs: string[]; tags: string[] | null; known: string | null }
   | { t: "layout"; known: string | null };
@@ -286,6 +290,18 @@ export type Question =
 export type Axis = "step" | "relative" | "wall";
 
 export type Kind = "images" | "histograms" | "distributions" | "text" | "audio";
+
+/** A graph with some scopes open. */
+export interface GraphWanted {
+  run: string;
+  tag: string;
+  /** What the numbers are of; null: of whatever there is. */
+  of: string | null;
+  /** The numbers of open scopes, in the order in which they were opened; null: as it begins. */
+  open: number[] | null;
+  /** A node that is seen even in a scope with too many. */
+  focus: number | null;
+}
 
 /** The curves of a tag. */
 export interface Want {
@@ -344,6 +360,10 @@ export type Answer =
   | { t: "file" } // buffer: the file
   | { t: "history"; known: string } // buffer: steps, then wall times (float64)
   | Summary
+  | { t: "pr_curves"; runs: PrCurve[] }
+  | Graph
+  | GraphNode
+  | { t: "found"; of: string; found: GraphName[]; more: boolean }
   | Hparams
   | Compare
   | Layout;
@@ -390,6 +410,84 @@ export interface Text {
 /** The places among the steps that are shown. Buffer: edges and counts, or percentiles. */
 export interface Histograms {
   shown: number[];
+}
+
+/** Of a run at a place among its steps. A buffer for each with `known`: see pr_curves.py. */
+export type PrCurve =
+  | { run: string; known: string; steps: number; at: number; note: string }
+  | { run: string; same: true }
+  | { run: string; problem: string };
+
+/** What is seen of a graph: see hierarchy.py. */
+export interface Graph {
+  t: "graph";
+  known: string;
+  /** Identifies the graph: numbers of another one are others. */
+  of: string;
+  open: number[];
+  /** A scope comes before what is in it. */
+  items: GraphItem[];
+  edges: GraphEdge[];
+  words: string[];
+}
+
+/** rest: the nodes of a scope that has too many. */
+export interface GraphItem {
+  number: number;
+  /** The number of its scope; 0: of none. */
+  parent: number;
+  label: string;
+  kind: "scope" | "node" | "rest";
+  op: string;
+  /** How many nodes it stands for. */
+  count: number;
+  open: boolean;
+}
+
+/** All edges between two items. */
+export interface GraphEdge {
+  source: number;
+  target: number;
+  count: number;
+  /** How many control dependencies there are besides. */
+  control: number;
+  /** Of a single edge, if it is known. */
+  shape: string;
+}
+
+export type GraphNode = { t: "node"; number: number; name: string } & (NodeDetails | ScopeDetails);
+
+export interface NodeDetails {
+  op: string;
+  device: string;
+  attributes: [name: string, text: string][];
+  inputs: GraphEnds;
+  outputs: GraphEnds;
+  /** Inputs that name no node. */
+  missing: string[];
+  shapes: string[];
+  /** Functions of the library. */
+  calls: GraphName[];
+}
+
+export interface ScopeDetails {
+  nodes: number;
+  ops: [op: string, count: number][];
+  other_ops: number;
+  inputs: GraphEnds;
+  outputs: GraphEnds;
+}
+
+export interface GraphEnds {
+  nodes: (GraphName & { control: boolean })[];
+  more: number;
+}
+
+/** scopes: the numbers of the scopes that it is in, the outermost first. */
+export interface GraphName {
+  number: number;
+  name: string;
+  scopes: number[];
 }
 
 export type Cell = number | string | boolean | null | { float: "NaN" | "Infinity" | "-Infinity" };
