@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.logdir.history import History
@@ -84,12 +83,12 @@ def shown(curve: PrCurve) -> tuple[Any, str]:
         ]
     )
     with np.errstate(invalid="ignore"):
-        fits: npt.NDArray[np.bool_] = ((rows[5:] >= 0) & (rows[5:] <= 1)).all(axis=0)
+        fits = np.all((rows[5:] >= 0) & (rows[5:] <= 1), axis=0)
     words = []
-    if wrong := int((~fits).sum()):
+    if wrong := int(np.count_nonzero(~fits)):
         words.append(
-            f"{wrong:,} of {rows.shape[1]:,} thresholds have no precision and recall between 0 and 1, "
-            "and are left out."
+            f"{wrong:,} of {rows.shape[1]:,} thresholds are left out: their precision and recall "
+            "are not between 0 and 1."
         )
     rows = rows[:, fits]
     if rows.shape[1] > THRESHOLDS:
