@@ -17,10 +17,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import still
-from nbtrain.panel import board_figure, cards_figure
+from nbtrain.panel import board_figure, cards_figure, graph_figure, pr_figure
 from nbtrain.panel.board import Board
 from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.comm import harden
@@ -209,6 +210,10 @@ def _picture(
     png: bytes | None = None
     if tab in ("scalars", "compare"):
         png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))
+    elif tab == "pr_curves":
+        png = still.drawn(lambda: pr_figure.png(selections(scalars)[tab]))
+    elif tab == "graphs":
+        png = still.drawn(lambda: graph_figure.png(Graphs(scalars.reader).like(scalars)))
     elif kind is not None:
         png = still.drawn(lambda: cards_figure.png(selections(scalars)[kind], tab))
     return still.bundle(png, text) if png is not None else {"text/plain": text}

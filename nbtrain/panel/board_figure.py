@@ -12,6 +12,7 @@ from nbtrain.panel.figure import COLOURS, INK, frame, framed, mark, saved, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 CHARTS, RUNS = 4, 12  # the first of each are drawn
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)))  # as in tags.js
@@ -22,8 +23,6 @@ _CHART, _LINE, _NAMED = 2.2, 0.2, 3  # inches; runs in a line of the legend
 
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
     """Draws the first charts; None if there are none."""
-    from matplotlib.lines import Line2D
-
     tags, runs = scalars.tags, scalars.runs
     if not tags:
         return None
@@ -33,22 +32,29 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
         title = writable(short(tag))
         axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
         _draw(axes, scalars, Want(tag, x=x, smooth=smooth), named)
-    samples = [Line2D([], [], **_style(number)) for number in range(len(named))]
-    legend = figure.legend(
+    legend(figure, named, len(tags) - len(shown), len(runs) - len(named))
+    return saved(figure)
+
+
+def legend(figure: Figure, runs: list[str], more_tags: int, more_runs: int) -> None:
+    """Names the runs below the charts, and says how many tags and runs are left out."""
+    from matplotlib.lines import Line2D
+
+    samples = [Line2D([], [], **line_style(number)) for number in range(len(runs))]
+    told = figure.legend(
         samples,
-        [writable(short(run)) or " " for run in named],
+        [writable(short(run)) or " " for run in runs],
         loc="outside lower left",
         ncols=_NAMED,
         fontsize=8,
         frameon=False,
-        title=_left_out(len(tags) - len(shown), len(runs) - len(named)) or None,
+        title=_left_out(more_tags, more_runs) or None,
         title_fontsize=8,
         labelcolor=INK,
     )
-    legend.get_title().set_color(INK)
-    for text in legend.get_texts():
+    told.get_title().set_color(INK)
+    for text in told.get_texts():
         text.set_parse_math(False)  # a name is not a formula
-    return saved(figure)
 
 
 def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:
@@ -60,7 +66,7 @@ def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:
         place, mean, smooth = rows[:, 0], rows[:, 1], rows[:, 4]
         finite = np.isfinite(mean)
         mean, smooth = np.clip(mean, -_MOST, _MOST), np.clip(smooth, -_MOST, _MOST)
-        style = _style(number)
+        style = line_style(number)
         if want.smooth:
             raw = np.where(finite, mean, np.nan)
             axes.plot(place, raw, color=style["color"], lw=0.8, alpha=0.35)
@@ -71,7 +77,7 @@ def _draw(axes: Axes, scalars: Scalars, want: Want, runs: list[str]) -> None:
     frame(axes)
 
 
-def _style(number: int) -> dict[str, Any]:
+def line_style(number: int) -> dict[str, Any]:
     """The line style of a run, the same as on the page."""
     colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number % len(_DASHES)]
     return {"color": colour, "linestyle": dash, "lw": 1.3}

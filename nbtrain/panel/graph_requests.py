@@ -37,7 +37,7 @@ def graph(graphs: Graphs, content: Mapping[str, object]) -> Sent:
     of, hierarchy = _asked(graphs, content)
     wanted, focus = content.get("open"), content.get("focus")
     if wanted is None or content.get("of") not in (of, None):  # the numbers are of another graph
-        wanted, focus = _beginning(hierarchy), None
+        wanted, focus = beginning(hierarchy), None
     if not isinstance(wanted, list) or not all(type(each) is int for each in wanted):
         raise ArgumentError(f"open={wanted!r} is no list of numbers.")
     if focus is not None and type(focus) is not int:
@@ -97,7 +97,7 @@ def _is_node(hierarchy: Hierarchy, number: int) -> bool:
     return 0 < number < len(hierarchy.nodes) and hierarchy.nodes[number] >= 0
 
 
-def _beginning(hierarchy: Hierarchy) -> list[int]:
+def beginning(hierarchy: Hierarchy) -> list[int]:
     """The scopes that are open at first: of a model, which is one scope, its layers are seen."""
     top = hierarchy.children[0]
     return top if len(top) == 1 and hierarchy.is_scope(top[0]) else []

@@ -6,7 +6,16 @@ import type { BoardConnection } from "./board/board_connection.js";
 import type { Card } from "./board/cards/card.js";
 import type { OverlayChart } from "./board/charts/overlay_chart.js";
 import type { RunList } from "./board/run_list.js";
-import type { Action, Answer, Axis, Hparams, Index, Question, Summary } from "./protocol.d.ts";
+import type {
+  Action,
+  Answer,
+  Axis,
+  GraphEdge,
+  Hparams,
+  Index,
+  Question,
+  Summary,
+} from "./protocol.d.ts";
 import type { paints } from "./shared/theme.js";
 
 /** A message's buffer: a view may begin anywhere. */
@@ -224,6 +233,65 @@ export type PlotOptions = Omit<uPlot.Options, "width" | "height" | "legend">;
 
 /** uPlot's columns. */
 export type Columns = [number[] | Float64Array, ...Column[]];
+
+/** A precision-recall curve: a number for each threshold. */
+export interface PrRows {
+  threshold: number[];
+  truePositives: number[];
+  falsePositives: number[];
+  trueNegatives: number[];
+  falseNegatives: number[];
+  precision: number[];
+  recall: number[];
+}
+
+/** A run in a chart of precision-recall curves. */
+export interface PrLine {
+  steps: number[];
+  walls: number[];
+  chosen: Choice | null;
+  /** The version of the board when it was told, and the place among the steps that is shown. */
+  version: number | undefined;
+  shown: number | undefined;
+  known: string | null;
+  rows: PrRows | null;
+  note: string;
+  root: HTMLElement;
+  parts: { range: HTMLInputElement; told: HTMLElement; note: HTMLElement };
+}
+
+/** A place in a picture, in its own pixels. */
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** Where something is in a picture: its middle and its size. */
+export interface Box extends Point {
+  width: number;
+  height: number;
+}
+
+/** A graph that is laid out. */
+export interface GraphLayout {
+  width: number;
+  height: number;
+  boxes: Map<number, Box>;
+  edges: (GraphEdge & { text: string; points: Point[]; at: Point | null })[];
+}
+
+/** How a picture is seen: where its origin is, and how large it is. */
+export interface Sight extends Point {
+  scale: number;
+}
+
+/** What is open in a graph. */
+export interface GraphState {
+  of: string | null;
+  open: number[] | null;
+  focus: number | null;
+  selected: number | null;
+}
 
 /** How a run's line looks. */
 export interface Look {

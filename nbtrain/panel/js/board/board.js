@@ -4,6 +4,7 @@ import uplotCss from "uplot/dist/uPlot.min.css";
 import boardCss from "./board.css";
 import { BoardConnection } from "./board_connection.js";
 import cardsCss from "./cards/cards.css";
+import graphCss from "./graph/graph.css";
 import { el, say } from "../shared/dom.js";
 import { optionsOf, written } from "./options.js";
 import { PAGES } from "./pages/pages.js";
@@ -47,7 +48,7 @@ class View {
     this.tabs = new Tabs((name) => this.#open(name));
     this.front = el("div", { class: "nbt-front" });
     const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
-    const text = uplotCss + css + boardCss + cardsCss + tablesCss;
+    const text = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss;
     this.root = el("div", {
       class: "nbt nbt-board",
       children: [

@@ -5,9 +5,11 @@ import { cardsPage } from "./cards_page.js";
 import { ComparePage } from "./compare_page.js";
 import { CustomScalarsPage } from "./custom_scalars_page.js";
 import { DistributionBody } from "../cards/distribution_body.js";
+import { GraphsPage } from "./graphs_page.js";
 import { HistogramBody } from "../cards/histogram_body.js";
 import { HparamsPage } from "./hparams_page.js";
 import { ImageBody } from "../cards/image_body.js";
+import { PrCurvesPage } from "./pr_curves_page.js";
 import { ScalarsPage } from "./scalars_page.js";
 import { TextBody } from "../cards/text_body.js";
 
@@ -21,6 +23,8 @@ export const PAGES = {
   distributions: ["Distributions", cardsPage("distributions", DistributionBody, "histograms")],
   text: ["Text", cardsPage("text", TextBody)],
   audio: ["Audio", cardsPage("audio", AudioBody)],
+  pr_curves: ["PR Curves", PrCurvesPage],
+  graphs: ["Graphs", GraphsPage],
   hparams: ["HParams", HparamsPage],
   custom_scalars: ["Custom Scalars", CustomScalarsPage],
   compare: ["Compare", ComparePage],

@@ -1,0 +1,232 @@
+// The precision-recall curves of a tag: a chart, and for each run the slider that chooses its step.
+
+import { PrChart } from "../charts/pr_chart.js";
+import { decodePr } from "../charts/pr_points.js";
+import { el, say } from "../../shared/dom.js";
+import { place } from "../../shared/format.js";
+import { choiceOf, placeOf } from "./steps.js";
+
+/** @import { PrCurve } from "../../protocol.d.ts" */
+/** @import { Board, Bytes, PrLine } from "../../types.d.ts" */
+
+export class PrCard {
+  /**
+   * @param {string} tag
+   * @param {{board: Board, seen: Set<PrCard>, runsOf: (tag: string) => string[]}} page
+   */
+  constructor(tag, { board, seen, runsOf }) {
+    this.tag = tag;
+    this.board = board;
+    this.seen = seen;
+    this.runsOf = runsOf;
+    /** @type {Map<string, PrLine>} */
+    this.lines = new Map();
+    this.asking = false;
+    this.listed = ""; // the runs of the rows
+    this.drawn = ""; // the key of what the chart shows
+    this.chart = new PrChart(tag, board);
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    this.rows = el("div", { class: "nbt-pr-runs", role: "group", "aria-label": `steps of ${tag}` });
+    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    this.root = el("section", {
+      class: "nbt-chart nbt-card",
+      "data-tag": tag,
+      children: [
+        el("div", { class: "nbt-chart-head", children: [name] }),
+        this.chart.host,
+        this.problem,
+        this.rows,
+      ],
+    });
+  }
+
+  // Ask for the curves that the chart should show and does not show yet; one question at a time.
+  async wanted() {
+    const { connection } = this.board;
+    if (connection.gone || this.asking || !this.seen.has(this)) return;
+    this.#list();
+    const { version } = connection.index;
+    const due = this.runs.filter((run) => {
+      const line = this.#line(run);
+      return line.version !== version || line.shown !== placeOf(line.steps, line.chosen);
+    });
+    if (!due.length) return;
+    const runs = due.map((run) => {
+      const { steps, chosen, known } = this.#line(run);
+      return { run, at: chosen === null ? -1 : placeOf(steps, chosen), known };
+    });
+    this.asking = true;
+    const { content, buffers } = await connection.ask({ t: "pr_curves", tag: this.tag, runs });
+    this.asking = false;
+    if (content.t === "lost") return;
+    say(this.problem, content.t === "refused" ? content.text : "");
+    if (content.t === "refused") due.forEach((run) => this.#fail(this.#line(run), version, ""));
+    if (content.t === "pr_curves") this.#take(content.runs, buffers, version);
+    this.#show();
+    this.wanted(); // something else may be wanted by now
+  }
+
+  // Out of sight no curve is kept.
+  clear() {
+    this.chart.destroy();
+    this.drawn = "";
+    for (const line of this.lines.values()) {
+      line.known = line.rows = null;
+      line.version = line.shown = undefined;
+    }
+  }
+
+  resize() {
+    this.chart.resize();
+  }
+
+  // To be called when runs may be drawn that were not, or have other colours.
+  redraw() {
+    this.#list();
+    this.#show();
+  }
+
+  // The runs that are drawn.
+  get runs() {
+    return this.runsOf(this.tag).filter((run) => this.board.runs.has(run));
+  }
+
+  /**
+   * Show another step of a run.
+   * @param {string} run
+   * @param {number} at
+   */
+  move(run, at) {
+    const line = this.#line(run);
+    line.chosen = choiceOf(line.steps, at);
+    this.#tell(line);
+    this.wanted();
+  }
+
+  /**
+   * @param {PrCurve[]} entries
+   * @param {Bytes[]} buffers
+   * @param {number} version
+   */
+  #take(entries, buffers, version) {
+    const left = [...buffers];
+    for (const entry of entries) {
+      const line = this.#line(entry.run);
+      if ("problem" in entry) {
+        this.#fail(line, version, entry.problem);
+        continue;
+      }
+      line.version = version;
+      if ("known" in entry) {
+        const { steps, walls, rows } = decodePr(entry, left.shift());
+        Object.assign(line, { steps, walls, rows, known: entry.known, note: entry.note });
+        line.shown = entry.at;
+      } else {
+        line.shown = placeOf(line.steps, line.chosen);
+      }
+      this.#tell(line);
+    }
+  }
+
+  /**
+   * @param {PrLine} line
+   * @param {number} version
+   * @param {string} why
+   */
+  #fail(line, version, why) {
+    line.shown = placeOf(line.steps, line.chosen);
+    line.known = line.rows = null;
+    line.version = version;
+    line.note = why;
+    this.#tell(line);
+  }
+
+  #show() {
+    if (!this.seen.has(this)) return;
+    const { runs } = this;
+    const drawn = JSON.stringify([this.listed, runs.map((run) => this.#line(run).known)]);
+    if (this.drawn === drawn) return;
+    this.drawn = drawn;
+    /** @type {[string, PrLine["rows"]][]} */
+    const curves = runs.map((run) => [run, this.#line(run).rows]);
+    this.chart.show(curves.filter(([, rows]) => rows?.recall.length));
+    this.root.dataset.steps = runs
+      .map((run) => {
+        const { steps, shown } = this.#line(run);
+        return steps[shown] ?? "";
+      })
+      .join();
+  }
+
+  /** @param {string} run */
+  #line(run) {
+    if (!this.lines.has(run)) this.lines.set(run, this.#made(run));
+    return this.lines.get(run);
+  }
+
+  // The rows of the runs that are drawn.
+  #list() {
+    const { runs } = this;
+    const key = JSON.stringify([runs, this.board.paint()]);
+    if (this.listed === key) return;
+    this.listed = key;
+    for (const run of runs) {
+      const { root } = this.#line(run);
+      root.querySelector("svg").replaceWith(this.board.swatch(run));
+    }
+    this.rows.replaceChildren(...runs.map((run) => this.#line(run).root));
+  }
+
+  /**
+   * @param {string} run
+   * @returns {PrLine}
+   */
+  #made(run) {
+    const range = el("input", {
+      type: "range",
+      min: 0,
+      max: 0,
+      step: 1,
+      "aria-label": `step of ${this.tag} in ${run}`,
+      "data-role": "step",
+    });
+    range.addEventListener("input", () => this.move(run, Number(range.value)));
+    range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    const told = el("output", { class: "nbt-soft", "data-role": "told" });
+    const note = el("div", { class: "nbt-problem", "data-role": "note", hidden: "" });
+    const name = el("span", {
+      class: "nbt-of-run",
+      title: run,
+      children: [this.board.swatch(run), el("span", { text: run })],
+    });
+    const root = el("div", {
+      "data-run": run,
+      children: [el("div", { class: "nbt-step", children: [name, range, told] }), note],
+    });
+    return {
+      steps: [],
+      walls: [],
+      chosen: null,
+      version: undefined,
+      shown: undefined,
+      known: null,
+      rows: null,
+      note: "",
+      root,
+      parts: { range, told, note },
+    };
+  }
+
+  /** @param {PrLine} line */
+  #tell({ steps, walls, chosen, note, parts }) {
+    say(parts.note, note);
+    if (!steps.length) return;
+    const at = placeOf(steps, chosen);
+    const words = place(steps[at], "step");
+    parts.range.max = String(steps.length - 1);
+    parts.range.value = String(at);
+    parts.range.disabled = steps.length < 2;
+    parts.range.setAttribute("aria-valuetext", words);
+    parts.told.replaceChildren(el("b", { text: words }), ` ${place(walls[at], "wall")}`);
+  }
+}

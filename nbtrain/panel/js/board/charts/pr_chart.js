@@ -1,0 +1,182 @@
+// Precision over recall: a curve for each run. The pointer reads the nearest point of each.
+
+import { BaseChart } from "../../shared/base_chart.js";
+import { el } from "../../shared/dom.js";
+import { number, ticks } from "../../shared/format.js";
+import { axes } from "../../shared/plot.js";
+import { merged, nearestPoint } from "./pr_points.js";
+
+/** @import uPlot from "uplot" */
+/** @import { Board, PlotOptions, PrRows } from "../../types.d.ts" */
+
+const TOLD = 6; // runs in the tip, those nearest to the pointer
+/** @type {[name: keyof PrRows, text: string][]} */
+const TOLD_OF = [
+  ["threshold", "threshold"],
+  ["precision", "precision"],
+  ["recall", "recall"],
+  ["truePositives", "TP"],
+  ["falsePositives", "FP"],
+  ["trueNegatives", "TN"],
+  ["falseNegatives", "FN"],
+];
+const FAINT = 0.2;
+const FRACTIONS = [0.1, 0.2, 0.25, 0.5, 1]; // between two lines
+
+export class PrChart extends BaseChart {
+  /**
+   * @param {string} tag
+   * @param {Board} board
+   */
+  constructor(tag, board) {
+    super(`precision over recall of ${tag}: the arrow keys, Home and End read values`);
+    this.board = board;
+    /** @type {[run: string, rows: PrRows][]} */
+    this.curves = [];
+    /** @type {number[][]} */
+    this.places = [];
+    /** @type {string | null} */
+    this.pointed = null; // a run in the list
+  }
+
+  get height() {
+    return 250;
+  }
+
+  get look() {
+    return JSON.stringify(this.board.paint());
+  }
+
+  /** @param {[run: string, rows: PrRows][]} curves */
+  show(curves) {
+    this.curves = curves;
+    this.host.dataset.curves = String(curves.length);
+    this.draw();
+  }
+
+  draw() {
+    if (!this.curves.length) return this.destroy();
+    if (!this.hasRoom()) return;
+    const { data, places } = merged(this.curves.map(([, rows]) => rows));
+    this.places = places;
+    this.build(data, this.#options());
+  }
+
+  /** @param {string | null} run */
+  emphasize(run) {
+    this.pointed = run;
+    if (!this.plot) return;
+    this.curves.forEach(([each], i) => (this.plot.series[i + 1].alpha = this.#alpha(each)));
+    this.plot.redraw(false);
+  }
+
+  /** @param {uPlot} u */
+  told(u) {
+    const { left, top } = u.cursor;
+    const told = this.curves
+      .map(([run, rows], i) => {
+        const point = this.places[i].indexOf(u.cursor.idxs[i + 1]);
+        const far =
+          point < 0
+            ? Infinity
+            : this.#distance(u, left, top)(rows.recall[point], rows.precision[point]);
+        return { run, rows, point, far };
+      })
+      .filter(({ point }) => point >= 0)
+      .sort((one, other) => one.far - other.far);
+    const more = told.length - TOLD;
+    return [
+      ...told.slice(0, TOLD).flatMap((each, i) => this.#row(each, i === 0)),
+      ...(more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : []),
+    ];
+  }
+
+  /**
+   * @param {{run: string, rows: PrRows, point: number}} told
+   * @param {boolean} nearest
+   */
+  #row({ run, rows, point }, nearest) {
+    /** @param {(keyof PrRows)[]} names */
+    const values = (...names) => names.map((name) => number(rows[name][point]));
+    const [threshold, ...told] = values(...TOLD_OF.map(([name]) => name));
+    const head = el("div", {
+      class: nearest && this.curves.length > 1 ? "nbt-tip-row nbt-nearest" : "nbt-tip-row",
+      children: [
+        this.board.swatch(run),
+        el("span", { class: "nbt-tip-run", text: run }),
+        el("b", { text: `threshold ${threshold}` }),
+      ],
+    });
+    const words = TOLD_OF.slice(1).map(([, name], i) => `${name} ${told[i]}`);
+    return [head, el("div", { class: "nbt-soft nbt-counts", text: words.join("  ") })];
+  }
+
+  /** @returns {PlotOptions} */
+  #options() {
+    const [along, up] = axes(this.board.paint, { log: false });
+    const look = { values: (/** @type {uPlot} */ _u, /** @type {number[]} */ all) => ticks(all) };
+    const { font, text } = this.board.paint();
+    const named = { labelSize: 18, labelGap: 0, labelFont: font, stroke: text };
+    return {
+      series: [{}, ...this.curves.map(([run, rows]) => this.#series(run, rows))],
+      scales: {
+        x: { time: false, range: () => [0, 1] },
+        y: { range: () => [0, 1.03] },
+      },
+      axes: [
+        { ...along, ...look, ...named, incrs: FRACTIONS, space: 40, label: "recall" },
+        { ...up, ...look, ...named, incrs: FRACTIONS, size: 34, label: "precision" },
+      ],
+      cursor: {
+        y: false,
+        drag: { x: false, y: false },
+        dataIdx: (u, series, closest) => this.#pointed(u, series, closest),
+        points: { size: 7 },
+      },
+      padding: [8, 14, 0, 0],
+    };
+  }
+
+  /**
+   * @param {string} run
+   * @param {PrRows} rows
+   * @returns {uPlot.Series}
+   */
+  #series(run, rows) {
+    const { colour, dash } = this.board.styleOf(run);
+    const points = { show: rows.recall.length === 1, size: 6, fill: colour };
+    return { stroke: colour, dash, width: 1.5, points, alpha: this.#alpha(run) };
+  }
+
+  /** @param {string} run */
+  #alpha(run) {
+    return this.pointed === null || this.pointed === run ? 1 : FAINT;
+  }
+
+  /**
+   * The place on the axis of a curve's point at the cursor.
+   * @param {uPlot} u
+   * @param {number} series
+   * @param {number} closest
+   */
+  #pointed(u, series, closest) {
+    if (!series || !this.curves[series - 1]) return closest;
+    const { left, top } = u.cursor;
+    const point = nearestPoint(this.curves[series - 1][1], this.#distance(u, left, top));
+    return point === undefined ? closest : this.places[series - 1][point];
+  }
+
+  /**
+   * How far a point is from the cursor; from one that the keyboard moves, along the axis alone.
+   * @param {uPlot} u
+   * @param {number} left
+   * @param {number} top
+   */
+  #distance(u, left, top) {
+    return (/** @type {number} */ recall, /** @type {number} */ precision) => {
+      const x = u.valToPos(recall, "x") - left;
+      const y = u.cursor.event ? u.valToPos(precision, "y") - top : 0;
+      return Math.hypot(x, y);
+    };
+  }
+}

@@ -1,0 +1,281 @@
+// The drawing of a graph: moved by dragging or by the arrow keys, enlarged by + and -, by the
+// wheel with Ctrl, or by its buttons. Its nodes are buttons, one of which has the focus.
+
+import { el } from "../../shared/dom.js";
+import { isArrow } from "../../shared/plot.js";
+import { drawnEdge, drawnItem } from "./drawn.js";
+import { laidOut } from "./layout.js";
+import { anchored, beside, centred, moved, whole, zoomed } from "./sight.js";
+import { svg } from "./svg.js";
+
+/** @import { Graph, GraphItem } from "../../protocol.d.ts" */
+/** @import { Box, GraphLayout, Point, Sight } from "../../types.d.ts" */
+
+const STEP = 40; // pixels that an arrow key moves
+const ZOOM = 1.25;
+const BUTTONS = 34; // pixels at the bottom that the buttons take
+const DRAGGED = 4; // pixels from which on a press is no click
+const WHEEL = 0.002; // of zoom to a pixel of the wheel
+/** @type {Record<string, Point>} */
+const MOVES = {
+  ArrowLeft: { x: STEP, y: 0 },
+  ArrowRight: { x: -STEP, y: 0 },
+  ArrowUp: { x: 0, y: STEP },
+  ArrowDown: { x: 0, y: -STEP },
+};
+const HELP =
+  "Drag to move, Ctrl and the wheel to zoom. With the keyboard: arrows, +, − and 0; Tab leads to the nodes, arrows from one to the next, Enter opens";
+
+export class GraphCanvas {
+  /** @param {(item: GraphItem) => void} act called when an item is clicked */
+  constructor(act) {
+    this.act = act;
+    /** @type {Graph | null} */
+    this.graph = null;
+    /** @type {GraphLayout | null} */
+    this.layout = null;
+    /** @type {Sight} */
+    this.sight = { x: 0, y: 0, scale: 1 };
+    /** @type {Map<number, SVGGElement>} */
+    this.nodes = new Map();
+    /** @type {number | null} */
+    this.anchor = null; // the item that is to stay where it is
+    /** @type {number | null} */
+    this.centre = null; // the one that is to come into the middle
+    this.unfitted = false;
+    this.scene = svg("g");
+    this.drawing = svg("svg", { tabindex: 0, role: "application", children: [this.scene] });
+    this.drawing.addEventListener("keydown", (event) => this.#key(event));
+    this.drawing.addEventListener("pointerdown", (event) => this.#press(event));
+    this.drawing.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    const zoom = el("div", {
+      class: "nbt-graph-zoom",
+      children: [
+        this.#button("−", "zoom out", () => this.#zoom(1 / ZOOM)),
+        this.#button("+", "zoom in", () => this.#zoom(ZOOM)),
+        this.#button("fit", "show the whole graph", () => this.fit()),
+      ],
+    });
+    this.root = el("div", { class: "nbt-graph-frame", children: [this.drawing, zoom] });
+    this.size = new ResizeObserver(() => this.unfitted && this.fit());
+    this.size.observe(this.root);
+  }
+
+  /**
+   * @param {Graph} graph
+   * @param {string} label
+   */
+  show(graph, label) {
+    const other = this.graph?.of !== graph.of;
+    const before = this.layout?.boxes;
+    const focused = this.#focused();
+    this.graph = graph;
+    this.layout = laidOut(graph);
+    this.drawing.setAttribute("aria-label", `${label}. ${HELP}`);
+    this.#draw();
+    const after = this.layout.boxes;
+    const [from, to] = [before?.get(this.anchor), after.get(this.anchor)];
+    if (this.centre !== null && after.has(this.centre)) this.#see(this.centre);
+    else if (other) this.fit();
+    else if (from && to) this.#look(anchored(this.sight, corner(from), corner(to)));
+    this.anchor = this.centre = null;
+    if (focused !== null) (this.nodes.get(focused) ?? this.drawing).focus({ preventScroll: true });
+    this.root.dataset.items = String(graph.items.length);
+    this.root.dataset.edges = String(graph.edges.length);
+  }
+
+  clear() {
+    this.graph = this.layout = null;
+    this.nodes.clear();
+    this.scene.replaceChildren();
+    this.root.dataset.items = this.root.dataset.edges = "0";
+  }
+
+  fit() {
+    const frame = this.#frame();
+    this.unfitted = !frame.width; // it is hidden: fitted when it shows
+    frame.height -= BUTTONS;
+    if (this.layout && frame.width) this.#look(whole(this.layout, frame));
+  }
+
+  /**
+   * Bring an item into the middle, now or as soon as it is drawn.
+   * @param {number} number
+   */
+  see(number) {
+    if (this.nodes.has(number)) {
+      this.#see(number);
+      this.anchor = number;
+    } else this.centre = number;
+  }
+
+  close() {
+    this.size.disconnect();
+  }
+
+  /**
+   * Let an item stand out, with its edges; null: none.
+   * @param {number | null} number
+   */
+  select(number) {
+    for (const [each, node] of this.nodes) node.classList.toggle("nbt-selected", each === number);
+    for (const edge of this.scene.querySelectorAll(".nbt-edge")) {
+      const { source, target } = /** @type {SVGElement} */ (edge).dataset;
+      const ends = [Number(source), Number(target)];
+      edge.classList.toggle("nbt-selected", number !== null && ends.includes(number));
+    }
+    if (this.nodes.has(number)) this.#rove(number);
+  }
+
+  #draw() {
+    const { items } = this.graph;
+    const { boxes, edges } = this.layout;
+    this.nodes = new Map(
+      items.map((item) => [item.number, drawnItem(item, boxes.get(item.number))]),
+    );
+    for (const item of items) {
+      const node = this.nodes.get(item.number);
+      node.addEventListener("click", () => this.act(item));
+      node.addEventListener("keydown", (event) => this.#keyOfNode(event, item));
+    }
+    const open = items.filter((item) => item.open).map((item) => this.nodes.get(item.number));
+    const others = items.filter((item) => !item.open).map((item) => this.nodes.get(item.number));
+    this.scene.replaceChildren(...open, ...edges.map(drawnEdge), ...others);
+    if (items.length) this.#rove(items[0].number);
+  }
+
+  /**
+   * The one item to which Tab leads.
+   * @param {number} number
+   */
+  #rove(number) {
+    for (const [each, node] of this.nodes) node.tabIndex = each === number ? 0 : -1;
+  }
+
+  /** @returns {number | null} */
+  #focused() {
+    const { activeElement } = document;
+    for (const [number, node] of this.nodes) if (node === activeElement) return number;
+    return null;
+  }
+
+  #frame() {
+    return { width: this.drawing.clientWidth, height: this.drawing.clientHeight };
+  }
+
+  /** @param {Sight} sight */
+  #look(sight) {
+    this.sight = sight;
+    const { x, y, scale } = sight;
+    this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+  }
+
+  /** @param {number} number */
+  #see(number) {
+    this.#look(centred(this.sight, this.layout.boxes.get(number), this.#frame()));
+  }
+
+  /**
+   * @param {number} factor
+   * @param {Point} [point]
+   */
+  #zoom(factor, point) {
+    const { width, height } = this.#frame();
+    this.#look(zoomed(this.sight, factor, point ?? { x: width / 2, y: height / 2 }));
+  }
+
+  /** @param {WheelEvent} event */
+  #wheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
+    event.preventDefault();
+    const { left, top } = this.drawing.getBoundingClientRect();
+    const point = { x: event.clientX - left, y: event.clientY - top };
+    this.#zoom(Math.exp(-event.deltaY * WHEEL), point);
+  }
+
+  /** @param {PointerEvent} event */
+  #press({ button, pointerId, clientX, clientY }) {
+    if (button) return;
+    const began = this.sight;
+    let drags = false;
+    const stop = new AbortController();
+    const { signal } = stop;
+    /** @param {PointerEvent} event */
+    const move = (event) => {
+      if (event.pointerId !== pointerId) return;
+      const by = { x: event.clientX - clientX, y: event.clientY - clientY };
+      if (!drags && Math.hypot(by.x, by.y) < DRAGGED) return;
+      if (!drags) this.drawing.setPointerCapture(pointerId); // with it no node is clicked
+      drags = true;
+      this.drawing.classList.add("nbt-dragged");
+      this.#look(moved(began, by));
+    };
+    const end = () => {
+      this.drawing.classList.remove("nbt-dragged");
+      stop.abort();
+    };
+    this.drawing.addEventListener("pointermove", move, { signal });
+    for (const name of ["pointerup", "pointercancel"])
+      this.drawing.addEventListener(name, end, { signal });
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const { key, altKey, ctrlKey, metaKey } = event;
+    if (altKey || ctrlKey || metaKey) return;
+    if (key in MOVES) this.#look(moved(this.sight, MOVES[key]));
+    else if (key === "+" || key === "=") this.#zoom(ZOOM);
+    else if (key === "-") this.#zoom(1 / ZOOM);
+    else if (key === "0") this.fit();
+    else return;
+    event.preventDefault();
+    event.stopPropagation(); // not a command of the notebook's
+  }
+
+  /**
+   * @param {KeyboardEvent} event
+   * @param {GraphItem} item
+   */
+  #keyOfNode(event, item) {
+    const { key, altKey, ctrlKey, metaKey } = event;
+    if (altKey || ctrlKey || metaKey) return;
+    if (key === "Enter" || key === " ") this.act(item);
+    else if (key === "Escape") this.drawing.focus();
+    else if (isArrow(key) || key === "ArrowUp" || key === "ArrowDown") this.#go(item.number, key);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /**
+   * @param {number} from
+   * @param {string} key
+   */
+  #go(from, key) {
+    const to = beside(this.layout.boxes, from, key);
+    if (to === null) return;
+    this.#rove(to);
+    this.nodes.get(to).focus({ preventScroll: true });
+    const { x, y } = this.layout.boxes.get(to);
+    const { width, height } = this.#frame();
+    const left = this.sight.x + this.sight.scale * x;
+    const top = this.sight.y + this.sight.scale * y;
+    if (left < 0 || top < 0 || left > width || top > height) this.#see(to);
+  }
+
+  /**
+   * @param {string} text
+   * @param {string} title
+   * @param {() => void} act
+   */
+  #button(text, title, act) {
+    const button = el("button", { type: "button", text, title, "aria-label": title });
+    button.addEventListener("click", act);
+    return button;
+  }
+}
+
+/** @param {Box} box */
+function corner({ x, y, width, height }) {
+  return { x: x - width / 2, y: y - height / 2 };
+}

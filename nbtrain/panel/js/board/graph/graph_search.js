@@ -1,0 +1,79 @@
+// Finds nodes of a graph by their names; the kernel looks through them.
+
+import { el } from "../../shared/dom.js";
+import { link } from "./graph_details.js";
+
+/** @import { GraphName } from "../../protocol.d.ts" */
+/** @import { Reply } from "../../types.d.ts" */
+
+const PAUSE_MS = 200; // in the typing, after which it is asked
+
+export class GraphSearch {
+  /**
+   * ask: gives the kernel's answer; reveal: called with a node that is to be seen.
+   * @param {{ask: (text: string) => Promise<Reply>, reveal: (name: GraphName) => void}} page
+   */
+  constructor({ ask, reveal }) {
+    this.ask = ask;
+    this.reveal = reveal;
+    this.input = el("input", {
+      type: "search",
+      placeholder: "find a node",
+      "aria-label": "find a node by its name",
+      "data-role": "find",
+      spellcheck: "false",
+    });
+    this.input.addEventListener("input", () => this.#later());
+    this.input.addEventListener("keydown", (event) => this.#key(event));
+    this.found = el("div", {
+      class: "nbt-graph-found",
+      role: "status",
+      "data-role": "found",
+      hidden: "",
+    });
+    /** @type {GraphName[]} */
+    this.names = [];
+  }
+
+  clear() {
+    this.input.value = "";
+    this.#show([]);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    event.stopPropagation(); // no command of the notebook's
+    if (event.key === "Escape") this.clear();
+    if (event.key === "Enter" && this.names.length) this.reveal(this.names[0]);
+  }
+
+  #later() {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.#find(), PAUSE_MS);
+  }
+
+  async #find() {
+    const text = this.input.value;
+    if (!text) return this.#show([]);
+    const { content } = await this.ask(text);
+    if (this.input.value !== text || content.t === "lost") return;
+    if (content.t === "refused")
+      return this.#show([el("div", { class: "nbt-problem", text: content.text })]);
+    if (content.t !== "found") return;
+    const { found, more } = content;
+    if (!found.length) return this.#show([el("div", { text: `No node has ${text} in its name.` })]);
+    const items = found.map((name) => el("li", { children: [link(name, this.reveal)] }));
+    const rest = more ? [el("li", { class: "nbt-soft", text: "and more" })] : [];
+    this.#show([el("ul", { children: [...items, ...rest] })], found);
+  }
+
+  /**
+   * @param {Node[]} nodes
+   * @param {GraphName[]} [names]
+   */
+  #show(nodes, names = []) {
+    this.names = names;
+    this.found.replaceChildren(...nodes);
+    this.found.hidden = !nodes.length;
+  }
+}

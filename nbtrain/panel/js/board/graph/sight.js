@@ -1,0 +1,88 @@
+// How a drawing is seen in its frame: moved, enlarged, fitted. Knows no page.
+
+/** @import { Box, Point, Sight } from "../../types.d.ts" */
+
+const LEAST = 0.1;
+const GREATEST = 4;
+const READABLE = 0.35; // a fitted drawing is not smaller: its upper part is shown
+
+/**
+ * A drawing that is seen as a whole if that can be read, else its upper part.
+ * @param {{width: number, height: number}} drawing
+ * @param {{width: number, height: number}} frame
+ * @returns {Sight}
+ */
+export function whole(drawing, frame) {
+  const fits = Math.min(1, frame.width / drawing.width, frame.height / drawing.height);
+  const scale = Math.max(READABLE, fits);
+  const free = frame.height - scale * drawing.height;
+  return { scale, x: (frame.width - scale * drawing.width) / 2, y: Math.max(0, free / 2) };
+}
+
+/**
+ * A point of the frame stays where it is.
+ * @param {Sight} sight
+ * @param {number} factor
+ * @param {Point} point
+ * @returns {Sight}
+ */
+export function zoomed({ scale, x, y }, factor, point) {
+  const to = Math.min(GREATEST, Math.max(LEAST, scale * factor));
+  const by = to / scale;
+  return { scale: to, x: point.x - by * (point.x - x), y: point.y - by * (point.y - y) };
+}
+
+/**
+ * @param {Sight} sight
+ * @param {Point} by
+ * @returns {Sight}
+ */
+export function moved({ scale, x, y }, by) {
+  return { scale, x: x + by.x, y: y + by.y };
+}
+
+/**
+ * Something stays where it was in the frame while the drawing has become another.
+ * @param {Sight} sight
+ * @param {Point} before
+ * @param {Point} after
+ * @returns {Sight}
+ */
+export function anchored({ scale, x, y }, before, after) {
+  return { scale, x: x + scale * (before.x - after.x), y: y + scale * (before.y - after.y) };
+}
+
+/**
+ * Something is in the middle of the frame, at a size that can be read.
+ * @param {Sight} sight
+ * @param {Point} point
+ * @param {{width: number, height: number}} frame
+ * @returns {Sight}
+ */
+export function centred({ scale }, point, frame) {
+  const to = Math.max(scale, 2 * READABLE);
+  return { scale: to, x: frame.width / 2 - to * point.x, y: frame.height / 2 - to * point.y };
+}
+
+/**
+ * The number of the box to which an arrow key leads: the nearest one on that side, of which the
+ * direction counts more than the distance. null where there is none.
+ * @param {Map<number, Box>} boxes
+ * @param {number} from
+ * @param {string} key
+ */
+export function beside(boxes, from, key) {
+  const at = boxes.get(from);
+  const [across, along] = key === "ArrowLeft" || key === "ArrowRight" ? ["y", "x"] : ["x", "y"];
+  const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
+  let best = null;
+  let least = Infinity;
+  for (const [number, box] of boxes) {
+    /** @param {string} axis */
+    const apart = (axis) => (axis === "x" ? box.x - at.x : box.y - at.y);
+    const ahead = sign * apart(along);
+    const far = ahead + 3 * Math.abs(apart(across));
+    if (number !== from && ahead > 1 && far < least) [best, least] = [number, far];
+  }
+  return best;
+}

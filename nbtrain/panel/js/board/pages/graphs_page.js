@@ -1,0 +1,199 @@
+// The page of the graphs: one at a time, its scopes folded or open, and what a node of it is.
+
+import { el, say } from "../../shared/dom.js";
+import { GraphCanvas } from "../graph/graph_canvas.js";
+import { GraphDetails } from "../graph/graph_details.js";
+import { GraphSearch } from "../graph/graph_search.js";
+import { Latest } from "../latest.js";
+import { having } from "../tags.js";
+
+/** @import { Graph, GraphItem, GraphName, Tags } from "../../protocol.d.ts" */
+/** @import { Board, GraphState, Page, Reply } from "../../types.d.ts" */
+
+/** @typedef {{run: string, tag: string}} Key Of a graph. */
+
+export class GraphsPage {
+  /** @param {Board} board */
+  constructor(board) {
+    this.board = board;
+    /** @type {Tags | null} */
+    this.drawn = null; // what `keys` are of
+    /** @type {Key[]} */
+    this.keys = [];
+    /** @type {Key | null} */
+    this.key = null;
+    this.offered = ""; // of the keys that can be chosen
+    /** @type {Map<string, GraphState>} */
+    this.states = new Map();
+    /** @type {Graph | null} */
+    this.there = null;
+    this.latest = this.#latest();
+    this.canvas = new GraphCanvas((item) => this.#act(item));
+    this.details = new GraphDetails((name) => this.#reveal(name));
+    this.search = new GraphSearch({
+      ask: (text) => board.connection.ask({ t: "find", ...this.key, text }),
+      reveal: (name) => this.#reveal(name),
+    });
+    this.choice = el("select", { "data-role": "graph", "aria-label": "graph" });
+    this.choice.addEventListener("change", () =>
+      this.#choose(this.keys[Number(this.choice.value)]),
+    );
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    this.words = el("div", {
+      class: "nbt-soft",
+      role: "status",
+      "data-role": "graph-words",
+      hidden: "",
+    });
+    const side = el("div", {
+      class: "nbt-graph-side",
+      children: [this.search.found, this.details.root],
+    });
+    this.body = el("div", { class: "nbt-graph", children: [this.canvas.root, side] });
+    this.root = el("div", { class: "nbt-page", children: [this.problem, this.words, this.body] });
+    this.tools = el("div", {
+      class: "nbt-own",
+      children: [this.choice, this.search.input],
+    });
+  }
+
+  /** @type {Page["show"]} */
+  show(index, chosen, fits) {
+    const tags = index.kinds.graphs;
+    const all = [...having(tags, index.runs)].flatMap(([tag, runs]) =>
+      runs.map((run) => ({ run, tag })),
+    );
+    this.keys = all.filter(({ run, tag }) => chosen(run) && fits(tag));
+    const key = this.keys.find((each) => same(each, this.key)) ?? this.keys[0] ?? null;
+    this.#offer(key);
+    if (!same(key, this.key)) this.#choose(key);
+    else this.#want();
+    return `${this.keys.length} of ${all.length} ${all.length === 1 ? "graph" : "graphs"}`;
+  }
+
+  point() {}
+
+  retheme() {}
+
+  close() {
+    this.canvas.close();
+  }
+
+  /** @param {Key | null} key */
+  #offer(key) {
+    const offered = JSON.stringify(this.keys);
+    if (this.offered !== offered) {
+      this.offered = offered;
+      const options = this.keys.map(({ run, tag }, i) =>
+        el("option", { value: i, text: `${run} · ${tag}` }),
+      );
+      this.choice.replaceChildren(...options);
+      this.choice.hidden = this.keys.length < 2;
+    }
+    this.choice.value = String(this.keys.indexOf(key));
+    this.body.hidden = this.search.input.hidden = !key;
+  }
+
+  /** @param {Key | null} key */
+  #choose(key) {
+    this.key = key;
+    this.there = null;
+    this.latest = this.#latest();
+    this.canvas.clear();
+    this.details.clear();
+    this.search.clear();
+    say(this.problem, "");
+    say(this.words, "");
+    this.#want();
+  }
+
+  /** @returns {GraphState} */
+  get state() {
+    const name = JSON.stringify(this.key);
+    if (!this.states.has(name))
+      this.states.set(name, { of: null, open: null, focus: null, selected: null });
+    return this.states.get(name);
+  }
+
+  // What the kernel has of one graph.
+  #latest() {
+    return new Latest(this.board.connection, (answer) => this.#take(answer));
+  }
+
+  #want() {
+    if (!this.key) return;
+    const { of, open, focus } = this.state;
+    this.latest.want(
+      { t: "graph", ...this.key, of, open, focus },
+      this.board.connection.index.version,
+    );
+  }
+
+  /** @param {Reply & {question: string}} answer */
+  #take({ content, question }) {
+    if (!same(JSON.parse(question), this.key)) return;
+    say(this.problem, content.t === "refused" ? content.text : "");
+    if (content.t === "refused") this.canvas.clear();
+    if (content.t !== "graph") return;
+    const { state } = this;
+    if (state.of !== null && state.of !== content.of)
+      Object.assign(state, { of: null, open: null, focus: null, selected: null }); // written again
+    this.there = content;
+    say(this.words, content.words.join(" "));
+    try {
+      this.canvas.show(content, `graph ${this.key.tag} of ${this.key.run}`);
+    } catch (error) {
+      this.canvas.clear();
+      say(this.problem, `This graph cannot be laid out: ${error}. Fold a scope of it.`);
+    }
+    this.canvas.select(state.selected);
+    if (state.selected === null) this.details.clear();
+  }
+
+  /** @param {GraphItem} item */
+  #act(item) {
+    if (!this.there || item.kind === "rest") return;
+    const { number, kind, open } = item;
+    this.#select(number);
+    if (kind !== "scope") return;
+    const { of, open: all } = this.there;
+    const { state, canvas } = this;
+    canvas.anchor = number;
+    state.of = of;
+    state.open = open ? all.filter((each) => each !== number) : [...all, number];
+    this.#want();
+  }
+
+  /** @param {GraphName} name */
+  #reveal({ number, scopes }) {
+    if (!this.there) return;
+    const { state, canvas } = this;
+    const { of, open } = this.there;
+    state.of = of;
+    state.open = [...new Set([...open, ...scopes])];
+    state.focus = number;
+    canvas.see(number);
+    this.#select(number);
+    this.#want();
+  }
+
+  /** @param {number} number */
+  async #select(number) {
+    const { state, key } = this;
+    state.selected = number;
+    this.canvas.select(number);
+    const question = { t: /** @type {const} */ ("node"), ...key, of: this.there.of, number };
+    const { content } = await this.board.connection.ask(question);
+    if (this.state.selected !== number || !same(key, this.key)) return;
+    if (content.t === "node") this.details.show(content);
+    if (content.t === "refused") this.details.say(content.text);
+  }
+}
+
+/**
+ * @param {Key | null} one
+ * @param {Key | null} other
+ */
+function same(one, other) {
+  return one?.run === other?.run && one?.tag === other?.tag;
+}

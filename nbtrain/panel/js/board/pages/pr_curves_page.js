@@ -1,0 +1,83 @@
+// The page of the precision-recall curves: a chart for each tag, its runs overlaid.
+
+import { PrCard } from "../cards/pr_card.js";
+import { TagGroups } from "../tag_groups.js";
+import { having } from "../tags.js";
+import { Viewport } from "../viewport.js";
+
+/** @import { Tags } from "../../protocol.d.ts" */
+/** @import { Board, Page } from "../../types.d.ts" */
+
+export class PrCurvesPage {
+  /** @param {Board} board */
+  constructor(board) {
+    this.board = board;
+    /** @type {Map<string, PrCard>} */
+    this.cards = new Map();
+    /** @type {Map<string, string[]>} */
+    this.having = new Map();
+    /** @type {Tags | null} */
+    this.drawn = null; // what `having` is of
+    this.key = ""; // of what is drawn
+    /** @type {Viewport<PrCard>} */
+    this.viewport = new Viewport({
+      shown: (card) => card.wanted(),
+      hidden: (card) => card.clear(),
+    });
+    /** @type {TagGroups<string>} */
+    this.groups = new TagGroups((tag) => this.#card(tag).root, board.folds("pr_curves"));
+    this.root = this.groups.root;
+    this.root.dataset.kind = "pr_curves";
+    this.size = new ResizeObserver(() => this.viewport.seen.forEach((card) => card.resize()));
+    this.size.observe(this.root);
+  }
+
+  /** @type {Page["show"]} */
+  show(index, chosen, fits) {
+    const tags = index.kinds.pr_curves;
+    if (this.drawn !== tags) {
+      this.drawn = tags;
+      this.having = having(tags, index.runs);
+    }
+    const shown = [...this.having].filter(([tag, runs]) => fits(tag) && runs.some(chosen));
+    const key = JSON.stringify(shown.map(([tag]) => tag));
+    if (this.key !== key) {
+      this.key = key;
+      this.groups.show(new Map(shown.map(([tag]) => [tag, [tag]])));
+      this.viewport.recheck();
+    }
+    this.viewport.seen.forEach((card) => {
+      card.redraw();
+      card.wanted();
+    });
+    return `${shown.length} of ${this.having.size} tags`;
+  }
+
+  /** @param {string | null} run */
+  point(run) {
+    this.viewport.seen.forEach((card) => card.chart.emphasize(run));
+  }
+
+  retheme() {
+    this.viewport.seen.forEach((card) => card.redraw());
+  }
+
+  close() {
+    this.size.disconnect();
+    this.viewport.close();
+  }
+
+  /** @param {string} tag */
+  #card(tag) {
+    if (!this.cards.has(tag)) {
+      const card = new PrCard(tag, {
+        board: this.board,
+        seen: this.viewport.seen,
+        runsOf: (name) => this.having.get(name) ?? [],
+      });
+      this.cards.set(tag, card);
+      this.viewport.watch(card);
+    }
+    return this.cards.get(tag);
+  }
+}
