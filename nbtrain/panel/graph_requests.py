@@ -189,14 +189,13 @@ def _named(hierarchy: Hierarchy, number: int) -> dict[str, Any]:
 
 def _called(hierarchy: Hierarchy, names: set[str]) -> list[dict[str, Any]]:
     """The functions of the library that a node names."""
-    tops = [item for item in hierarchy.children[0] if hierarchy.is_scope(item)]
-    found = []
-    for top in tops:
-        label, _, only = hierarchy.labels[top].partition("/")
-        if label == FUNCTIONS:
-            inner = [top] if only else hierarchy.children[top]
-            found += [each for each in inner if (only or hierarchy.labels[each]) in names]
-    return [_named(hierarchy, each) for each in found[:LISTED]]
+    found: dict[tuple[str, str], int] = {}  # by where the library is: a trace may have several
+    for item in filter(hierarchy.is_scope, range(1, len(hierarchy.nodes))):
+        where, library, rest = hierarchy.name(item).partition(f"{FUNCTIONS}/")
+        function = rest.partition("/")[0]
+        if library and function in names:
+            found.setdefault((where, function), item)  # a scope comes before what is in it
+    return [_named(hierarchy, item) for item in itertools.islice(found.values(), LISTED)]
 
 
 def _scope(hierarchy: Hierarchy, number: int) -> dict[str, Any]:
@@ -208,7 +207,9 @@ def _scope(hierarchy: Hierarchy, number: int) -> dict[str, Any]:
     source, target = within[edges[:, 0]], within[edges[:, 1]]
     return {
         "nodes": len(inside),
-        "ops": [[_short(op), count] for op, count in ops.most_common(OPS)],
+        "ops": [
+            [_short(op), -less] for less, op in sorted((-n, op) for op, n in ops.items())[:OPS]
+        ],
         "other_ops": max(0, len(ops) - OPS),
         "inputs": _ends(hierarchy, edges[target & ~source], 0),
         "outputs": _ends(hierarchy, edges[source & ~target], 1),

@@ -40,7 +40,8 @@ def png(curves: Selection[History]) -> bytes | None:
             if (run, tag) in curves and (problem := _draw(axes, curves, (run, tag), number))
         ]
         words = "\n".join(textwrap.wrap(" ".join(problems[:1]), _WIDTH))
-        axes.text(0.03, 0.05, writable(words), fontsize=8, color=INK, parse_math=False)
+        told = axes.text(0.03, 0.05, writable(words), fontsize=8, color=INK, parse_math=False)
+        told.set_in_layout(False)
         frame(axes)
     legend(figure, named, len(tags) - len(drawn), len(runs) - len(named))
     return saved(figure)

@@ -96,11 +96,13 @@ def _layer(
 
 def _chain(builder: GraphBuilder, layers: Sequence[dict[str, Any]], own: tuple[str, ...]) -> _Ends:
     """Adds the layers of a Sequential model."""
+    if not layers:
+        return _Ends((), ())
     after = [*(_built(layer) for layer in layers[1:]), ""]
     ends = [_layer(builder, layer, own, shape) for layer, shape in zip(layers, after, strict=True)]
     for before, end in itertools.pairwise(ends):
         _join(builder, before.outputs, end)
-    return _Ends(ends[0].inputs, ends[-1].outputs) if ends else _Ends((), ())
+    return _Ends(ends[0].inputs, ends[-1].outputs)
 
 
 def _taken(named: Mapping[str, _Ends], source: _Source) -> Sequence[int]:
