@@ -13,8 +13,11 @@ from tensorboard.plugins.custom_scalar import summary as custom
 from tensorboard.plugins.hparams import api as hp
 from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams import summary as hparams_summary
+from tensorboard.plugins.pr_curve import summary as pr
 
 from nbtrain.tfevents.writer import EventWriter
+
+v1 = tf.compat.v1
 
 TRIALS: list[dict[str, Any]] = [
     {"optimizer": "adam", "learning_rate": 0.001, "batch_size": 64, "dropout": 0.3},
@@ -64,6 +67,48 @@ def write_cards(logdir: Path, steps: range) -> None:
                 tf.summary.histogram("dense/kernel", values, step=step)
                 tf.summary.text("notes/run", f"# Step {step}\n\n- **run** {n}\n- `lr`", step=step)
                 tf.summary.audio("sounds/tone", np.sin(2000 * time), 8000, step=step)
+
+
+def write_pr_curves(logdir: Path, steps: range) -> None:
+    """Write precision-recall curves of two classes in two runs."""
+    noise = np.random.default_rng(1)
+    labels = noise.random(300) < 0.4
+    for n, run in enumerate(("adam", "sgd")):
+        with tf.summary.create_file_writer(str(logdir / run)).as_default():
+            for step in steps:
+                shift = labels * (0.2 + 0.1 * n + step / 40)
+                scores = np.clip(shift + noise.normal(0.3, 0.2, 300), 0, 1)
+                for tag in ("cat", "dog"):
+                    found = pr.pb(tag, labels, scores, num_thresholds=51)
+                    found.value[0].tag = tag
+                    data = found.SerializeToString()
+                    tf.summary.experimental.write_raw_pb(data, step=step)
+
+
+def write_graph(folder: Path, *more: Any) -> None:
+    """Write a graph of TensorFlow 1 with a function, and further nodes."""
+    named = [
+        ("layer/w", "VariableV2", ()),
+        ("layer/mul", "MatMul", ("x", "layer/w")),
+        ("layer/out", "Relu", ("layer/mul",)),
+        ("x", "Placeholder", ()),
+        ("call", "PartitionedCall", ("layer/out", "layer/out:1", "^layer/w")),
+        ("loop", "Merge", ("loop", "back", "gone:2")),
+        ("back", "NextIteration", ("loop",)),
+    ]
+    nodes = [v1.NodeDef(name=name, op=op, input=inputs) for name, op, inputs in named]
+    nodes[0].device = "/job:ps/task:1"
+    nodes[2].attr["_output_shapes"].list.shape.add().CopyFrom(tf.TensorShape([None, 3]).as_proto())
+    nodes[4].attr["f"].func.name = "body"
+    graph = v1.GraphDef(node=[*nodes, *more])
+    function = graph.library.function.add()
+    function.signature.name = "body"
+    function.signature.input_arg.add(name="a", type=1)
+    function.node_def.add(name="inner/twice", op="Add", input=["a", "a"])
+    folder.mkdir(parents=True, exist_ok=True)
+    event = v1.Event(wall_time=1.7e9, graph_def=graph.SerializeToString())
+    with tf.io.TFRecordWriter(str(folder / "events.out.tfevents.2.graph")) as writer:
+        writer.write(event.SerializeToString())
 
 
 def write_trial(folder: Path, n: int) -> None:

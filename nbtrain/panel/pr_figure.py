@@ -39,8 +39,8 @@ def png(curves: Selection[History]) -> bytes | None:
             for number, run in enumerate(named)
             if (run, tag) in curves and (problem := _draw(axes, curves, (run, tag), number))
         ]
-        words = "\n".join(textwrap.wrap(" ".join(problems[:1]), _WIDTH))
-        told = axes.text(0.03, 0.05, writable(words), fontsize=8, color=INK, parse_math=False)
+        words = "\n".join(map(writable, textwrap.wrap("".join(problems[:1]), _WIDTH)))
+        told = axes.text(0.03, 0.05, words, fontsize=8, color=INK, parse_math=False)
         told.set_in_layout(False)
         frame(axes)
     legend(figure, named, len(tags) - len(drawn), len(runs) - len(named))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from tests import ROOT
 from tests.core.test_panel import Clock, FakeRun, ShownPanel
 from tests.core.test_still import Shows
 from tests.core.test_store import add
-from tests.logdirs import write_cards, write_tables
+from tests.logdirs import write_cards, write_graph, write_pr_curves, write_tables
 from tests.training.test_board import ShownBoard, board_of, run_of
 
 PROTOCOL = ROOT / "nbtrain/panel/js/protocol.d.ts"
@@ -144,6 +144,8 @@ def board(tmp_path: Path) -> tuple[ShownBoard, list[Message]]:
     """A board that has sent what it can send, and what it was sent."""
     write_cards(tmp_path, range(2))
     write_tables(tmp_path)
+    write_pr_curves(tmp_path, range(2))
+    write_graph(tmp_path / "adam")
     run_of(tmp_path / "other", [1.0, float("nan"), 0.5])
     shown, heard = board_of(tmp_path), list[Message]()
 
@@ -167,16 +169,37 @@ def board(tmp_path: Path) -> tuple[ShownBoard, list[Message]]:
     hear(t="csv", id=1, **want, x="step")
     index = next(content for content, _ in shown.sent if content["t"] == "index")
     for kind, source in KIND_OF.items():
-        if kind != "scalars":
+        if kind not in ("scalars", "pr_curves", "graphs"):
             which = {"kind": kind, "run": "adam", "tag": index["kinds"][source]["tags"][0]}
             hear(t="history", id=2, **which)
             hear(t="summary", id=2, at=0, **which)
+    ask_for_curves_and_graphs(hear)
     for name in ("hparams", "layout"):
         known = hear(t=name, id=3, known=None)["known"]
     hear(t="layout", id=3, known=known)
     hear(t="compare", id=4, runs=["trial-0", "other"], tags=None, known=None)
     hear(t="compare", id=4, runs=["trial-0", "other"], tags=["loss"], known=None)
     return shown, heard
+
+
+def ask_for_curves_and_graphs(hear: Callable[..., Message]) -> None:
+    """Asks for precision-recall curves, and for a graph and what is in it."""
+    for run, known in (("adam", None), ("gone", None)):
+        place = {"run": run, "at": -1, "known": known}
+        found = hear(t="pr_curves", id=5, tag="cat", runs=[place])["runs"]
+        if "known" in found[0]:
+            again = place | {"known": found[0]["known"]}
+            hear(t="pr_curves", id=5, tag="cat", runs=[again])
+    which = {"run": "adam", "tag": "graph"}
+    wanted = {**which, "id": 6, "of": None, "open": None, "focus": None}
+    graph = hear(t="graph", known=None, **wanted)
+    hear(t="graph", known=graph["known"], **wanted)
+    for item in graph["items"]:
+        hear(t="node", id=7, of=graph["of"], number=item["number"], **which)
+    scope = graph["items"][0]["number"]
+    opened = {"of": graph["of"], "open": [scope], "focus": scope}
+    hear(t="graph", known=None, **wanted | opened)
+    hear(t="find", id=8, text="a", **which)
 
 
 @needs_typescript

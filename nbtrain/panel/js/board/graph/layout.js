@@ -57,7 +57,8 @@ export function laidOut({ items, edges }) {
   for (const { source, target, text, count } of told) {
     const width = text.length * SMALL;
     const size = text ? { width, height: 12 } : { width: 0, height: 0 };
-    const weight = Math.min(8, 1 + Math.log2(count || 1)); // thick edges are short and straight
+    // Thick edges are short and straight. Dagre's ranks need whole weights.
+    const weight = Math.min(8, 1 + Math.floor(Math.log2(count || 1)));
     drawn.setEdge(String(source), String(target), { ...size, labelpos: "c", weight });
   }
   layout(drawn);
