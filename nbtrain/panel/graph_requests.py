@@ -132,11 +132,13 @@ def _words(hierarchy: Hierarchy, view: View) -> list[str]:
     missing, words = hierarchy.graph.missing, []
     if not hierarchy.graph.nodes:
         words.append("The graph has no nodes.")
-    words += [
-        f"{_short(hierarchy.name(scope))} cannot be opened too: at most {ITEMS} nodes are shown "
-        "at once. Fold another scope first."
-        for scope in view.unopened
-    ]
+    if view.unopened:
+        others = len(view.unopened) - 1
+        more = f" and {others} more" if others else ""
+        words.append(
+            f"{_short(hierarchy.name(view.unopened[0]))}{more} cannot be opened too: at most "
+            f"{ITEMS} nodes are shown at once. Fold another scope first."
+        )
     if any(item.number < 0 for item in view.items):
         words.append(
             f"Scopes with more than {CHILDREN} nodes are cut: search for a node to see it."

@@ -11,6 +11,7 @@ import type {
   Answer,
   Axis,
   GraphEdge,
+  GraphItem,
   Hparams,
   Index,
   Question,
@@ -278,6 +279,19 @@ export interface GraphLayout {
   height: number;
   boxes: Map<number, Box>;
   edges: (GraphEdge & { text: string; points: Point[]; at: Point | null })[];
+}
+
+/** A part of an edge, between two items of a scope, or an item and an end of the scope. */
+export interface Leg {
+  scope: number;
+  from: number | "in";
+  to: number | "out";
+}
+
+/** An open scope: what is in it, and the edges within it by their ends. */
+export interface Level {
+  items: GraphItem[];
+  roads: Map<string, { from: Leg["from"]; to: Leg["to"]; edges: GraphEdge[] }>;
 }
 
 /** How a picture is seen: where its origin is, and how large it is. */

@@ -2,15 +2,20 @@
 // page.
 
 import { graphlib, layout } from "@dagrejs/dagre";
+import { IN, levelsOf, OUT, roadOf } from "./levels.js";
 
 /** @import { Graph, GraphEdge, GraphItem } from "../../protocol.d.ts" */
-/** @import { Box, GraphLayout, Point } from "../../types.d.ts" */
+/** @import { Box, GraphLayout, Leg, Level, Point } from "../../types.d.ts" */
+
+/** @typedef {InstanceType<typeof graphlib.Graph>} Drawn */
+/** @typedef {Map<number, {drawn: Drawn, roads: Level["roads"]} & Point>} Plans */
 
 const HEIGHT = 26; // of a node
 const CHARACTER = 6.6; // the width of one
 const SMALL = 5.6; // of one beside an edge
 const MOST = 24; // characters of a name
 const MOST_BESIDE = 18; // of a shape
+const HEADER = 18; // pixels of an open scope that its name takes
 
 /**
  * A name that fits: its end tells it from others more often than its middle.
@@ -43,28 +48,158 @@ export function textOf({ count, control, shape }) {
 }
 
 /**
+ * Each open scope is laid out by itself, as in TensorBoard: one large layout would take seconds.
+ * An edge that leaves a scope runs through its lower end, one that enters it through its upper end.
  * @param {Pick<Graph, "items" | "edges">} graph
  * @returns {GraphLayout}
  */
-export function laidOut({ items, edges }) {
-  const drawn = new graphlib.Graph({ compound: true });
-  drawn.setGraph({ rankdir: "TB", nodesep: 18, edgesep: 10, ranksep: 44, marginx: 8, marginy: 8 });
+export function laidOut(graph) {
+  const { levels, legs } = levelsOf(graph);
+  /** @type {Plans} */
+  const plans = new Map();
+  const { width, height } = plan(levels, 0, plans);
+  /** @type {Map<number, Box>} */
+  const boxes = new Map();
+  put(plans, levels, { scope: 0, x: 0, y: 0 }, boxes);
+  return { width, height, boxes, edges: graph.edges.map((edge, i) => route(plans, edge, legs[i])) };
+}
+
+/**
+ * Lay a scope out, those in it first; its size.
+ * @param {Map<number, Level>} levels
+ * @param {number} scope
+ * @param {Plans} plans gets what is laid out
+ * @returns {{width: number, height: number}}
+ */
+function plan(levels, scope, plans) {
+  const { items, roads } = levels.get(scope);
+  const drawn = new graphlib.Graph();
+  drawn.setGraph({ rankdir: "TB", nodesep: 18, edgesep: 10, ranksep: 40, marginx: 8, marginy: 8 });
   for (const item of items) {
-    drawn.setNode(String(item.number), item.open ? {} : sizeOf(item));
-    if (item.parent) drawn.setParent(String(item.number), String(item.parent));
+    const inner = item.open ? plan(levels, item.number, plans) : { width: 0, height: HEIGHT };
+    const width = Math.max(inner.width, widthOf(item));
+    const height = inner.height + (item.open ? HEADER : 0);
+    drawn.setNode(String(item.number), { width, height });
   }
-  const told = edges.map((edge) => ({ ...edge, text: textOf(edge) }));
-  for (const { source, target, text, count } of told) {
-    const width = text.length * SMALL;
-    const size = text ? { width, height: 12 } : { width: 0, height: 0 };
+  for (const road of roads.values()) {
+    const { from, to, edges } = road;
+    const text = beside(road);
+    const size = text ? { width: text.length * SMALL, height: 12 } : { width: 0, height: 0 };
     // Thick edges are short and straight. Dagre's ranks need whole weights.
+    const count = edges.reduce((sum, edge) => sum + edge.count, 0);
     const weight = Math.min(8, 1 + Math.floor(Math.log2(count || 1)));
-    drawn.setEdge(String(source), String(target), { ...size, labelpos: "c", weight });
+    drawn.setEdge(String(from), String(to), { ...size, labelpos: "c", weight });
   }
+  addEnds(drawn);
   layout(drawn);
-  const { width, height } = drawn.graph();
-  const boxes = new Map(items.map(({ number }) => [number, boxOf(drawn.node(String(number)))]));
-  return { width, height, boxes, edges: told.map((edge) => ({ ...edge, ...runOf(drawn, edge) })) };
+  plans.set(scope, { drawn, roads, x: 0, y: 0 });
+  return sizeOf(drawn);
+}
+
+/**
+ * Keep the upper end of a scope above all that is in it, and the lower end below.
+ * @param {Drawn} drawn
+ */
+function addEnds(drawn) {
+  const inner = drawn.nodes().filter((name) => name !== IN && name !== OUT);
+  for (const end of [IN, OUT].filter((name) => drawn.hasNode(name))) {
+    drawn.setNode(end, { width: 1, height: 1 });
+    for (const name of inner) {
+      const [from, to] = end === IN ? [end, name] : [name, end];
+      if (!drawn.hasEdge(from, to)) drawn.setEdge(from, to, { width: 0, height: 0, weight: 0 });
+    }
+  }
+}
+
+/**
+ * Say where each item is in the whole drawing.
+ * @param {Plans} plans
+ * @param {Map<number, Level>} levels
+ * @param {{scope: number} & Point} at the origin of a scope
+ * @param {Map<number, Box>} found
+ */
+function put(plans, levels, { scope, x, y }, found) {
+  const { drawn } = Object.assign(plans.get(scope), { x, y });
+  for (const { number, open } of levels.get(scope).items) {
+    const box = boxOf(drawn.node(String(number)));
+    const placed = { ...box, x: x + box.x, y: y + box.y };
+    found.set(number, placed);
+    if (!open) continue;
+    const left = placed.x - sizeOf(plans.get(number).drawn).width / 2; // its name may be wider
+    const top = placed.y - box.height / 2 + HEADER;
+    put(plans, levels, { scope: number, x: left, y: top }, found);
+  }
+}
+
+/**
+ * @param {Plans} plans
+ * @param {GraphEdge} edge
+ * @param {Leg[]} legs
+ * @returns {GraphLayout["edges"][number]}
+ */
+function route(plans, edge, legs) {
+  let text = "";
+  /** @type {Point | null} */
+  let at = null;
+  const points = legs.flatMap(({ scope, from, to }) => {
+    const { drawn, roads, ...origin } = plans.get(scope);
+    /** @type {{points?: Point[]} & Partial<Point>} */
+    const { points = [], x, y } = drawn.edge(String(from), String(to));
+    const words = beside(roads.get(roadOf(from, to)));
+    if (words) [text, at] = [words, { x: origin.x + x, y: origin.y + y }];
+    const road = points.map(({ x, y }) => ({ x, y }));
+    if (plans.has(Number(from))) leave(road, boxOf(drawn.node(String(from))));
+    if (plans.has(Number(to))) enter(road, boxOf(drawn.node(String(to))));
+    return road.map((point) => ({ x: origin.x + point.x, y: origin.y + point.y }));
+  });
+  return { ...edge, text, points, at };
+}
+
+/**
+ * Let a road begin at the lower side of an open scope: dagre's begins at the side towards its middle.
+ * @param {Point[]} road
+ * @param {Box} box
+ */
+function leave(road, box) {
+  const bottom = box.y + box.height / 2;
+  if (road[1].y >= bottom) road[0] = { x: within(road[1].x, box), y: bottom };
+}
+
+/**
+ * Let a road end at the upper side of an open scope.
+ * @param {Point[]} road
+ * @param {Box} box
+ */
+function enter(road, box) {
+  const top = box.y - box.height / 2;
+  const before = road.at(-2);
+  if (before.y <= top) road[road.length - 1] = { x: within(before.x, box), y: top };
+}
+
+/**
+ * @param {number} x
+ * @param {Box} box
+ */
+function within(x, box) {
+  const reach = Math.max(0, box.width / 2 - 12);
+  return Math.min(box.x + reach, Math.max(box.x - reach, x));
+}
+
+/**
+ * What is written beside the edges between two ends: nothing if there are several.
+ * @param {{from: Leg["from"], to: Leg["to"], edges: GraphEdge[]}} road
+ */
+function beside({ from, to, edges }) {
+  return edges.length === 1 && from !== IN && to !== OUT ? textOf(edges[0]) : "";
+}
+
+/**
+ * @param {Drawn} drawn
+ * @returns {{width: number, height: number}}
+ */
+function sizeOf(drawn) {
+  const { width = 0, height = 0 } = /** @type {Partial<Box>} */ (drawn.graph());
+  return { width, height };
 }
 
 /**
@@ -83,9 +218,9 @@ export function pathOf(points) {
 }
 
 /** @param {GraphItem} item */
-function sizeOf(item) {
+function widthOf(item) {
   const text = nameOf(item).length + (item.kind === "scope" ? 3 + String(item.count).length : 0);
-  return { width: Math.max(48, text * CHARACTER + 20), height: HEIGHT };
+  return Math.max(48, text * CHARACTER + 20);
 }
 
 /**
@@ -94,16 +229,6 @@ function sizeOf(item) {
  */
 function boxOf({ x = 0, y = 0, width = 0, height = 0 }) {
   return { x, y, width, height };
-}
-
-/**
- * @param {InstanceType<typeof graphlib.Graph>} drawn
- * @param {GraphEdge} edge
- */
-function runOf(drawn, { source, target }) {
-  /** @type {{points?: Point[], x?: number, y?: number}} */
-  const { points = [], x, y } = drawn.edge(String(source), String(target));
-  return { points, at: x === undefined ? null : { x, y } };
 }
 
 /**

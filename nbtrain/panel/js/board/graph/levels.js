@@ -1,0 +1,74 @@
+// The open scopes of a graph, each with the parts of edges within it. Knows no page.
+
+/** @import { GraphEdge, GraphItem } from "../../protocol.d.ts" */
+/** @import { Leg, Level } from "../../types.d.ts" */
+
+export const IN = /** @type {const} */ ("in"); // the upper end of a scope, where edges enter
+export const OUT = /** @type {const} */ ("out"); // the lower end, where they leave
+
+/**
+ * {levels, legs}: each open scope by its number, with the graph itself as 0; and the parts of each
+ * edge, each within one of them.
+ * @param {{items: GraphItem[], edges: GraphEdge[]}} graph a scope comes before what is in it
+ */
+export function levelsOf({ items, edges }) {
+  /** @type {() => Level} */
+  const empty = () => ({ items: [], roads: new Map() });
+  const levels = new Map([[0, empty()]]);
+  for (const item of items) {
+    if (item.open) levels.set(item.number, empty());
+    levels.get(item.parent).items.push(item);
+  }
+  const homes = new Map(items.map(({ number, parent }) => [number, parent]));
+  const legs = edges.map((edge) => legsOf(homes, edge));
+  for (const [i, edge] of edges.entries())
+    for (const { scope, from, to } of legs[i]) {
+      const { roads } = levels.get(scope);
+      const key = roadOf(from, to);
+      if (!roads.has(key)) roads.set(key, { from, to, edges: [] });
+      roads.get(key).edges.push(edge);
+    }
+  return { levels, legs };
+}
+
+/**
+ * What edges between the same two ends have in common.
+ * @param {Leg["from"]} from
+ * @param {Leg["to"]} to
+ */
+export function roadOf(from, to) {
+  return `${from} ${to}`;
+}
+
+/**
+ * From its source up to the scope that holds both ends, and down to its target.
+ * @param {Map<number, number>} homes the scope of each item
+ * @param {GraphEdge} edge
+ * @returns {Leg[]}
+ */
+function legsOf(homes, { source, target }) {
+  const [up, down] = [source, target].map((number) => wayOut(homes, number));
+  while (up.length > 1 && down.length > 1 && up.at(-2).scope === down.at(-2).scope) {
+    up.pop();
+    down.pop();
+  }
+  const [{ scope, child: from }, { child: to }] = [up.pop(), down.pop()];
+  return [
+    ...up.map((step) => ({ scope: step.scope, from: step.child, to: OUT })),
+    { scope, from, to },
+    ...down.reverse().map((step) => ({ scope: step.scope, from: IN, to: step.child })),
+  ];
+}
+
+/**
+ * The scopes that an item is in, from the innermost to the graph itself, each with its child that
+ * is the item or holds it.
+ * @param {Map<number, number>} homes
+ * @param {number} number
+ */
+function wayOut(homes, number) {
+  const steps = [];
+  for (let child = number; child !== 0; child = homes.get(child))
+    steps.push({ scope: homes.get(child), child });
+  return steps;
+}
