@@ -178,14 +178,17 @@ class Hierarchy:
         Args:
             wanted: The open scopes, in the order in which they were opened: one within another
                 that is not open is folded.
-            focus: An item that is seen even in a scope with too many, if its scopes are open.
+            focus: An item that is seen even in a scope with too many, if its scopes are open: there
+                is room for these first.
         """
-        kept = {*wanted}
+        kept, order = {*wanted}, list(wanted)
         if focus is not None and self._has(focus):
-            kept |= {focus, *self.scopes_of(focus)}
+            scopes = self.scopes_of(focus)
+            kept |= {focus, *scopes}
+            order = [*(scope for scope in scopes if scope in wanted), *wanted]
         seen = {0: self._seen_in(0, kept)}
         room, unopened = ITEMS - len(seen[0]), []
-        for scope in wanted:
+        for scope in order:
             if scope in seen or not self.is_scope(scope) or self.parents[scope] not in seen:
                 continue
             found = self._seen_in(scope, kept)

@@ -149,6 +149,16 @@ def test_no_scope_is_opened_beyond_what_can_be_seen_at_once() -> None:
     assert view.unopened == wanted[3:]
 
 
+def test_there_is_room_for_what_is_looked_for_first() -> None:
+    scopes = [(f"s{i}/n{j}", ()) for i in range(10) for j in range(60)]
+    hierarchy = Hierarchy(graph_of(*scopes))
+    wanted = [number(hierarchy, f"s{i}") for i in range(10)]
+    view = hierarchy.view(wanted, number(hierarchy, "s9/n59"))
+    assert {item.number for item in view.items if item.is_open} == {wanted[9], *wanted[:2]}
+    assert "s9/n59" in names(hierarchy, view)
+    assert view.unopened == wanted[2:9]
+
+
 def test_the_thickest_edges_are_seen_and_the_others_counted() -> None:
     sources = [f"n{i}" for i in range(40)]
     targets = [(f"t{i}", tuple(sources)) for i in range(30)]
