@@ -12,6 +12,8 @@ import tensorflow as tf
 from PIL import Image
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
+from nbtrain.tfevents.graphs import Graph
+from nbtrain.tfevents.pr_curves import PrCurve
 from nbtrain.tfevents.values import Audio, Histogram, Images, Text, Value
 
 v1 = tf.compat.v1
@@ -91,3 +93,5 @@ def ours(value: Value) -> str:
             return repr(np.vectorize(str.encode, otypes=[object])(value.array).tolist())
         case Audio():
             return repr(list(value.clips))
+        case PrCurve() | Graph():
+            return repr(value)

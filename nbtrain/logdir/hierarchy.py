@@ -25,7 +25,7 @@ _DEPTH = 30  # scopes within each other; the names of deeper ones are one name
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is seen: a node, a scope, or the rest of a scope that has too many.
+    """An item that is seen: a node, a scope, or the rest of a scope that has too many.
 
     Attributes:
         number: Its number; of a rest, minus that of its scope, minus 1.
