@@ -180,10 +180,11 @@ def test_a_function_is_a_graph_and_its_library_a_scope_of_functions(tmp_path: Pa
         tf.summary.trace_on(graph=True, profiler=False)
         looped(x)
         tf.summary.trace_export("trace", step=7)
-    for tag, scope in (("graph", ""), ("trace", "graph_1/")):  # eager TensorFlow has a graph too
+    for tag in ("graph", "trace"):
         graph = graph_in(tmp_path, tag)
         assert graph.missing == ()
-        library = f"{scope}(functions)/"
+        # Eager TensorFlow may have traced a graph of its own: then each is in a scope.
+        library = "graph_1/(functions)/" if graph.nodes[0].path[0] == "graph_1" else "(functions)/"
         names = {node.name.removeprefix(library) for node in graph.nodes if library in node.name}
         functions = {name.split("/")[0] for name in names}
         assert sorted(name.split("_")[1] for name in functions) == ["body", "cond"]

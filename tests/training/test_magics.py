@@ -747,7 +747,7 @@ def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
     verbs = ["list", "runs", "open", "show", "pause", "resume", "stop", "save", "restore", "set"]
     verbs += ["try", "find_learning_rate", "evaluate", "actions", "replay", "wait", "note"]
     verbs += ["tag", "log", "scalars", "images", "histograms", "distributions", "text", "audio"]
-    verbs += ["hparams", "custom_scalars", "compare"]
+    verbs += ["pr_curves", "graphs", "hparams", "custom_scalars", "compare"]
     assert completed(shell, "%nbtrain ") == verbs
     assert completed(shell, "%nbtrain re") == ["resume", "restore", "replay"]
 
