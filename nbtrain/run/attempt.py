@@ -1,12 +1,14 @@
 """One start of a run: its threads, its monitor and its step boundary.
 
 attempt = Attempt(...)
-attempt.start(session, train)     # starts the training thread, which does this:
-    with session() as saver:   #   opens the engine's session; restores the latest checkpoint
-        train()                #   runs the loop; every iteration is a step boundary
-                               #   saves a last checkpoint and closes the session
+attempt.start(session, train)  # starts the training thread, which does this:
+    attempt.enter(session)     #   opens the engine's session; restores the latest checkpoint
+    train()                    #   runs the loop; every iteration is a step boundary
+    attempt.leave(error)       #   saves a last checkpoint and closes the session
                                #   joins the loopers and releases the folder
-attempt.ended                     # is set
+attempt.ended                  # is set
+
+A loop in the foreground calls `enter` and `leave` itself: its own thread trains.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ from typing import SupportsFloat
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Saver
-from nbtrain.core import tracebacks
 from nbtrain.core.commands import Save
 from nbtrain.core.errors import PhaseError, WaitError
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Event, Phase
 from nbtrain.run import endings, registry
+from nbtrain.run.attempt_end import AttemptEnd
 from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
@@ -43,7 +45,6 @@ from nbtrain.run.run_log import RunLog
 from nbtrain.run.session_host import SessionHost, owner
 from nbtrain.run.session_loop import SessionLoop
 from nbtrain.run.switching import begin_short_turns, end_short_turns
-from nbtrain.run.threads import names_of_live
 from nbtrain.run.time_usage import PAUSED
 from nbtrain.run.track_loop import TrackLoop
 from nbtrain.run.unsaved import Unsaved
@@ -55,12 +56,13 @@ _UNHEARD = (
 )
 
 
-class Attempt:
+class Attempt(AttemptEnd):
     """One start of a run.
 
     Attributes:
         unsaved: Reports steps that are not saved.
         ident: The identifier of the training thread while it trains; otherwise 0.
+        in_foreground: Whether the thread that starts it trains.
     """
 
     def __init__(
@@ -96,6 +98,8 @@ class Attempt:
         self.context.monitor.folder.list_again = self.boundary.policy.list_again
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.ident = 0
+        self.in_foreground = False
+        self._opened: contextlib.ExitStack | None = None  # what `enter` has opened
         self._raised: tuple[BaseException, TracebackType | None] | None = None
         self.ended = threading.Event()
         self.monitor_threads = MonitorThreads(context)
@@ -108,23 +112,28 @@ class Attempt:
         mail: Mail,
         mirror: Mirror | None = None,
     ) -> None:
-        """Starts the threads; any thread, once."""
+        """Starts the threads; any thread, once. In the foreground, the calling thread trains."""
         self.context.coord.clear_stop()
         self.context.coord.on_stop = self._on_stop
         self.context.commands.open()
         self.context.monitor.throughput.began = time.monotonic()
         # The thread uses the context of the starting cell, so its output appears there.
-        thread = threading.Thread(
-            target=registry.context().run,
-            args=(self._main, session, train),
-            name=f"nbtrain train {self.context.folder.name}",
-            daemon=True,
+        thread = (
+            threading.current_thread()
+            if self.in_foreground
+            else threading.Thread(
+                target=registry.context().run,
+                args=(self._main, session, train),
+                name=f"nbtrain train {self.context.folder.name}",
+                daemon=True,
+            )
         )
         if not endings.enlist(self, thread):
             self.context.monitor.notices.note("signals", _UNHEARD)
         try:
             self.monitor_threads.start(thread, mail, mirror)
-            thread.start()
+            if not self.in_foreground:
+                thread.start()
         except BaseException as error:  # the process has reached its limit of threads
             self._join()
             self._close(error)
@@ -152,11 +161,6 @@ class Attempt:
     # --- state ----------------------------------------------------------------------
 
     @property
-    def step(self) -> int:
-        """Completed steps."""
-        return self.context.steps.step
-
-    @property
     def error(self) -> BaseException | None:
         """The error that ended the attempt; None while it runs or if it ended well."""
         return self._raised and self._raised[0]
@@ -176,12 +180,6 @@ class Attempt:
         secs = throughput.elapsed(throughput.ended) - paused
         return (self.context.steps.steps_done / secs or None) if secs > 0 else None
 
-    @property
-    def threads(self) -> tuple[str, ...]:
-        """Names of the live threads of all its coordinators, sorted."""
-        coords = {self.context.coord, *self.handle.host.coords}
-        return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
-
     def _is_own_thread(self) -> bool:
         return threading.get_ident() == self.ident
 
@@ -191,35 +189,61 @@ class Attempt:
         self, session: Callable[[], AbstractContextManager[Saver | None]], train: Callable[[], None]
     ) -> None:
         error: BaseException | None = None
+        try:
+            self.enter(session)
+            if self.context.lifecycle.phase is not Phase.STOPPING:
+                train()
+        except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
+            error = raised
+        self.leave(error)
+
+    def enter(self, session: Callable[[], AbstractContextManager[Saver | None]]) -> None:
+        """Opens the session, and restores the latest checkpoint; the calling thread trains."""
         self.ident = self.context.commands.thread = threading.get_ident()
         owner.set(self.handle.host)
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(self.log.listening())
+            opened.enter_context(self.handle.log.listening())
+            saver = opened.enter_context(session())
+            opened.enter_context(self.handle.host.left_open)
+            self.session.go_on(saver)
+            self._opened = opened.pop_all()
+
+    def leave(self, error: BaseException | None, *, complete: bool = True) -> None:
+        """Saves a last checkpoint, closes the session and ends the attempt.
+
+        Called after `enter`, even if that has raised an error.
+
+        Args:
+            error: The error that ended the loop; the end of its input is none.
+            complete: Whether the step at hand was completed; otherwise no checkpoint is saved.
+        """
         try:
-            with (
-                self.log.listening(),
-                self.handle.log.listening(),
-                session() as saver,
-                self.handle.host.left_open,
-            ):
-                self.session.go_on(saver)
-                error = self._train(train)
-                self.session.leave(finished=error is None)
+            if self._opened is None:
+                error = error and self._unless_stopped(error)
+            else:
+                with self._opened:
+                    error = self._of_loop(error)
+                    self.session.leave(finished=error is None and complete)
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = error or self._unless_stopped(raised)
         finally:
+            self._opened = None
             self.context.monitor.time_usage.end()
             late = self._join()
             self._close(error or late)
+            owner.set(None)
 
-    def _train(self, train: Callable[[], None]) -> BaseException | None:
-        try:
-            if self.context.lifecycle.phase is not Phase.STOPPING:
-                train()
-            self.context.coord.raise_requested_exception()
-        except (StopIteration, tf.errors.OutOfRangeError):
-            pass  # the input is exhausted
-        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
-            return self._unless_stopped(error)
-        return None
+    def _of_loop(self, error: BaseException | None) -> BaseException | None:
+        """Returns the error that ended the loop, in it or in a thread of the coordinator."""
+        if error is None:
+            try:
+                self.context.coord.raise_requested_exception()
+            except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
+                error = raised
+        if error is None or isinstance(error, (StopIteration, tf.errors.OutOfRangeError)):
+            return None  # the input is exhausted
+        return self._unless_stopped(error)
 
     def _evaluate(self, evaluate: Evaluation) -> Mapping[str, SupportsFloat]:
         """Evaluates; `should_stop()` is no step boundary inside the evaluation."""
@@ -233,53 +257,6 @@ class Attempt:
         """Returns the error; None if it only says that a stop has cancelled a wait."""
         caused = self._stopped_by is not None and isinstance(error, tf.errors.CancelledError)
         return None if caused else error
-
-    def _join(self) -> BaseException | None:
-        """Ends the threads of the coordinator; returns the first error of one."""
-        self.context.coord.on_stop = None
-        self.context.coord.request_stop()
-        try:
-            grace_secs = self.context.settings.stop_grace_secs
-            self.context.coord.join(stop_grace_period_secs=grace_secs, ignore_live_threads=True)
-        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
-            return error
-        if self.threads:
-            self.context.monitor.notices.note(
-                "threads", f"Threads that have not ended: {', '.join(self.threads)}."
-            )
-        return None
-
-    def _close(self, error: BaseException | None) -> None:
-        """Ends the attempt; if one part fails, the others are still done."""
-        context = self.context
-        event = Event.STOPPED if self._stopped_by == "the user" else Event.FINISHED
-        step = self.step
-        self.ident = context.commands.thread = 0  # the system reuses identifiers
-        with contextlib.ExitStack() as last_first:
-            last_first.callback(end_short_turns, self)
-            last_first.callback(self.ended.set)
-            last_first.callback(endings.dismiss, self)
-            last_first.callback(self.monitor_threads.stop)
-            last_first.callback(lambda: context.lifecycle.apply(Event.FAILED if error else event))
-            last_first.callback(context.folder.release)
-            last_first.callback(registry.release, context.folder.name)
-            last_first.callback(self.monitor_threads.finish_mirror)
-            last_first.callback(context.recorder.close, failed=error is not None)
-            last_first.callback(context.coord.request_stop)
-            last_first.callback(context.commands.close, "the run has ended", step=step)
-            if error is not None:
-                self._raised = error, tracebacks.of_the_user(error.__traceback__)
-            context.monitor.throughput.ended = time.monotonic()
-            with contextlib.suppress(PhaseError):  # it failed while preparing
-                context.lifecycle.apply(Event.LOOP_ENDED)
-            context.monitor.folder.look(step, last=True)
-            text = tracebacks.named(error) if error is not None else ""
-            how = "failed" if error else str(event)
-            self.boundary.executor.end(how)
-            context.monitor.log(event=how, step=step, text=text)
-            context.monitor.write_journal()  # while the folder is still locked
-            if saved := self.unsaved.say_saved():
-                endings.say(saved)
 
     # --- other threads ------------------------------------------------------------------
 

@@ -1,0 +1,92 @@
+"""The end of an attempt: its threads end, its folder is released, its phase is final."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from types import TracebackType
+
+from nbtrain.core import tracebacks
+from nbtrain.core.errors import PhaseError
+from nbtrain.core.states import Event
+from nbtrain.run import endings, registry
+from nbtrain.run.boundary import Boundary
+from nbtrain.run.context import Context
+from nbtrain.run.handle import LoopHandle
+from nbtrain.run.monitor_threads import MonitorThreads
+from nbtrain.run.switching import end_short_turns
+from nbtrain.run.threads import names_of_live
+from nbtrain.run.unsaved import Unsaved
+
+
+class AttemptEnd:
+    """The end of an attempt; the training thread, after its session."""
+
+    context: Context
+    boundary: Boundary
+    handle: LoopHandle
+    unsaved: Unsaved
+    ident: int
+    ended: threading.Event
+    monitor_threads: MonitorThreads
+    _raised: tuple[BaseException, TracebackType | None] | None
+    _stopped_by: str | None
+
+    @property
+    def step(self) -> int:
+        """Completed steps."""
+        return self.context.steps.step
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Names of the live threads of all its coordinators, sorted."""
+        coords = {self.context.coord, *self.handle.host.coords}
+        return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
+
+    def _join(self) -> BaseException | None:
+        """Ends the threads of the coordinator; returns the first error of one."""
+        self.context.coord.on_stop = None
+        self.context.coord.request_stop()
+        try:
+            grace_secs = self.context.settings.stop_grace_secs
+            self.context.coord.join(stop_grace_period_secs=grace_secs, ignore_live_threads=True)
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
+            return error
+        if self.threads:
+            self.context.monitor.notices.note(
+                "threads", f"Threads that have not ended: {', '.join(self.threads)}."
+            )
+        return None
+
+    def _close(self, error: BaseException | None) -> None:
+        """Ends the attempt; if one part fails, the others are still done."""
+        context = self.context
+        event = Event.STOPPED if self._stopped_by == "the user" else Event.FINISHED
+        step = self.step
+        self.ident = context.commands.thread = 0  # the system reuses identifiers
+        with contextlib.ExitStack() as last_first:
+            last_first.callback(end_short_turns, self)
+            last_first.callback(self.ended.set)
+            last_first.callback(endings.dismiss, self)
+            last_first.callback(self.monitor_threads.stop)
+            last_first.callback(lambda: context.lifecycle.apply(Event.FAILED if error else event))
+            last_first.callback(context.folder.release)
+            last_first.callback(registry.release, context.folder.name)
+            last_first.callback(self.monitor_threads.finish_mirror)
+            last_first.callback(context.recorder.close, failed=error is not None)
+            last_first.callback(context.coord.request_stop)
+            last_first.callback(context.commands.close, "the run has ended", step=step)
+            if error is not None:
+                self._raised = error, tracebacks.of_the_user(error.__traceback__)
+            context.monitor.throughput.ended = time.monotonic()
+            with contextlib.suppress(PhaseError):  # it failed while preparing
+                context.lifecycle.apply(Event.LOOP_ENDED)
+            context.monitor.folder.look(step, last=True)
+            text = tracebacks.named(error) if error is not None else ""
+            how = "failed" if error else str(event)
+            self.boundary.executor.end(how)
+            context.monitor.log(event=how, step=step, text=text)
+            context.monitor.write_journal()  # while the folder is still locked
+            if saved := self.unsaved.say_saved():
+                endings.say(saved)
