@@ -7,6 +7,7 @@ generator which of them it was.
         try:
             yield ...
         except GeneratorExit:
+            is_left_by_error()  # False after a break
             left_by(then)       # then(None) after a break; then(error) once the error is known
             raise
 
@@ -28,11 +29,20 @@ from typing import Any
 # The instructions at which the frame of a generator waits, such as that of `tqdm`.
 _YIELDS = frozenset({"YIELD_VALUE", "YIELD_FROM", "SEND", "RESUME"})
 
+# The instructions by which a `break` or a `return` drops the iterator; they raise no errors.
+_DROPS = frozenset({"POP_TOP", "POP_ITER"})
+
 Then = Callable[[BaseException | None], object]
 
 
 class UnknownError(RuntimeError):
     """An error of the program that could not be seen."""
+
+
+def is_left_by_error() -> bool:
+    """Tells if an error leaves the loop over the calling generator."""
+    frame = _loop_of(sys._getframe(1).f_back)
+    return frame is not None and bool(_leaving(frame))
 
 
 def left_by(then: Then) -> None:
@@ -59,14 +69,20 @@ def left_by(then: Then) -> None:
 def _loop_of(frame: FrameType | None) -> FrameType | None:
     """Returns the frame of the loop: that of the generator's user, or of the user of this user."""
     while frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR:
-        if dis.opname[frame.f_code.co_code[frame.f_lasti]] not in _YIELDS:
+        if _instruction(frame) not in _YIELDS:
             break
         frame = frame.f_back
     return frame
 
 
+def _instruction(frame: FrameType) -> str:
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]]
+
+
 def _leaving(frame: FrameType) -> list[TracebackType]:
     """Returns the tracebacks of errors that the present instruction of a frame has raised."""
+    if _instruction(frame) in _DROPS:
+        return []  # soon known: the others are found among all objects of the process
     return [
         each
         for each in gc.get_referrers(frame)
@@ -85,7 +101,7 @@ def _await_error(frame: FrameType, part: TracebackType, then: Then) -> None:
         for each in traced:
             each.f_trace = None
         frame.f_trace_opcodes = False
-        then(error)
+        then(error.with_traceback(part))
 
     def look(here: FrameType, event: str, arg: Any) -> Any:
         if here is frame:

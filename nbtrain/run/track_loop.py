@@ -13,6 +13,7 @@ from time import time
 from typing import Any, Protocol
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.leaving import is_left_by_error
 from nbtrain.run.boundary import Boundary, Counting
 from nbtrain.run.context import Context
 from nbtrain.run.loops import OwnLoop
@@ -83,12 +84,13 @@ class TrackLoop:
 
         Args:
             enter: Begins the loop, and returns its elements.
-            leave: Ends it; called with `broken`, True if the program has left the loop.
+            leave: Ends it; called with `broken`, True if the program has left the loop, and
+                `failed`, True if an error has.
         """
         self._check()
         at, boundary, nested = self._context.steps, self._boundary, self._nested
         items, most_items, look_up = at.items, at.most_items, boundary.look_up
-        ident, depth, broken = get_ident(), len(nested), False
+        ident, depth, broken, failed = get_ident(), len(nested), False, False
         source = enter()
         try:
             if self._enter():
@@ -123,11 +125,11 @@ class TrackLoop:
                 else:
                     return
         except GeneratorExit:  # a `break`, or an error in the body
-            broken = True
+            broken, failed = True, is_left_by_error()
             raise
         finally:
             self._leave(depth, broken=broken)
-            leave(broken=broken)
+            leave(broken=broken, failed=failed)
 
     def _enter(self) -> bool:
         """Begins a loop; tells if it must end at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -350,3 +351,76 @@ def test_an_error_in_the_body_fails_the_run_and_keeps_its_steps() -> None:
     with pytest.raises(ValueError, match="my own"):
         run.wait(SOON)
     assert run.status.step == 4
+
+
+class Fails:
+    """Raises an error at one step."""
+
+    def __init__(self, at: int) -> None:
+        self._at = at
+
+    def __call__(self, count: int) -> None:
+        if count == self._at:
+            raise ValueError("my own")
+
+
+@pytest.mark.parametrize("failed_at", [1, 5, 6, 7, 12, 13, 24])
+@pytest.mark.parametrize("kind", [*KINDS][:-1])  # the last ends after an epoch
+def test_a_run_that_failed_repeats_the_step_and_goes_on(kind: str, failed_at: int) -> None:
+    whole = Training()
+    whole.start(KINDS[kind](), "whole").wait(SOON)
+    first = Training(Fails(failed_at))
+    with pytest.raises(ValueError, match="my own"):
+        first.start(KINDS[kind](), "failed").wait(SOON)
+    then = Training()
+    then.start(KINDS[kind](), "failed").wait(SOON)
+    assert first.taken + then.taken == whole.taken
+    assert int(then.sum) == int(whole.sum)
+
+
+def test_a_run_that_failed_after_the_inner_loop_does_not_repeat_that() -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+
+    def start(name: str, failed_at: int | None) -> list[str]:
+        seen: list[str] = []
+
+        @nbtrain.background(name=name, checkpoint=held)
+        def loop(run: Any) -> None:
+            for epoch in run.track(range(3)):
+                for number in run.track(range(2)):
+                    seen.append(f"train {epoch} {number}")
+                if epoch == failed_at:
+                    raise ValueError("my own")
+                for number in run.track(range(2)):
+                    seen.append(f"validate {epoch} {number}")
+
+        if failed_at is None:
+            loop.wait(SOON)
+        else:
+            with pytest.raises(ValueError, match="my own"):
+                loop.wait(SOON)
+        return seen
+
+    whole = start("whole", None)
+    assert start("failed", 1) + start("failed", None) == whole
+
+
+def test_a_program_that_handles_the_error_of_a_loop_goes_on_with_the_next_pass() -> None:
+    taken: dict[str, list[list[int]]] = {"broken": [], "failed": []}
+
+    @nbtrain.background(name="handled")
+    def loop(run: Any) -> None:
+        for way, rows in taken.items():
+            data = tf.data.Dataset.range(9).shuffle(9, seed=3).batch(3)
+            for _ in run.track(range(3)):
+                with contextlib.suppress(ValueError):
+                    for batch in run.track(data):
+                        rows.append(batch.numpy().tolist())
+                        if len(rows) == 2 and way == "failed":
+                            raise ValueError("my own")
+                        if len(rows) == 2:
+                            break
+
+    loop.wait(SOON)
+    assert taken["failed"] == taken["broken"]
+    assert len(taken["broken"]) == 8

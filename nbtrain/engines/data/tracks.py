@@ -74,7 +74,8 @@ class Tracks:
         self._data: tuple[tuple[int, ...], Passes] | None = None  # the last pipeline
         self._next = 0  # the number of the next outermost loop
         self._several = False  # whether a turn has had more than one loop within it
-        self._ended: Path = []  # where a stop or their end has left the loops
+        self._ended: Path = []  # where a stop, an error or their end has left the loops
+        self._failed: list[Passes | Turns] = []  # left by an error, each within a pass
         self._resume: Path = []  # where they go on
         self._resumed = 0  # loops that have gone on
         self._file: tuple[str, tuple[int, ...]] | None = None  # it holds the data of this key
@@ -86,7 +87,7 @@ class Tracks:
         Args:
             again: Whether the loops go on where an earlier start has left them.
         """
-        self._open, self._next = [], 0
+        self._open, self._failed, self._next = [], [], 0
         self._resume, self._resumed, self._ended = self._ended if again else [], 0, []
 
     # --- loops ------------------------------------------------------------------------
@@ -99,14 +100,18 @@ class Tracks:
             opened.append(self._enter(iterable, loop))
             return opened[0].source
 
-        def leave(*, broken: bool) -> None:
-            self._leave(opened[0], broken=broken, stopped=loop.track.must_end)
+        def leave(*, broken: bool, failed: bool) -> None:
+            stopped = loop.track.must_end
+            self._leave(opened[0], broken=broken, stopped=stopped, failed=failed)
 
         return loop.track.turns(enter, leave)
 
     def _enter(self, iterable: Iterable[Any], loop: LoopHandle) -> _Open:
         if not loop.track.must_end:
             self._ended = []
+            for source in self._failed:  # the program goes on after the error
+                source.end_pass()
+            self._failed = []
         around = self._open[-1] if self._open else None
         number = self._next if around is None else around.next_inner()
         key = (*(around.key if around else ()), number)
@@ -155,12 +160,15 @@ class Tracks:
         self._resumed += 1
         return done
 
-    def _leave(self, left: _Open, *, broken: bool, stopped: bool) -> None:
+    def _leave(self, left: _Open, *, broken: bool, stopped: bool, failed: bool) -> None:
         """Ends a loop, and those within it that an error has left open."""
         if left not in self._open:
             return
         if stopped:
             self._ended = self._ended or self._path()
+        elif failed:
+            self._ended = self._ended or self._path_within_turn()
+            self._failed.append(left.source)
         elif broken:
             left.source.end_pass()
         depth = self._open.index(left)
@@ -169,7 +177,7 @@ class Tracks:
             self._open[-1].inner += 1
             return
         self._next += 1
-        if not stopped:  # more turns may be added only to a range or a list
+        if not (stopped or failed):  # more turns may be added only to a range or a list
             at_end = broken or isinstance(left.source, Passes)
             self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
 
@@ -194,6 +202,15 @@ class Tracks:
         """The present path, at a step boundary: only the loops around others are within a turn."""
         around = [(each.key[-1], max(0, each.source.number - 1)) for each in self._open[:-1]]
         return [*around, *((each.key[-1], each.source.number) for each in self._open[-1:])]
+
+    def _path_within_turn(self) -> Path:
+        """The path if an error leaves the innermost open loop, whose turn is to be repeated.
+
+        Loops that have ended within this turn are not.
+        """
+        path = [(each.key[-1], max(0, each.source.number - 1)) for each in self._open]
+        inner = self._open[-1].next_inner()
+        return [*path, (inner, 0)] if inner else path
 
     @property
     def kept(self) -> bool:
