@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from nbtrain import cluster as cluster
     from nbtrain import tf1 as tf1
     from nbtrain.core.errors import NbtrainError
+    from nbtrain.engines.foreground import track
     from nbtrain.engines.keras.callback import RunCallback
     from nbtrain.engines.keras.fit import fit
     from nbtrain.engines.loops import background
@@ -45,6 +46,7 @@ __all__ = [
     "scalars",
     "summaries",
     "tf1",
+    "track",
     "train",
 ]
 
@@ -64,6 +66,7 @@ _HOMES = {
     "runs": "nbtrain.notebook.kernel",
     "scalars": "nbtrain.logdir.scalars",
     "summaries": "nbtrain.logdir.summaries",
+    "track": "nbtrain.engines.foreground",
     "train": "nbtrain.engines.steps",
 }
 

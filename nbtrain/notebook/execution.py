@@ -34,11 +34,13 @@ class _Execution:
         started: Runs that it has started, each with the function that shows it.
         due: Runs that it shows at its end, however many it has started.
         shown: Runs that it has shown.
+        in_foreground: Runs that train in its thread.
     """
 
     started: dict[weakref.ref[Run], Show] = dataclasses.field(default_factory=dict)
     due: dict[weakref.ref[Run], Show] = dataclasses.field(default_factory=dict)
     shown: weakref.WeakSet[Run | AttachedRun] = dataclasses.field(default_factory=weakref.WeakSet)
+    in_foreground: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,10 +71,18 @@ _executions: dict[str, _Execution] = {}
 
 
 def note_start(run: Run, show: Show) -> None:
-    """Notes that the calling cell has started a run; it shows its only one at its end."""
+    """Notes that the calling cell has started a run; it shows its only one at its end.
+
+    A run in the foreground is shown at once.
+    """
     keep_alive(run)
     execution = _current()
-    if execution is not None:
+    if execution is None:
+        return
+    if run.attempt.in_foreground:
+        execution.in_foreground.add(run)
+        run.attempt.context.monitor.guarded("display", lambda: show(run))
+    else:
         execution.started[weakref.ref(run)] = show
 
 
@@ -107,6 +117,10 @@ def _end(result: Any) -> None:
     request = _answered() or ""
     execution = _executions.get(request, _Execution())
     only = execution.started if len(execution.started) == 1 else {}
+    error = result.error_in_exec if result is not None else None
+    for run in execution.in_foreground if error is not None else ():
+        if not run.status.phase.ended:  # its loop is held by the traceback
+            run.attempt.abandon(error)
     try:
         if not _is_quiet(result):
             for ref, show in (only | execution.due).items():

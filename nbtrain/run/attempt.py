@@ -63,6 +63,7 @@ class Attempt(AttemptEnd):
         unsaved: Reports steps that are not saved.
         ident: The identifier of the training thread while it trains; otherwise 0.
         in_foreground: Whether the thread that starts it trains.
+        abandon: Ends a loop in the foreground at the end of its process; its thread.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Attempt(AttemptEnd):
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.ident = 0
         self.in_foreground = False
+        self.abandon: Callable[..., object] = lambda _error=None: None
         self._opened: contextlib.ExitStack | None = None  # what `enter` has opened
         self._raised: tuple[BaseException, TracebackType | None] | None = None
         self.ended = threading.Event()
@@ -212,12 +214,14 @@ class Attempt(AttemptEnd):
     def leave(self, error: BaseException | None, *, complete: bool = True) -> None:
         """Saves a last checkpoint, closes the session and ends the attempt.
 
-        Called after `enter`, even if that has raised an error.
+        Called after `enter`, even if that has raised an error. It may be called in another thread,
+        if the garbage collector ends a loop in the foreground.
 
         Args:
             error: The error that ended the loop; the end of its input is none.
-            complete: Whether the step at hand was completed; otherwise no checkpoint is saved.
+            complete: Whether the step at hand was completed, so that it counts.
         """
+        self.ident = self.context.commands.thread = threading.get_ident()
         try:
             if self._opened is None:
                 error = error and self._unless_stopped(error)

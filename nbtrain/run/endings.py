@@ -11,6 +11,9 @@ about `os._exit`, SIGKILL and crashes.
 
 A thread that returns from C++ after the interpreter is gone aborts the process. So all threads of
 nbtrain, known by their names, are stopped and joined here.
+
+A loop in the foreground of the main thread goes on to its next step boundary after the handler has
+returned. Once its run has saved or ended, the signal is sent again.
 """
 
 from __future__ import annotations
@@ -35,17 +38,14 @@ _SAY_SECS = 4.0
 # Seconds beyond the grace for the work of this module.
 _MARGIN_SECS = 1.0
 
-_SIGNALS = [
-    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-]  # Windows has no SIGHUP
+# Windows has no SIGHUP.
+_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 # The prefix of the names of nbtrain's threads.
 NAME = "nbtrain"
 
-
-_living: dict[
-    Any, threading.Thread
-] = {}  # live attempts (`attempt.Attempt`) with their training threads
+# Live attempts (`attempt.Attempt`) with their training threads.
+_living: dict[Any, threading.Thread] = {}
 
 # Attempts whose grace is over, with their step at that time. They are not waited for twice.
 _late: dict[Any, int] = {}
@@ -102,20 +102,34 @@ class _Handler:
 
     def __init__(self, before: Any) -> None:
         self.before = before
+        self._is_second = False  # sent again, as all runs have saved
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handles the signal; main thread."""
         if _ending:
             return  # a repeated signal, such as Jupyter's after 2.5 s: the ending goes on
-        if not callable(self.before):
+        is_second, self._is_second = self._is_second, False
+        if _calling and callable(self.before):  # the program's newer handler calls this one
+            self.before(number, frame)
+        elif not is_second and _trains_here():
+            _thread.start_new_thread(self._send_again, (number,))
+        elif not callable(self.before):
             _apart(_end_all)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-        elif _calling:  # the program's newer handler calls this one
-            self.before(number, frame)
         else:
-            _apart(lambda: _save_all(signal.Signals(number).name))
+            if not is_second:
+                _apart(lambda: _save_all(signal.Signals(number).name))
             self._call(number, frame)
+
+    def _send_again(self, number: int) -> None:
+        """Sends the signal again when the runs have ended or saved, or their grace is over."""
+        if callable(self.before):
+            _save_all(signal.Signals(number).name)
+        else:
+            _end_all()
+        self._is_second = True
+        os.kill(os.getpid(), number)
 
     def _call(self, number: int, frame: FrameType | None) -> None:
         global _calling
@@ -126,6 +140,11 @@ class _Handler:
             _calling = False
 
 
+def _trains_here() -> bool:
+    """Tells if a loop in the foreground of the main thread trains."""
+    return any(thread is threading.main_thread() for thread in list(_living.values()))
+
+
 def _apart(act: Callable[[], None]) -> None:
     """Calls `act` in a separate thread and waits for it; main thread.
 
@@ -134,10 +153,8 @@ def _apart(act: Callable[[], None]) -> None:
     """
     if not _living:
         return
-    secs = (
-        max([_SAY_SECS, *(attempt.context.settings.grace for attempt in list(_living))])
-        + _MARGIN_SECS
-    )
+    graces = [attempt.context.settings.grace for attempt in list(_living)]
+    secs = max([_SAY_SECS, *graces]) + _MARGIN_SECS
     done = _thread.allocate_lock()
     done.acquire()
 
@@ -168,6 +185,9 @@ def _end_all() -> None:
     global _ending
     began, _ending = time.monotonic(), True
     try:
+        for attempt, thread in list(_living.items()):
+            if thread is threading.current_thread() or not thread.is_alive():
+                attempt.abandon()  # a loop in the foreground that nobody goes on with
         living = _not_late()
         for attempt in list(_living):
             attempt.context.coord.request_stop()

@@ -90,10 +90,13 @@ class Stepping:
             return
         attempt = self.attempt
         if get_ident() != attempt.ident:
-            raise ArgumentError(
-                f"record() of the run {self.name!r} was called by another thread than its training "
-                "thread: record in the loop that asks should_stop()."
+            foreground = "outside of its loop: record in the body of `for batch in run:`."
+            background = (
+                "by another thread than its training thread: record in the loop that asks "
+                "should_stop()."
             )
+            where = foreground if attempt.in_foreground else background
+            raise ArgumentError(f"record() of the run {self.name!r} was called {where}")
         attempt.loop.record(values, scalars, step)
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:

@@ -1,0 +1,494 @@
+"""`nbtrain.track` outside of a run: a loop of the program that trains where it stands."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.checkpoints.files import listed
+from nbtrain.core.errors import ArgumentError, BusyError, PhaseError
+from nbtrain.core.states import Phase
+from nbtrain.run.session_host import owner
+from tests.gate import SOON, eventually
+
+ROWS, BATCH, EPOCHS = 42, 8, 4
+BATCHES = 6  # of an epoch
+
+
+@pytest.fixture(autouse=True)
+def at_rest() -> Iterator[None]:
+    """No test leaves a run, a handler or a trace function behind."""
+    yield
+    assert owner.get() is None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert all(run.status.phase.ended for run in nbtrain.runs().values())
+
+
+def shuffled() -> Any:
+    """Shuffled anew in every epoch, batched and drawn ahead."""
+    rows = tf.data.Dataset.range(ROWS).shuffle(12, seed=7, reshuffle_each_iteration=True)
+    return rows.batch(BATCH).prefetch(2)
+
+
+class Training:
+    """A sum that tells every row, its step and its epoch."""
+
+    def __init__(self) -> None:
+        self.sum = tf.Variable(0, dtype=tf.int64)
+        self.checkpoint = tf.train.Checkpoint(sum=self.sum)
+        self.taken: list[tuple[int, tuple[int, ...]]] = []  # each step's epoch and rows
+
+    def step(self, epoch: int, batch: Any) -> Any:
+        """Trains; returns the sum."""
+        rows = tuple(int(row) for row in batch)
+        self.sum.assign(31 * self.sum % 1_000_003 + sum(rows))
+        self.taken.append((epoch, rows))
+        return self.sum.read_value()
+
+    def loop(
+        self,
+        name: str,
+        after: Callable[[nbtrain.Run], object] = lambda _run: None,
+        epochs: Iterable[int] = range(EPOCHS),
+        **options: Any,
+    ) -> nbtrain.Run:
+        """Runs the loops of a tutorial in this thread."""
+        data = shuffled()
+        run = nbtrain.track(epochs, name=name, checkpoint=self.checkpoint, **options)
+        for epoch in run:
+            for batch in nbtrain.track(data):
+                run.record(sum=self.step(epoch, batch))
+                after(run)
+        return run  # type: ignore[no-any-return]
+
+
+def test_a_loop_makes_a_run_of_its_turns() -> None:
+    run = nbtrain.track(range(5), name="flat")
+    assert run.status.phase is Phase.CREATED
+    threads = set()
+    for number in run:
+        assert run.status.phase is Phase.RUNNING
+        threads.add(threading.current_thread())
+        run.record(number=number)
+    assert threads == {threading.main_thread()}
+    assert (run.status.phase, run.status.step, run.status.total_steps) == (Phase.FINISHED, 5, 5)
+    assert list(run.scalars["number"].values) == [0, 1, 2, 3, 4]
+    assert run.wait(SOON) is run
+    assert nbtrain.runs()["flat"] is run
+
+
+def test_a_run_without_a_name_of_its_variable_is_found_among_the_runs() -> None:
+    for number in nbtrain.track(range(3)):
+        nbtrain.runs()["loop-1"].record(number=number)
+    assert list(nbtrain.runs()["loop-1"].scalars["number"].steps) == [1, 2, 3]
+
+
+def test_a_loop_within_it_has_the_steps_and_it_counts_epochs() -> None:
+    training = Training()
+    run = training.loop("nested")
+    assert (run.status.step, run.status.total_steps) == (EPOCHS * BATCHES,) * 2
+    assert (run.status.epoch, run.status.epochs) == (EPOCHS, EPOCHS)
+    assert [epoch for epoch, _ in training.taken] == [e for e in range(EPOCHS) for _ in range(6)]
+    assert [held.step for held in run.checkpoints] == [EPOCHS * BATCHES]
+
+
+def test_commands_of_another_thread_are_executed_between_two_steps() -> None:
+    run = nbtrain.track(itertools.count(), name="steered")
+    answers: list[Any] = []
+
+    def steer() -> None:
+        answers.append(run.pause().wait(SOON))
+        answers.append(run.status.phase)
+        run.resume().wait(SOON)
+        run.request_stop()
+
+    thread = threading.Thread(target=steer)
+    for number in run:
+        if number == 3:
+            thread.start()
+    thread.join()
+    assert answers[0].applied
+    assert answers[0].step >= 4
+    assert answers[1] is Phase.PAUSED
+    assert run.status.phase is Phase.STOPPED
+
+
+def test_a_stop_ends_each_tracked_loop_and_the_program_goes_on() -> None:
+    training = Training()
+    run = training.loop("stopped", lambda run: run.status.step == 8 and run.request_stop())
+    assert (run.status.phase, run.status.step, len(training.taken)) == (Phase.STOPPED, 9, 9)
+    assert listed(run.logdir / "checkpoints")[-1].step == 9
+
+
+@pytest.mark.parametrize("stopped_at", [1, 5, 6, 7, 17])
+def test_a_stopped_loop_goes_on_with_the_next_batch_under_its_name(stopped_at: int) -> None:
+    whole, first, then = Training(), Training(), Training()
+    whole.loop("whole")
+    first.loop("broken", steps=stopped_at)
+    run = then.loop("broken")
+    assert first.taken + then.taken == whole.taken
+    assert int(then.sum) == int(whole.sum)
+    assert run.status.phase is Phase.FINISHED
+
+
+def test_looping_over_the_same_run_again_goes_on_after_a_stop() -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(range(9), name="twice", checkpoint=held)
+    seen = []
+    for _ in range(2):
+        for number in run:
+            seen.append(number)
+            if number == 3:
+                run.request_stop()
+    assert seen == list(range(9))
+    assert run.status.phase is Phase.FINISHED
+
+
+def test_an_earlier_run_is_moved_aside_if_fresh() -> None:
+    Training().loop("anew", steps=7)
+    training = Training()
+    run = training.loop("anew", fresh=True, steps=7)
+    assert len(training.taken) == 7
+    assert "earlier run was moved" in str(run.status.notice)
+
+
+def test_a_break_finishes_the_run_with_a_last_checkpoint() -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(range(9), name="broken", checkpoint=held)
+    for number in run:
+        run.record(number=number)
+        if number == 3:
+            break
+    assert (run.status.phase, run.status.step) == (Phase.FINISHED, 4)
+    assert listed(run.logdir / "checkpoints")[-1].step == 4
+
+
+def test_a_return_finishes_the_run() -> None:
+    def train() -> Any:
+        run = nbtrain.track(range(9), name="returned")
+        for number in run:
+            run.record(number=number)
+            if number == 3:
+                return run
+        return None
+
+    run = train()
+    assert (run.status.phase, run.status.step) == (Phase.FINISHED, 4)
+
+
+def test_leaving_the_program_stops_the_run() -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(range(9), name="exited", checkpoint=held)
+
+    def train() -> None:
+        for number in run:
+            run.record(number=number)
+            if number == 3:
+                sys.exit(2)
+
+    with pytest.raises(SystemExit):
+        train()
+    assert (run.status.phase, run.status.step) == (Phase.STOPPED, 3)
+    assert listed(run.logdir / "checkpoints")[-1].step == 3
+    assert [*run] == [3, 4, 5, 6, 7, 8]
+
+
+def test_a_loop_that_is_dropped_finishes_the_run() -> None:
+    run = nbtrain.track(range(9), name="dropped")
+    turns = iter(run)
+    next(turns)
+    next(turns)
+    del turns
+    assert (run.status.phase, run.status.step) == (Phase.FINISHED, 1)
+
+
+def test_a_loop_that_another_thread_drops_finishes_the_run() -> None:
+    run = nbtrain.track(range(9), name="collected")
+    turns = [iter(run)]
+    next(turns[0])
+    thread = threading.Thread(target=turns.clear)
+    thread.start()
+    thread.join()
+    eventually(lambda: run.status.phase is Phase.FINISHED)
+    assert [*nbtrain.track(range(2), name="next")] == [0, 1]
+
+
+def test_an_iterator_that_nobody_draws_from_starts_nothing() -> None:
+    run = nbtrain.track(range(9), name="unused")
+    assert [*zip((), run, strict=False)] == []
+    assert run.status.phase is Phase.CREATED
+
+
+def test_an_error_in_the_body_fails_the_run_and_comes_to_the_program_as_it_is() -> None:
+    mine = ValueError("my own")
+    run = nbtrain.track(range(9), name="failed")
+
+    def train() -> None:
+        for number in run:
+            run.record(number=number)
+            for _ in run.track(range(2)):
+                if number == 4:
+                    raise mine
+
+    with pytest.raises(ValueError, match="my own") as raised:
+        train()
+    assert raised.value is mine
+    assert [entry.name for entry in raised.traceback][1:] == ["train"]
+    assert (run.status.phase, run.error) == (Phase.FAILED, mine)
+    assert "my own" in str(run.status.error)
+    assert __file__ in str(run.status.error)
+    with pytest.raises(ValueError, match="my own"):
+        run.wait(SOON)
+
+
+def test_an_error_that_the_program_handles_fails_the_run_too() -> None:
+    run = nbtrain.track(range(9), name="handled")
+    phases = []
+    try:
+        for _ in enumerate(run):
+            int("x")
+    except ValueError:
+        phases.append(run.status.phase)
+    assert phases == [Phase.FAILED]
+    assert run.status.failure == "ValueError: invalid literal for int() with base 10: 'x'"
+
+
+def test_an_error_of_the_data_fails_the_run() -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise OSError("the disk is gone")
+
+    run = nbtrain.track(broken(), name="data")
+    with pytest.raises(OSError, match="the disk is gone"):
+        for _ in run:
+            pass
+    assert run.status.phase is Phase.FAILED
+
+
+def test_the_error_of_a_thread_of_the_run_is_raised_after_the_loop() -> None:
+    def broken() -> None:
+        raise OSError("no more room")
+
+    run = nbtrain.track(itertools.count(), name="looper")
+    turns = iter(run)
+    next(turns)
+    run.loop(0.01, broken)
+    with pytest.raises(OSError, match="no more room"):
+        for _ in turns:
+            pass
+    assert run.status.phase is Phase.FAILED
+
+
+def test_the_first_interrupt_stops_the_run_after_its_step(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(itertools.count(), name="interrupted", checkpoint=held)
+    for number in run:
+        if number == 3:
+            signal.raise_signal(signal.SIGINT)
+            eventually(lambda: run.status.phase is Phase.STOPPING)
+    assert (run.status.phase, run.status.step) == (Phase.STOPPED, 4)
+    assert listed(run.logdir / "checkpoints")[-1].step == 4
+    eventually(lambda: "saves a last checkpoint. A second interrupt" in capsys.readouterr().err)
+
+
+def test_the_second_interrupt_ends_the_loop_at_once() -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(range(99), name="interrupted", checkpoint=held)
+
+    def train() -> None:
+        for number in run:
+            if number == 3:
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train()
+    assert (run.status.phase, run.status.step) == (Phase.STOPPED, 3)
+    assert next(iter(run)) == 3
+
+
+def test_a_program_that_handles_interrupts_keeps_its_handler() -> None:
+    caught: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: caught.append(number))
+    try:
+        for number in nbtrain.track(range(3), name="own handler"):
+            if number == 1:
+                signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert caught == [signal.SIGINT]
+
+
+def test_patience_ends_the_loop_and_the_best_state_is_kept() -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(
+        range(99), name="patient", checkpoint=held, keep_best="val_loss", patience=3
+    )
+    for number in run:
+        held.weight.assign(number)
+        run.record(val_loss=abs(number - 5.0))
+    assert (run.status.phase, run.status.step) == (Phase.FINISHED, 9)
+    assert [held.step for held in run.checkpoints if "best" in str(held.path)] == [6]
+
+
+def test_hyperparameters_are_set_between_two_steps() -> None:
+    generator, critic = (tf.keras.optimizers.SGD(rate) for rate in (0.5, 0.25))
+    run = nbtrain.track(range(4), name="rates", hyperparameters=[generator, critic])
+    rates = []
+    for number in run:
+        rates.append(float(critic.learning_rate.numpy()))
+        if number == 1:
+            run.set(critic_learning_rate=0.125)
+    assert rates == [0.25, 0.25, 0.125, 0.125]
+
+
+def test_an_evaluation_runs_between_two_steps() -> None:
+    run = nbtrain.track(
+        range(6), name="evaluated", evaluate=lambda: {"score": 1.0}, evaluate_steps=2
+    )
+    for _ in run:
+        pass
+    assert list(run.scalars["val_score"].steps) == [2, 4, 6]
+
+
+# --- within another run ---------------------------------------------------------------
+
+
+def test_in_the_background_it_is_the_track_of_the_run_at_hand() -> None:
+    @nbtrain.background(name="background")
+    def run(run: Any) -> None:
+        for epoch in nbtrain.track(range(2)):
+            for number in nbtrain.track(range(3)):
+                run.record(number=3 * epoch + number)
+
+    run.wait(SOON)
+    assert (run.status.step, run.status.epochs) == (6, 2)
+    assert [*nbtrain.runs()] == ["background"]
+
+
+def test_options_within_a_run_are_refused() -> None:
+    for _ in nbtrain.track(range(1), name="outer"):
+        with pytest.raises(ArgumentError, match=r"track\(..., name=...\) was called within the lo"):
+            nbtrain.track(range(3), name="inner")
+        with pytest.raises(ArgumentError, match="save_secs= where that run starts"):
+            nbtrain.track(range(3), save_secs=3)
+        nbtrain.track(range(3), save_secs=600.0)
+
+
+def test_the_step_of_a_run_that_counts_itself_cannot_track() -> None:
+    def step() -> dict[str, float]:
+        for _ in nbtrain.track(range(3)):
+            pass
+        return {}
+
+    run = nbtrain.train(step, steps=1, name="counts")
+    with pytest.raises(ArgumentError, match="'counts', which counts its steps itself"):
+        run.wait(SOON)
+
+
+def test_a_run_cannot_start_within_the_loop_of_another() -> None:
+    second = nbtrain.track(range(3), name="second")
+    for _ in nbtrain.track(range(1), name="first"):
+        with pytest.raises(PhaseError, match="'second' cannot start, as this thread trains <nbt"):
+            next(iter(second))
+    assert [*second] == [0, 1, 2]
+
+
+def test_another_thread_cannot_loop_over_the_same_run() -> None:
+    run = nbtrain.track(range(3), name="two threads")
+    errors: list[BaseException] = []
+
+    def loop() -> None:
+        try:
+            next(iter(run))
+        except nbtrain.NbtrainError as error:
+            errors.append(error)
+
+    for number in run:
+        if number == 0:
+            thread = threading.Thread(target=loop)
+            thread.start()
+            thread.join()
+    assert "Cannot start while running" in str(errors[0])
+    assert run.status.phase is Phase.FINISHED
+
+
+def test_two_threads_may_train_a_run_each() -> None:
+    meet = threading.Barrier(2, timeout=SOON)
+
+    def loop(name: str) -> None:
+        for number in nbtrain.track(range(3), name=name):
+            if number == 1:
+                meet.wait()
+
+    threads = [threading.Thread(target=loop, args=(name,)) for name in ("one", "other")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [run.status.step for run in nbtrain.runs().values()] == [3, 3]
+
+
+# --- refusals -------------------------------------------------------------------------
+
+
+def test_something_without_turns_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"track\(3\): give something to loop over"):
+        nbtrain.track(3)
+    assert not Path("runs").exists()
+
+
+def test_an_unknown_option_is_refused() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'batch_size'"):
+        nbtrain.track(range(3), batch_size=3)
+
+
+def test_a_value_that_cannot_be_used_is_refused_before_anything_starts() -> None:
+    with pytest.raises(ArgumentError, match="patience=3 without keep_best="):
+        nbtrain.track(range(3), patience=3)
+    assert not Path("runs").exists()
+
+
+def test_a_folder_in_use_is_refused() -> None:
+    first = iter(nbtrain.track(range(3), name="held"))
+    next(first)
+    thread_error: list[BaseException] = []
+
+    def loop() -> None:
+        try:
+            next(iter(nbtrain.track(range(3), name="held")))
+        except BusyError as error:
+            thread_error.append(error)
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    thread.join()
+    assert "held is held by the run 'held' in this kernel" in str(thread_error[0])
+    del first
+
+
+def test_its_start_and_branch_are_refused_in_words() -> None:
+    run = nbtrain.track(range(3), name="loop")
+    with pytest.raises(PhaseError, match="write `for batch in run:`"):
+        run.start()
+    with pytest.raises(PhaseError, match="a branch trains in the background"):
+        run.branch()
+
+
+def test_a_value_recorded_outside_of_the_loop_is_refused() -> None:
+    run = nbtrain.track(range(3), name="outside")
+    for _ in run:
+        pass
+    with pytest.raises(ArgumentError, match="outside of its loop: record in the body"):
+        run.record(loss=1.0)
