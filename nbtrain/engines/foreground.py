@@ -32,7 +32,7 @@ from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.interrupts import Interrupts
 from nbtrain.run.options import Settings
-from nbtrain.run.run import Run
+from nbtrain.run.run import LAST_ROUND_SECS, Run
 from nbtrain.run.session_host import owner
 from nbtrain.rundir.folder import Logdir
 
@@ -129,6 +129,9 @@ class TrackedRun(LoopRun, Iterable[Any]):
             self.coord.request_stop()
             error = None
         self.attempt.leave(error, complete=complete)
+        self.attempt.monitor_threads.join(
+            LAST_ROUND_SECS
+        )  # so the picture, or the line of a script, is complete
 
     def _abandon(self, error: BaseException | None = None) -> None:
         """Ends a loop that nobody goes on with, by a stop or by an error; its thread."""

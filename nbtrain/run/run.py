@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # Seconds for the last tick of the monitor threads, which may draw a picture.
-_LAST_ROUND_SECS = 10.0
+LAST_ROUND_SECS = 10.0
 
 
 class Run(Steering, Stepping, Reporting):
@@ -143,7 +143,7 @@ class Run(Steering, Stepping, Reporting):
             recorder, aside = self._recorder(context)
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
-            self.attempt.monitor_threads.join(_LAST_ROUND_SECS)
+            self.attempt.monitor_threads.join(LAST_ROUND_SECS)
             self._before = first_step(engine), self.checkpoints
             self._begin_attempt(context, recorder, names)
             context.lifecycle.apply(Event.START)
@@ -210,7 +210,7 @@ class Run(Steering, Stepping, Reporting):
                 f"After {timeout:g} s of waiting the run has not ended ({self!r}): wait again, or "
                 "call request_stop()."
             )
-        attempt.monitor_threads.join(_LAST_ROUND_SECS)
+        attempt.monitor_threads.join(LAST_ROUND_SECS)
         if attempt.error is not None:
             raise attempt.error.with_traceback(attempt.traceback)
         return self
