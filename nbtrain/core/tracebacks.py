@@ -11,7 +11,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 
 from nbtrain.core.errors import NbtrainError
 
@@ -80,6 +80,17 @@ def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
     while frames is not None:
         yield frames
         frames = frames.tb_next
+
+
+def caller() -> tuple[CodeType, int]:
+    """Returns the code of the user that runs in this thread, and its present line.
+
+    It is the innermost of the user's own; without any, the outermost of all.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None and not is_of_the_user(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
 
 
 def names_of_caller() -> Mapping[str, object]:

@@ -8,7 +8,9 @@ for batch in run:                   # starts: this thread trains, and the panel 
 
 from __future__ import annotations
 
+import ast
 import inspect
+import linecache
 import os
 import threading
 import weakref
@@ -17,8 +19,10 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
+from nbtrain.core import for_loops
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.core.leaving import left_by
+from nbtrain.core.tracebacks import caller
 from nbtrain.engines.data.tracked import check_tracked
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine, LoopRun
@@ -54,6 +58,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
     ) -> None:
         super().__init__(engine, logdir, settings)
         self._iterable = iterable
+        self._made = caller()
         self._loops: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
         self._interrupts = Interrupts(self.name, self.request_stop)
         self._left_with: BaseException | None = None
@@ -97,6 +102,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
                 f"The run {self.name!r} cannot start, as this thread trains {other!r}: finish that "
                 "loop first, or write nbtrain.track(...) in it for a loop of the same run."
             )
+        self._check_around()
         super().start()
         try:
             self._interrupts.take()
@@ -111,6 +117,32 @@ class TrackedRun(LoopRun, Iterable[Any]):
         self._end(None)
         if (late := self.attempt.error) is not None:
             raise late.with_traceback(self.attempt.traceback)
+
+    def _check_around(self) -> None:
+        """Checks that no loop of the program, untracked, would start the run in each turn.
+
+        Raises:
+            ArgumentError: There is one. Runs with names of their own may be made in its turns.
+        """
+        code, line = caller()
+        source = "".join(linecache.getlines(code.co_filename))
+        try:
+            loop = for_loops.around(ast.parse(source), line)
+        except (SyntaxError, ValueError):  # there is no source
+            return
+        if loop is None:
+            return
+        made_code, made_line = self._made
+        is_within = made_code.co_filename == code.co_filename and made_line > loop.lineno
+        if is_within and not self.attempt.context.folder.numbered:
+            return
+        given, tracked = for_loops.tracked_line(loop, source, "nbtrain.track")
+        write = f"write `{tracked}`" if tracked else "write nbtrain.track(...) in this line"
+        raise ArgumentError(
+            f"Each turn of the loop around it would start a run of its own. Line {loop.lineno}, "
+            f"`{given}`: {write}, and `for ... in nbtrain.track(...)` within it has the steps of "
+            "the same run. For a run of each turn, make each there and with another name=."
+        )
 
     def _end(self, error: BaseException | None) -> None:
         """Ends the run; it has failed with an error, unless the user or the program ended it."""

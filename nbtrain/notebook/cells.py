@@ -25,7 +25,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.askers import ASKS, unheard
-from nbtrain.notebook.untracked import records_at_most, untracked
+from nbtrain.notebook.untracked import records_at_most, tracks_by_name, untracked
 
 _RUN = "run"
 
@@ -192,6 +192,8 @@ def _check_use(
     table: symtable.SymbolTable, tree: ast.Module, names: dict[str, Any], source: str
 ) -> None:
     """Checks that the cell can be a loop. A Supervisor's `should_stop()` is a step boundary too."""
+    if tracks_by_name(tree, names):
+        return
     asks = any(isinstance(node, ast.Attribute) and node.attr in ASKS for node in ast.walk(tree))
     if not asks and records_at_most(tree, _RUN) and (why := untracked(tree, source)):
         raise ArgumentError(why)

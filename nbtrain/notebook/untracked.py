@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from typing import Any
 
-# Functions that draw from their first argument, and from nothing else.
-_WRAPPERS = frozenset({"enumerate", "tqdm"})
+from nbtrain.core.for_loops import tracked_line
 
 
 def untracked(tree: ast.Module, source: str) -> str | None:
@@ -21,12 +22,10 @@ def untracked(tree: ast.Module, source: str) -> str | None:
     loop = _steps_of(tree.body)
     if loop is None:
         return None
-    line = source.splitlines()[loop.lineno - 1].strip()
-    iterable = _innermost(loop.iter)
-    found = ast.get_source_segment(source, iterable)
+    line, tracked = tracked_line(loop, source, "run.track")
     given = f"write run.track(...) around what it loops over, such as `{_rewritten(loop)}`"
-    if found and line.count(found) == 1 and loop.iter.end_lineno == loop.lineno:
-        given = f"write `{line.replace(found, f'run.track({found})')}`"
+    if tracked is not None:
+        given = f"write `{tracked}`"
     return (
         f"The cell does not tell its run what a step is, so that the run could neither count nor "
         f"stop. Line {loop.lineno}, `{line}`: {given}. Each turn is then a step, and a stop ends "
@@ -45,6 +44,24 @@ def records_at_most(tree: ast.AST, name: str) -> bool:
     return all(id(node) in records for node in uses)
 
 
+def tracks_by_name(tree: ast.AST, names: Mapping[str, Any]) -> bool:
+    """Tells if a cell uses `nbtrain.track`, which needs no `run`.
+
+    Args:
+        names: The notebook's names.
+    """
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ast.Name(name), "track"):
+                module = names.get(name)
+                if name == "nbtrain" or getattr(module, "__name__", None) == "nbtrain":
+                    return True
+            case ast.Name(name) if getattr(names.get(name), "__name__", None) == "track":
+                if getattr(names[name], "__module__", "").startswith("nbtrain."):
+                    return True
+    return False
+
+
 def _steps_of(body: list[ast.stmt]) -> ast.For | None:
     """Returns the first loop, or the first one within it: a third one is a part of a step."""
     outer = _first(body)
@@ -60,16 +77,6 @@ def _first(body: list[ast.stmt]) -> ast.For | None:
             if found is not None:
                 return found
     return None
-
-
-def _innermost(node: ast.expr) -> ast.expr:
-    """Returns the data of a loop over `enumerate(data)`: their position can be saved exactly."""
-    while isinstance(node, ast.Call) and node.args:
-        name = node.func.id if isinstance(node.func, ast.Name) else None
-        if name not in _WRAPPERS:
-            break
-        node = node.args[0]
-    return node
 
 
 def _rewritten(loop: ast.For) -> str:

@@ -222,6 +222,7 @@ def test_a_loop_over_several_lines_is_shown_on_one(names: dict[str, Any]) -> Non
     "source",
     [
         "for batch in run.track(ds): run.record(loss=1)",
+        "for batch in nbtrain.track(ds): step(batch)",
         "for batch in ds:\n    if run.should_stop(): break",
         "for batch in ds:\n    train(run)",
         "for batch in ds:\n    if sv.should_stop(): break",

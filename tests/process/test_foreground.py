@@ -319,12 +319,12 @@ def fails(pipe: Connection) -> None:
     held = tf.train.Checkpoint(weight=tf.Variable(0.0))
     for number in nbtrain.track(range(9), name="fails", checkpoint=held):
         if number == 3:
-            sys.exit("no more")
+            sys.exit(3)
 
 
 def test_a_script_that_exits_within_its_loop_ends_with_its_own_status() -> None:
     with Forked(fails, finalize=True) as child:
-        assert child.wait() == 1
+        assert child.wait() == 3
     assert [held.step for held in listed(Path("runs/fails/checkpoints"))] == [3]
     assert len(journal(Path("runs/fails"), "stopped")) == 1
 

@@ -144,11 +144,15 @@ def test_looping_over_the_same_run_again_goes_on_after_a_stop() -> None:
     held = tf.train.Checkpoint(weight=tf.Variable(0.0))
     run = nbtrain.track(range(9), name="twice", checkpoint=held)
     seen = []
-    for _ in range(2):
+
+    def loop() -> None:
         for number in run:
             seen.append(number)
             if number == 3:
                 run.request_stop()
+
+    loop()
+    loop()
     assert seen == list(range(9))
     assert run.status.phase is Phase.FINISHED
 
@@ -437,6 +441,41 @@ def test_two_threads_may_train_a_run_each() -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    assert [run.status.step for run in nbtrain.runs().values()] == [3, 3]
+
+
+def test_an_untracked_loop_around_it_is_refused_with_the_line_to_write() -> None:
+    def train() -> None:
+        for epoch in range(2):
+            for _ in nbtrain.track(range(3)):
+                raise AssertionError(epoch)
+
+    with pytest.raises(ArgumentError) as raised:
+        train()
+    assert (
+        "`for epoch in range(2):`: write `for epoch in nbtrain.track(range(2)):`, and "
+        "`for ... in nbtrain.track(...)` within it has the steps of the same run."
+    ) in str(raised.value)
+
+
+def test_a_run_that_an_untracked_loop_would_start_in_each_turn_is_refused() -> None:
+    run = nbtrain.track(range(3), name="before")
+
+    def train() -> None:
+        for _ in enumerate([7]):
+            list(run)
+
+    with pytest.raises(
+        ArgumentError, match=r"write `for _ in enumerate\(nbtrain.track\(\[7\]\)\):`"
+    ):
+        train()
+    assert run.status.phase is Phase.CREATED
+
+
+def test_a_run_of_each_turn_may_have_a_name_of_its_own() -> None:
+    for rate in (0.5, 0.25):
+        for _ in nbtrain.track(range(3), name=f"rate-{rate}"):
+            pass
     assert [run.status.step for run in nbtrain.runs().values()] == [3, 3]
 
 
