@@ -34,6 +34,7 @@ from nbtrain.run.run import Run
 from tests.benchmarks.steps import GraphStep, Step
 from tests.benchmarks.ways import (
     Driven,
+    ForegroundLoop,
     OwnLoop,
     Supervised,
     SupervisorLoop,
@@ -103,6 +104,7 @@ class Interleaved:
         ways |= {"own loop": OwnLoop(step, run), "train": Driven(step, run)}
         if isinstance(run, LoopRun):
             ways["track"] = TrackedLoop(step, run)
+            ways["track in the foreground"] = ForegroundLoop(step, run)
         if isinstance(step, GraphStep):
             ways["supervise"] = Supervised(step, run, None)
             ways["supervise with a feed"] = Supervised(step, run, dict)

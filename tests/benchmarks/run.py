@@ -22,7 +22,10 @@ from tests.benchmarks.kernel import in_kernel, kernel  # noqa: E402 - the path c
 Row = tuple[str, str, str]
 
 # Ways of nbtrain's to own the loop; the others are controls and peers.
-OURS = ("own loop", "track", "train", "supervise", "supervise with a feed")
+OURS = (
+    *("own loop", "track", "track in the foreground", "train"),
+    *("supervise", "supervise with a feed"),
+)
 
 # Sessions of TensorFlow's classes: what nbtrain may add to a step.
 SESSION_AIM = "10 µs"

@@ -10,7 +10,7 @@ import importlib
 import itertools
 import time
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,8 +101,18 @@ class TrackedLoop(OwnLoop):
         """As a tutorial has it."""
         self._run.attempt.loop.end()  # the other ways count the steps
         record = self._run.record
-        for _ in self._run.track(range(count)):
+        for _ in self._turns(count):
             record(clocked())
+
+    def _turns(self, count: int) -> Iterable[int]:
+        return self._run.track(range(count))
+
+
+class ForegroundLoop(TrackedLoop):
+    """The same through the generator of a loop in the foreground, that of `nbtrain.track`."""
+
+    def _turns(self, count: int) -> Iterator[int]:
+        yield from super()._turns(count)
 
 
 class Driven(OwnLoop):

@@ -237,6 +237,21 @@ TRANSFER_CHANGES = {
 }
 
 
+# The same loops in the foreground, in a script.
+WALKTHROUGH_TRACKED = {
+    "for epoch in range(num_epochs):": (
+        "for epoch in (run := nbtrain.track(range(num_epochs), name='walkthrough')):"
+    ),
+    **{line: WALKTHROUGH_CHANGES[line] for line in [*WALKTHROUGH_CHANGES][1:]},
+}
+DCGAN_TRACKED = {
+    "  for epoch in range(epochs):": (
+        "  for epoch in nbtrain.track(range(epochs), name='gan', checkpoint=checkpoint):"
+    ),
+    "    for image_batch in dataset:": "    for image_batch in nbtrain.track(dataset):",
+}
+
+
 def adapted(source: str, changes: Mapping[str, str]) -> str:
     """A tutorial with its changed lines."""
     for line, instead in changes.items():
@@ -281,6 +296,23 @@ def test_the_dcgan_needs_two_lines() -> None:
     assert {"gen_loss", "disc_loss"} <= set(run.scalars)
     assert [held.step for held in run.checkpoints] == [12]
     assert run.status.message is None, "its checkpoint holds all that is trained"
+
+
+def test_the_custom_training_walkthrough_needs_three_lines_in_a_script() -> None:
+    assert len(WALKTHROUGH_TRACKED) == 3
+    names = ran(WALKTHROUGH + adapted(WALKTHROUGH_LOOP, WALKTHROUGH_TRACKED))
+    run = names["run"]
+    assert (run.status.phase, run.status.step, run.status.epoch) == (Phase.FINISHED, 30, 6)
+    assert len(run.scalars["loss"].values) == 30
+    assert names["train_loss_results"][-1] < names["train_loss_results"][0]
+
+
+def test_the_loops_of_the_dcgan_need_two_lines() -> None:
+    assert len(DCGAN_TRACKED) == 2
+    ran(adapted(DCGAN, DCGAN_TRACKED))
+    run = nbtrain.runs()["gan"]
+    assert (run.status.phase, run.status.step, run.status.epochs) == (Phase.FINISHED, 12, 3)
+    assert [held.step for held in run.checkpoints] == [12]
 
 
 def test_the_text_classification_needs_two_lines() -> None:
