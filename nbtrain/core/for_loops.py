@@ -20,7 +20,7 @@ def around(tree: ast.AST, line: int) -> ast.For | None:
                 continue
             if isinstance(part, _SCOPES):
                 found = None
-            elif isinstance(part, ast.For) and any(_spans(each, line) for each in part.body):
+            elif isinstance(part, ast.For) and _has_in_body(part, line):
                 found = part
             waiting.append(part)
     return found
@@ -41,6 +41,12 @@ def tracked_line(loop: ast.For, source: str, call: str) -> tuple[str, str | None
     if found and line.count(found) == 1 and loop.iter.end_lineno == loop.lineno:
         return line, line.replace(found, f"{call}({found})")
     return line, None
+
+
+def _has_in_body(loop: ast.For, line: int) -> bool:
+    """Tells if a line is in the body of a loop; its first line may be both, and is not."""
+    head = loop.iter.end_lineno or loop.lineno
+    return line > head and any(_spans(each, line) for each in loop.body)
 
 
 def _spans(node: ast.AST, line: int) -> bool:

@@ -169,6 +169,8 @@ class Boundary:
             self._context.lifecycle.apply(Event.LOOP_ENDED)
         note("edit", None)
         self._recovery.forget()
+        if finished:
+            self.best.look()  # it may have been recorded after the last boundary
         self.best.leave()
         self.policy.prove()
         self._obey(all_planned=True)

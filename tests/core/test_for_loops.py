@@ -36,6 +36,10 @@ def test_the_loop_around_a_line_is_the_innermost_of_its_function(
     assert (found and found.lineno) == loop
 
 
+def test_a_loop_on_one_line_is_not_around_itself() -> None:
+    assert around(ast.parse("for batch in track(data): step(batch)"), 1) is None
+
+
 def test_the_data_of_a_loop_are_tracked_within_a_progress_bar() -> None:
     loop = around(ast.parse(PROGRAM), 4)
     assert loop is not None

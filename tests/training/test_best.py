@@ -15,6 +15,7 @@ import nbtrain
 from nbtrain.core.commands import Pause
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Checkpoint, Phase
+from nbtrain.engines.foreground import TrackedRun
 from nbtrain.engines.loops import LoopRun
 from nbtrain.run.run import Run
 from tests.gate import SOON
@@ -192,6 +193,45 @@ def test_a_loop_of_ones_own_keeps_the_state_of_the_step_that_recorded_its_best(
     assert best.step == 15
     assert int(tf.train.load_variable(best.path, "count/.ATTRIBUTES/VARIABLE_VALUE")) == 15
     assert run.status.step == 30
+
+
+def validated(run: Any, values: Sequence[float]) -> None:
+    """Epochs of four steps, each with a value after them."""
+    for value in run if isinstance(run, TrackedRun) else run.track(values):
+        for _ in run.track(range(4)):
+            run.record(loss=1.0)
+        run.record(val_loss=value)
+
+
+def in_background(values: Sequence[float], checkpoint: Any, **options: Any) -> Run:
+    @nbtrain.background(checkpoint=checkpoint, keep_best="val_loss", **options)
+    def run(run: Any) -> None:
+        validated(run, values)
+
+    return run.wait(SOON)  # type: ignore[no-any-return]
+
+
+def in_foreground(values: Sequence[float], checkpoint: Any, **options: Any) -> Run:
+    run = nbtrain.track(values, checkpoint=checkpoint, keep_best="val_loss", **options)
+    validated(run, values)
+    return run  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("way", [in_background, in_foreground])
+@pytest.mark.parametrize(("values", "best"), [([3.0, 1.0, 2.0], 8), ([3.0, 2.0, 1.0], 12)])
+def test_tracked_epochs_keep_the_best_even_if_it_is_the_last(
+    way: Any, values: list[float], best: int
+) -> None:
+    run = way(values, tf.train.Checkpoint(weight=tf.Variable(0.0)))
+    assert [held.step for held in best_of(run)] == [best]
+
+
+@pytest.mark.parametrize("way", [in_background, in_foreground])
+def test_tracked_epochs_end_when_they_no_longer_improve(way: Any) -> None:
+    checkpoint = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = way([3.0, 1.0, 2.0, 4.0, 5.0, 6.0], checkpoint, patience=2)
+    assert (run.status.phase, run.status.step) == (Phase.FINISHED, 16)
+    assert "val_loss was no better in 2 values" in str(run.status.notice)
 
 
 def test_a_supervised_graph_keeps_its_best_state() -> None:
