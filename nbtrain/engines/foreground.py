@@ -9,12 +9,14 @@ for batch in run:                   # starts: this thread trains, and the panel 
 from __future__ import annotations
 
 import ast
+import contextvars
 import inspect
 import linecache
 import os
 import threading
 import weakref
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import tensorflow as tf
@@ -36,8 +38,10 @@ from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.interrupts import Interrupts
 from nbtrain.run.options import Settings
+from nbtrain.run.own_waiting import words_of_pause
 from nbtrain.run.run import LAST_ROUND_SECS, Run
 from nbtrain.run.session_host import owner
+from nbtrain.run.waiting import Pauses
 from nbtrain.rundir.folder import Logdir
 
 
@@ -61,6 +65,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         self._made = caller()
         self._loops: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
         self._interrupts = Interrupts(self.name, self.request_stop)
+        self._forget_pauses: Callable[[], None] = lambda: None
         self._left_with: BaseException | None = None
 
     def _begin_attempt(self, last: Context, recorder: Recorder, bindings: Bindings) -> None:
@@ -106,6 +111,9 @@ class TrackedRun(LoopRun, Iterable[Any]):
         super().start()
         try:
             self._interrupts.take()
+            pauses = Pauses(partial(words_of_pause, self.attempt.context, "so is its loop"))
+            here = contextvars.copy_context()  # the message appears under the cell
+            self._forget_pauses = self.on_tick(lambda: here.run(pauses.look))
             self.attempt.enter(self._engine.session)
             yield from self._engine.tracks.over(self._iterable, self.handle)
         except GeneratorExit:
@@ -155,6 +163,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
 
     def _leave(self, error: BaseException | None) -> None:
         self._interrupts.give_back()
+        self._forget_pauses()
         error, self._left_with = error or self._left_with, None
         complete = error is None
         if isinstance(error, (KeyboardInterrupt, SystemExit)):

@@ -51,7 +51,7 @@ class AttachedWaiting(Waiting):
     def awaited(self) -> Generator[Any, None, None]:
         """Waits without blocking the event loop; reports pauses meanwhile."""
         while not self._ended.is_set():
-            self.look()
+            self._pauses.look()
             yield from asyncio.sleep(_AWAIT_SECS).__await__()
 
     def paused(self) -> str | None:

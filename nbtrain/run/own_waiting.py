@@ -11,6 +11,7 @@ from nbtrain.core.errors import WaitError
 from nbtrain.core.states import ENDED, Phase
 from nbtrain.run import registry
 from nbtrain.run.attempt import Attempt
+from nbtrain.run.context import Context
 from nbtrain.run.waiting import Waiting
 
 
@@ -49,20 +50,13 @@ class OwnWaiting(Waiting):
             while lifecycle.phase not in (Phase.CREATED, *ENDED):
                 yield from changed.wait().__await__()
                 changed.clear()
-                self.look()
+                self._pauses.look()
         finally:
             forget()
 
     def paused(self) -> str | None:
         """Returns the words to say while the run is paused; None while it is not."""
-        if self._context.lifecycle.phase is not Phase.PAUSED:
-            return None
-        why = f" {message}" if (message := self._context.monitor.notices.message) else ""
-        return (
-            f"The run {self._context.folder.name!r} is paused at step "
-            f"{self._context.steps.step:,}, and this waits for its end. "
-            f"{registry.how_to_resume(self._context.folder.path)}{why}"
-        )
+        return words_of_pause(self._context, "this waits for its end")
 
     def _check_not_its_own(self) -> None:
         name = self._context.folder.name
@@ -76,3 +70,18 @@ class OwnWaiting(Waiting):
                 f"The training thread of the run {name!r} cannot wait for its own end: leave "
                 "the loop, or call request_stop() without wait()."
             )
+
+
+def words_of_pause(context: Context, waits: str) -> str | None:
+    """Says that a run is paused, and how it can go on; None while it is not paused.
+
+    Args:
+        waits: What waits meanwhile.
+    """
+    if context.lifecycle.phase is not Phase.PAUSED:
+        return None
+    why = f" {message}" if (message := context.monitor.notices.message) else ""
+    return (
+        f"The run {context.folder.name!r} is paused at step {context.steps.step:,}, and {waits}. "
+        f"{registry.how_to_resume(context.folder.path)}{why}"
+    )

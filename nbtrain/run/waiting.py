@@ -5,10 +5,30 @@ from __future__ import annotations
 import math
 import sys
 import threading
+from collections.abc import Callable
 from time import monotonic
 
 # Seconds between two checks if the run is paused.
 _LOOK_SECS = 0.5
+
+
+class Pauses:
+    """Says on the standard error that a run is paused, once in each pause.
+
+    Args:
+        paused: Returns the words to say while the run is paused; None while it is not.
+    """
+
+    def __init__(self, paused: Callable[[], str | None]) -> None:
+        self._paused = paused
+        self._told = False
+
+    def look(self) -> None:
+        """Says it if a pause has begun; one thread at a time."""
+        words = self._paused()
+        told, self._told = self._told, words is not None
+        if words is not None and not told:
+            sys.stderr.write(f"nbtrain: {words}\n")
 
 
 class Waiting:
@@ -20,7 +40,7 @@ class Waiting:
 
     def __init__(self, ended: threading.Event) -> None:
         self._ended = ended
-        self._told = False
+        self._pauses = Pauses(self.paused)
 
     def paused(self) -> str | None:
         """Returns the words to say while the run is paused; None while it is not."""
@@ -39,11 +59,4 @@ class Waiting:
                 return True
             if left <= _LOOK_SECS:
                 return False
-            self.look()
-
-    def look(self) -> None:
-        """Says that the run is paused, once in each pause."""
-        words = self.paused()
-        told, self._told = self._told, words is not None
-        if words is not None and not told:
-            sys.stderr.write(f"nbtrain: {words}\n")
+            self._pauses.look()

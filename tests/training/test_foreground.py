@@ -334,6 +334,25 @@ def test_a_program_that_handles_interrupts_keeps_its_handler() -> None:
     assert caught == [signal.SIGINT]
 
 
+def test_a_pause_is_told_once_to_who_sees_no_panel(capsys: pytest.CaptureFixture[str]) -> None:
+    run = nbtrain.track(range(9), name="paused")
+    told: list[str] = []
+
+    def resume() -> None:
+        eventually(lambda: told.append(capsys.readouterr().err) or "is paused" in told[-1])
+        run.request_stop()
+
+    thread = threading.Thread(target=resume)
+    thread.start()
+    for number in run:
+        if number == 3:
+            run.pause()
+    thread.join()
+    assert run.status.step == 4
+    assert "The run 'paused' is paused at step 4, and so is its loop." in told[-1]
+    assert "is paused" not in capsys.readouterr().err
+
+
 def test_patience_ends_the_loop_and_the_best_state_is_kept() -> None:
     held = tf.train.Checkpoint(weight=tf.Variable(0.0))
     run = nbtrain.track(
