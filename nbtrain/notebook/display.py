@@ -39,6 +39,7 @@ class Display:
 
     def __init__(self, run: AnyRun) -> None:
         self.panel = Panel(run)
+        self.panel.unasked = not isinstance(run, AttachedRun) and run.attempt.in_foreground
         harden(self.panel)
         self._run = run
         self._still = still.Still(

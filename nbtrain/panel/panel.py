@@ -41,6 +41,8 @@ IDLE_SECS = 10.0
 # and would keep an idle culler away forever. By then, a page in the background has learnt of the
 # pause.
 UNSEEN_SECS = 150.0
+# Seconds between two snapshots for a page whose messages cannot be taken.
+UNASKED_SECS = 2.0
 
 
 class Panel(Shown):
@@ -49,10 +51,15 @@ class Panel(Shown):
     Args:
         source: The run.
         clock: Returns seconds that never go backwards.
+
+    Attributes:
+        unasked: Whether to send snapshots until a page is heard: the run may train in the thread
+            that takes the messages.
     """
 
     def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
         self._source = source
+        self.unasked = False
         self._wire = Wire(source.scalars, source.marks)
         self._actions = MarkActions(source.marks, source.most_checkpoints)
         self._asked = False
@@ -66,7 +73,9 @@ class Panel(Shown):
     def tick(self) -> None:
         """Sends what is new if somebody is looking; called by the run's looper."""
         with self._sending:
-            if not (self._asked or self._wire.seq):
+            unheard = self.unasked and self._alive_at == float("-inf")
+            unasked = unheard and self._clock() - self._sent_at >= UNASKED_SECS
+            if not (self._asked or self._wire.seq or unasked):
                 return
             receipts = answers(self._source.receipts)
             count = self._source.marks.count  # first: a checkpoint is listed before its mark
@@ -76,7 +85,7 @@ class Panel(Shown):
             if by is not None:  # its status and its curves are read from files of different age
                 status = replace(status, values={**status.values, **source.scalars.last_values()})
             shown = fields(status, receipts, source.mailbox, trained_by=by, log=log)
-            if self._asked or self._wire.is_outdated or status.phase.ended:
+            if self._asked or self._wire.is_outdated or status.phase.ended or unasked:
                 # After the end no update could catch up; a new start changes all actions.
                 self._asked = status.phase.ended
                 actions = self._actions.of(status, count)

@@ -163,6 +163,22 @@ def test_a_hello_is_answered_with_a_snapshot_at_the_next_tick(
     assert_equal(panel.page, source.scalars)
 
 
+def test_a_page_that_cannot_ask_gets_a_snapshot_every_two_seconds(
+    panel: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    panel.unasked = True
+    for _ in range(6):
+        panel.tick()
+        clock.now += 1.0
+    assert panel.kinds() == ["snap"] * 3
+    panel.hear(t="hello")
+    for step in range(1, 7):
+        add(source.scalars, "loss", step, 1.0)
+        panel.tick()
+        clock.now += 1.0
+    assert panel.kinds() == ["snap", *["pts"] * 5], "now the page asks"
+
+
 def test_later_messages_hold_only_what_is_new(opened: ShownPanel, source: FakeRun) -> None:
     opened.tick()
     assert opened.sent == []
