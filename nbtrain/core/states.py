@@ -206,6 +206,8 @@ class Status:
         epoch: The epoch that the run is in, from 1: a pass over the data that it draws, or an epoch
             of a Keras fit. None if it has no epochs.
         epochs: The number of epochs; None if they have no end, or there are none.
+        epoch_began: The step at which the epoch began; None if unknown.
+        epoch_steps: The steps of the epoch; None if unknown.
         steps_per_s: Steps a second over the last seconds; once the run has ended, over all its time
             except pauses; None while unknown.
         eta_s: Seconds left at that speed; None without an end or a speed.
@@ -238,6 +240,8 @@ class Status:
     total_steps: int | None = None
     epoch: int | None = field(default=None, kw_only=True)
     epochs: int | None = field(default=None, kw_only=True)
+    epoch_began: int | None = field(default=None, kw_only=True)
+    epoch_steps: int | None = field(default=None, kw_only=True)
     steps_per_s: float | None = None
     eta_s: float | None = None
     elapsed_s: float = 0.0

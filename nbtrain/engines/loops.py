@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
+from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.data.epochs import EpochIterator, epochs_over
@@ -70,8 +71,8 @@ class LoopEngine:
         self._keep = keep
 
     @property
-    def epoch(self) -> tuple[int, int | None] | None:
-        """The pass over `data`, or the turn of the outermost tracked loop, and their number."""
+    def epoch(self) -> Epoch | None:
+        """The pass over `data`, or the turn of the outermost tracked loop."""
         return self.tracks.epoch if self.passes is None else self.passes.epoch
 
     @property

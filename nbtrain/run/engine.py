@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from nbtrain.checkpoints.files import Saver, step_in_name
 from nbtrain.checkpoints.listing import latest
+from nbtrain.core.epoch import Epoch
 from nbtrain.core.hyperparameters import Variable
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.threads import Coordinator
@@ -31,11 +32,8 @@ class Engine(Protocol[RunT]):
         """A name of the engine for display."""
 
     @property
-    def epoch(self) -> tuple[int, int | None] | None:
-        """The epoch that it is in, from 1, and the number of epochs, or None if that has no end.
-
-        None if it has no epochs. Any thread may read it.
-        """
+    def epoch(self) -> Epoch | None:
+        """The epoch that it is in; None if it has no epochs. Any thread may read it."""
 
     @property
     def coord(self) -> Coordinator:

@@ -43,7 +43,7 @@ class Reporting:
         monitor = attempt.context.monitor
         started = phase is not Phase.CREATED
         total, step = self.total_steps, self._step
-        epoch, epochs = self._engine.epoch or (None, None)
+        epoch = self._engine.epoch
         speed = attempt.steps_per_s if started else None
         left = None if total is None or phase.ended else max(0, total - step)
         return Status(
@@ -52,8 +52,10 @@ class Reporting:
             phase=phase,
             step=step,
             total_steps=total,
-            epoch=epoch,
-            epochs=epochs,
+            epoch=epoch and epoch.number,
+            epochs=epoch and epoch.count,
+            epoch_began=epoch and epoch.began,
+            epoch_steps=epoch and epoch.steps,
             steps_per_s=speed,
             eta_s=left / speed if speed and left is not None else None,
             elapsed_s=monitor.throughput.elapsed(monotonic()),

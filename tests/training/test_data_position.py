@@ -19,7 +19,7 @@ from nbtrain.core.states import Phase
 from nbtrain.engines import steps
 from tests.fitted import Late, assert_same, classifier, ended, started
 from tests.fitted import dataset as fitted_on
-from tests.gate import SOON, Gate
+from tests.gate import SOON, Gate, eventually
 from tests.models import applied
 
 ROWS, BATCH = 42, 8
@@ -661,6 +661,63 @@ def test_the_status_tells_the_pass_over_the_data() -> None:
     assert nbtrain.background(lambda _run: None).wait(SOON).status.epoch is None
 
 
+def epoch_of(run: nbtrain.Run) -> tuple[int | None, ...]:
+    """The number of the epoch, the step at which it began, and its steps."""
+    status = run.status
+    return status.epoch, status.epoch_began, status.epoch_steps
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_status_tells_where_the_pass_began_and_its_steps(*, known: bool) -> None:
+    seen: list[tuple[int | None, ...]] = []
+    data = dataset() if known else dataset().filter(lambda *_: True)
+    training = Training()
+
+    def step(element: Any) -> Any:
+        seen.append(epoch_of(nbtrain.runs()["passes"]))
+        return training.step(element)
+
+    run = nbtrain.train(step, data=data, epochs=3, name="passes").wait(SOON)
+    first = (1, 0, BATCHES if known else None)
+    later = [(number + 1, number * BATCHES, BATCHES) for number in (1, 2)]
+    assert seen[1:] == [each for each in (first, *later) for _ in range(BATCHES)][1:]
+    assert epoch_of(run) == later[-1]
+
+
+def test_a_pass_that_a_restore_goes_back_to_began_where_it_did() -> None:
+    training = Training()
+    run = nbtrain.train(
+        training.step, data=dataset(), epochs=9, checkpoint=training.checkpoint, name="back"
+    )
+    eventually(lambda: run.status.step >= BATCHES + 2)
+    run.pause().wait(SOON)
+    run.save().wait(SOON)
+    saved = run.status.step
+    run.resume()
+    eventually(lambda: run.status.step >= saved + 2 * BATCHES)
+    run.pause().wait(SOON)
+    run.restore(saved).wait(SOON)
+    run.resume()
+    eventually(lambda: run.status.step >= saved + 2)
+    run.pause().wait(SOON)
+    number, began, steps = epoch_of(run)
+    assert number is not None
+    assert (began, steps) == ((number - 1) * BATCHES, BATCHES)
+    run.request_stop()
+    run.wait(SOON)
+
+
+def test_elements_that_are_drawn_several_at_a_step_have_no_steps() -> None:
+    def loop(run: nbtrain.Run, batches: Iterator[Any]) -> None:
+        for _ in batches:
+            next(batches)
+            if run.should_stop():
+                break
+
+    run = nbtrain.background(loop, data=dataset(), epochs=2).wait(SOON)
+    assert run.status.epoch_steps is None
+
+
 def test_the_passes_of_repeated_data_have_no_number() -> None:
     run = nbtrain.train(Training().step, data=dataset(), steps=BATCHES + 1).wait(SOON)
     assert (run.status.epoch, run.status.epochs) == (2, None)
@@ -680,3 +737,13 @@ def test_the_status_of_a_fit_tells_its_epoch() -> None:
     run = nbtrain.fit(model, fitted_on(), epochs=3, verbose=0, callbacks=[see]).wait(SOON)
     assert seen == [1, 2, 3]
     assert (run.status.epoch, run.status.epochs) == (3, 3)
+
+
+def test_the_status_of_a_fit_tells_where_its_epoch_began() -> None:
+    seen: list[tuple[int | None, ...]] = []
+    see = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda _epoch, _logs: seen.append(epoch_of(nbtrain.runs()["fit-1"]))
+    )
+    run = nbtrain.fit(classifier(), fitted_on(), epochs=3, verbose=0, callbacks=[see]).wait(SOON)
+    steps = run.status.step // 3
+    assert seen == [(number + 1, number * steps, steps) for number in range(3)]

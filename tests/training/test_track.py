@@ -83,6 +83,36 @@ def test_each_turn_of_the_innermost_loop_is_a_step() -> None:
     assert training.ended == list(range(EPOCHS))
 
 
+def test_the_status_tells_where_the_turn_of_the_outermost_loop_began() -> None:
+    seen: list[tuple[int | None, ...]] = []
+
+    @nbtrain.background(name="turns")
+    def run(run: Any) -> None:
+        for _ in run.track(range(2)):
+            for _ in run.track(range(3)):
+                for _ in run.track(range(4)):
+                    told = run.status
+                    seen.append((told.epoch, told.epoch_began, told.epoch_steps))
+
+    run.wait(SOON)
+    assert seen == [(1, 0, 12)] * 12 + [(2, 12, 12)] * 12
+
+
+def test_turns_with_several_loops_have_a_beginning_but_no_known_length() -> None:
+    seen: list[tuple[int | None, ...]] = []
+
+    @nbtrain.background(name="several")
+    def run(run: Any) -> None:
+        for _ in run.track(range(2)):
+            for many in (3, 2):
+                for _ in run.track(range(many)):
+                    told = run.status
+                    seen.append((told.epoch, told.epoch_began, told.epoch_steps))
+
+    run.wait(SOON)
+    assert seen[3:] == [(1, 0, None)] * 2 + [(2, 5, None)] * 5
+
+
 def test_a_loop_without_another_around_it_counts_steps_too() -> None:
     @nbtrain.background(name="flat")
     def run(run: Any) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import step_in_name
+from nbtrain.core.epoch import Epoch
 from nbtrain.engines.data.passes import Passes
 from nbtrain.engines.data.turns import Turns, size_of
 from nbtrain.run.handle import LoopHandle
@@ -61,13 +63,13 @@ class Tracks:
 
     Attributes:
         total: The step at which the present loops end; None if unknown. Any thread, like the next.
-        epoch: The turn of the outermost loop, from 1, and the number of its turns, None if
-            unknown; None if the loop of the steps has no other around it.
+        epoch: The turn of the outermost loop; None if the loop of the steps has no other around
+            it.
     """
 
     def __init__(self) -> None:
         self.total: int | None = None
-        self.epoch: tuple[int, int | None] | None = None
+        self.epoch: Epoch | None = None
         self._open: list[_Open] = []
         # The last iterable of each key, with its elements.
         self._sources: dict[tuple[int, ...], tuple[object, Passes | Turns]] = {}
@@ -184,8 +186,10 @@ class Tracks:
     def _measure(self) -> None:
         """Reckons where the open loops end."""
         *around, inner = self._open
-        self.epoch = (around[0].source.number, around[0].size) if around else None
         sizes = [each.size for each in self._open]
+        known = not self._several and None not in sizes[1:]
+        unit = math.prod(size or 0 for size in sizes[1:]) if known else None
+        self.epoch = self._turn_of(around[0], unit) if around else None
         if self._several or None in sizes:
             self.total = None
             return
@@ -195,6 +199,16 @@ class Tracks:
             left += max(0, size - each.source.number) * unit
             unit *= size
         self.total = inner.before + left
+
+    def _turn_of(self, outer: _Open, steps: int | None) -> Epoch:
+        """Returns the present turn of the outermost loop, whose inner loops are open."""
+        *between, inner = self._open[1:]
+        number, known = outer.source.number, self.epoch
+        began = known.began if known is not None and known.number == number else None
+        # A later loop of the turn, or a later turn between the two, begins after the turn has.
+        if not any(inner.key[1:]) and all(each.source.number == 1 for each in between):
+            began = inner.before
+        return Epoch(number, outer.size, began, steps)
 
     # --- the position -------------------------------------------------------------------
 

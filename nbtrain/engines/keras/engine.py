@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import listed
+from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.data.position_saver import PositionSaver
@@ -83,9 +84,10 @@ class FitEngine:
         return int(self._arguments["epochs"])
 
     @property
-    def epoch(self) -> tuple[int, int]:
-        """The epoch that it is in, as Keras counts them, the last once all are over; and all."""
-        return min(self.position.epoch + 1, self.epochs), self.epochs
+    def epoch(self) -> Epoch:
+        """The epoch that it is in, as Keras counts them; the last once all are over."""
+        number = min(self.position.epoch + 1, self.epochs)
+        return Epoch(number, self.epochs, self.position.began, self.position.data.steps)
 
     @property
     def total_steps(self) -> int | None:
