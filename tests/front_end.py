@@ -17,13 +17,13 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass
 class Series:
-    """One curve, as a page holds it: rows of first step, mean, lo, hi."""
+    """One curve, as a page holds it: rows of first step, mean, lo, hi, first wall time."""
 
     tag: str
     segment: int
     abandoned: bool = False
     stride: int = 1
-    rows: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
+    rows: FloatArray = field(default_factory=lambda: np.empty((0, 5)))
 
     def take(self, stride: int, start: int, rows: FloatArray) -> None:
         """Fold to the new stride, cut what is sent again, append."""
@@ -36,7 +36,7 @@ class Series:
 
 
 def folded(rows: FloatArray) -> FloatArray:
-    """Neighbours joined in pairs: x of the first, mean of means, lowest, highest."""
+    """Neighbours joined in pairs: x and time of the first, mean of means, lowest, highest."""
     pairs = len(rows) // 2
     left, right = rows[0 : 2 * pairs : 2], rows[1 : 2 * pairs : 2]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -46,6 +46,7 @@ def folded(rows: FloatArray) -> FloatArray:
                 (left[:, 1] + right[:, 1]) / 2,
                 np.minimum(left[:, 2], right[:, 2]),
                 np.maximum(left[:, 3], right[:, 3]),
+                left[:, 4],
             ],
             axis=1,
         )
@@ -77,7 +78,7 @@ class FrontEnd:
 
     def receive(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
         """Take a snapshot or an increment; a gap asks for a snapshot instead."""
-        rows = decoded(buffers)
+        rows = np.column_stack([decoded(buffers), wall_times(content, buffers)])
         if content["t"] == "snap":
             self.seq, self.status = content["seq"], dict(content["status"])
             self.series = []
@@ -123,8 +124,14 @@ class FrontEnd:
 
 
 def decoded(buffers: Sequence[bytes]) -> FloatArray:
-    """The two buffers as rows of first step, mean, lo, hi."""
+    """The first two buffers as rows of first step, mean, lo, hi."""
     steps = np.frombuffer(buffers[0], "<f8")
     values = np.frombuffer(buffers[1], "<f4").reshape(-1, 3)
     assert len(steps) == len(values)
     return np.column_stack([steps, values.astype(np.float64)])
+
+
+def wall_times(content: dict[str, Any], buffers: Sequence[bytes]) -> FloatArray:
+    """The wall times of the first points of the buckets, from the third buffer."""
+    since = np.frombuffer(buffers[2], "<f4").astype(np.float64)
+    return since + content["origin"] if len(since) else since

@@ -4,8 +4,9 @@ A snapshot holds everything. An increment holds the fields that changed and, for
 grew, the buckets from the last full one on. With many tags, an increment holds only some of the
 curves and last values, in rotation. With many new marks, it holds the oldest, and the others
 follow. So do changed actions of marks, those of the newest first. Messages are numbered, and the
-front end asks for a snapshot if one is missing. Buckets travel as two buffers, curve after curve:
-first steps (float64), and mean, lo, hi of each (float32).
+front end asks for a snapshot if one is missing. Buckets travel as three buffers, curve after curve:
+first steps (float64); mean, lo, hi of each (float32); and the wall times of their first points, in
+seconds since the message's `origin` (float32).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ Message = tuple[dict[str, object], list[bytes]]
 # The actions of marks, by the numbers of the marks, the oldest first.
 ActionsByMark = Mapping[int, tuple[Action, ...]]
 
-# 50 buckets are 1,000 bytes: with the envelope and the numbers an update stays below 2 kB.
-UPDATE_BUCKETS = 50
+# 40 buckets are 960 bytes: with the envelope and the numbers an update stays below 2 kB.
+UPDATE_BUCKETS = 40
 UPDATE_CURVES = UPDATE_VALUES = 10  # so sixty tags are updated twice a second
 
 # Marks of an update: a page soon has all of a thousand checkpoints. Fewer are sent if their texts
@@ -96,7 +97,7 @@ class Wire:
         content |= {"marks": [_row(mark) for mark in marks], "marked": self._marked}
         self._actions.clear()
         content["actions"] = self._new_actions(by_mark, len(by_mark))
-        return content | {"abandoned": self._abandoned}, _buffers(curves)
+        return _with_buckets(content | {"abandoned": self._abandoned}, curves)
 
     def update(self, fields: Fields, by_mark: ActionsByMark = _NO_ACTIONS) -> Message | None:
         """Returns what is new since the last message; None if nothing is."""
@@ -121,7 +122,7 @@ class Wire:
             content["actions"] = actions
         if abandoned is not None:
             content["abandoned"] = self._abandoned = abandoned
-        return content, _buffers([curve for _, curve in curves])
+        return _with_buckets(content, [curve for _, curve in curves])
 
     def _now_abandoned(self) -> list[list[int]] | None:
         """The numbers of abandoned marks as ranges; None if they are unchanged."""
@@ -207,11 +208,17 @@ def _action(action: Action) -> list[object]:
     return [action.text, type(command).__name__.lower(), arguments, action.reason]
 
 
-def _buffers(curves: Sequence[Curve]) -> list[bytes]:
+def _with_buckets(content: dict[str, object], curves: Sequence[Curve]) -> Message:
+    """Returns a message with the buckets of these curves."""
     parts = [curve.buckets for curve in curves]
     if not parts:
-        return [b"", b""]
+        return content, [b"", b"", b""]
     steps = np.concatenate([part.steps for part in parts])
+    wall_times = np.concatenate([part.wall_times for part in parts])
+    known = wall_times[np.isfinite(wall_times)]
+    origin = int(known[0]) if len(known) else 0
     with np.errstate(over="ignore"):
         values = np.concatenate([np.stack([p.mean, p.lo, p.hi], axis=1) for p in parts])
-        return [steps.astype("<f8").tobytes(), values.astype("<f4").tobytes()]
+        since = wall_times - origin  # within a message they are close: float32 tells them apart
+        buffers = [steps.astype("<f8"), values.astype("<f4"), since.astype("<f4")]
+    return content | {"origin": origin}, [buffer.tobytes() for buffer in buffers]

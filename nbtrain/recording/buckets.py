@@ -1,9 +1,10 @@
 """Reduces a curve of any length to at most 512 buckets for display.
 
-A bucket holds the first step, mean, minimum and maximum of `stride` consecutive points (the last
-one may be partial). When there are too many, neighbours are folded and the stride doubles, so a
-million points draw as quickly as a thousand and no peak is lost. A NaN makes its bucket NaN, an
-infinity its end of the range, so both stay visible at every stride.
+A bucket holds the step and wall time of the first of `stride` consecutive points, and mean, minimum
+and maximum of all of them (the last bucket may be partial). When there are too many, neighbours are
+folded and the stride doubles, so a million points draw as quickly as a thousand and no peak is
+lost. A NaN makes its bucket NaN, an infinity its end of the range, so both stay visible at every
+stride.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Buckets:
         points: Points of the whole curve.
         start: Index of the first bucket here within the curve.
         steps: First step of every bucket, float64 of shape (n,).
+        wall_times: Wall time of its first point, in seconds since the epoch, float64 of shape (n,).
         mean, lo, hi: Mean, minimum and maximum of every bucket, float64 of shape (n,).
     """
 
@@ -34,6 +36,7 @@ class Buckets:
     points: int
     start: int
     steps: FloatArray
+    wall_times: FloatArray
     mean: FloatArray
     lo: FloatArray
     hi: FloatArray
@@ -56,6 +59,7 @@ class BucketCurve:
         self.stride = 1
         self.points = 0
         self._steps = np.empty(LIMIT)
+        self._wall_times = np.empty(LIMIT)
         self._sum = np.empty(LIMIT)
         self._lo = np.empty(LIMIT)
         self._hi = np.empty(LIMIT)
@@ -64,8 +68,10 @@ class BucketCurve:
         """The number of buckets, including the partial one."""
         return -(-self.points // self.stride)
 
-    def extend(self, steps: npt.NDArray[np.int64], values: FloatArray) -> None:
-        """Adds points in the order in which they were recorded; both of shape (n,)."""
+    def extend(
+        self, steps: npt.NDArray[np.int64], wall_times: FloatArray, values: FloatArray
+    ) -> None:
+        """Adds points in the order in which they were recorded; all of shape (n,)."""
         if not len(values):
             return
         before = len(self)
@@ -84,6 +90,7 @@ class BucketCurve:
                 hi[0] = np.maximum(hi[0], self._hi[last])
         fresh = where >= before
         self._steps[where[fresh]] = steps[starts[fresh]]
+        self._wall_times[where[fresh]] = wall_times[starts[fresh]]
         self._sum[where], self._lo[where], self._hi[where] = total, lo, hi
         self.points += len(values)
 
@@ -100,6 +107,7 @@ class BucketCurve:
             self.points,
             start,
             self._steps[part].copy(),
+            self._wall_times[part].copy(),
             mean,
             self._lo[part].copy(),
             self._hi[part].copy(),
@@ -131,7 +139,8 @@ class BucketCurve:
             ):
                 column[:pairs] = join(column[left], column[right])
                 column[pairs : pairs + odd] = column[count - odd : count]
-        self._steps[: pairs + odd] = self._steps[0:count:2]
+        for first in (self._steps, self._wall_times):
+            first[: pairs + odd] = first[0:count:2]
         self.stride *= 2
 
 

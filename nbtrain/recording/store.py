@@ -68,7 +68,7 @@ class _Series:
         self._steps.frombytes(steps.tobytes())
         self._wall_times.frombytes(wall_times.tobytes())
         self._values.frombytes(values.tobytes())
-        self.curve.extend(steps, values)
+        self.curve.extend(steps, wall_times, values)
         self.last = self.valid = float(values[-1])
         self.valid_step = int(steps[-1])
         self._top = max(self._top, int(steps.max()))
@@ -81,10 +81,11 @@ class _Series:
         again, self.until = until > self.until and bool(self._tails), until
         if self._top <= until and not again:
             return None
-        steps, _, values = self.columns()
+        steps, wall_times, values = self.columns()
         counted, count = self.curve.points, int(np.argmax(np.append(steps, np.inf) > until))
         if count > counted:
-            self.curve.extend(steps[counted:count], values[counted:count])
+            part = slice(counted, count)
+            self.curve.extend(steps[part], wall_times[part], values[part])
             for tail in self._tails:
                 tail.cut(0, values[:0])
             counted = len(steps)
@@ -96,7 +97,8 @@ class _Series:
         if count == counted:
             return None
         self._tails.append(tail := BucketCurve())
-        tail.extend(steps[count:counted], values[count:counted])
+        part = slice(count, counted)
+        tail.extend(steps[part], wall_times[part], values[part])
         return tail
 
     def columns(self) -> tuple[IntArray, FloatArray, FloatArray]:

@@ -21,7 +21,8 @@ def curve_of(values: FloatArray, chunks: Sequence[int] = ()) -> BucketCurve:
     """Returns a curve that got its points in chunks of these sizes, the rest at the end."""
     curve, steps, begin = BucketCurve(), 10 + 3 * np.arange(len(values)), 0
     for size in [*chunks, len(values)]:
-        curve.extend(steps[begin : begin + size], values[begin : begin + size])
+        part = slice(begin, begin + size)
+        curve.extend(steps[part], 0.5 * steps[part], values[part])
         begin += size
     return curve
 
@@ -38,6 +39,7 @@ def brute_force(values: FloatArray) -> Buckets:
             len(values),
             0,
             np.array([10.0 + 3 * at for at in range(0, len(values), stride)]),
+            np.array([5.0 + 1.5 * at for at in range(0, len(values), stride)]),
             np.array([part.sum() / len(part) for part in parts]),
             np.array([part.min() for part in parts]),
             np.array([part.max() for part in parts]),
@@ -47,7 +49,7 @@ def brute_force(values: FloatArray) -> Buckets:
 def assert_same(got: Buckets, wanted: Buckets) -> None:
     """Compares every column, with NaN equal to NaN."""
     assert (got.stride, got.points, got.start) == (wanted.stride, wanted.points, wanted.start)
-    for name in ("steps", "mean", "lo", "hi"):
+    for name in ("steps", "wall_times", "mean", "lo", "hi"):
         np.testing.assert_array_equal(getattr(got, name), getattr(wanted, name), err_msg=name)
 
 
@@ -147,6 +149,6 @@ def test_the_last_bucket_is_the_mean_of_the_points_it_has() -> None:
 def test_a_view_does_not_change_when_the_curve_grows() -> None:
     curve = curve_of(np.zeros(4))
     view = curve.view()
-    curve.extend(np.arange(4, 2000), np.ones(1996))
+    curve.extend(np.arange(4, 2000), np.arange(4.0, 2000.0), np.ones(1996))
     assert view.mean.tolist() == [0.0] * 4
     assert view.steps.tolist() == [10.0, 13.0, 16.0, 19.0]

@@ -29,7 +29,8 @@ def add(store: ScalarStore, tag: str, first: int, *values: float) -> None:
 def rows(curve: Curve) -> FloatArray:
     """The buckets as a page holds them."""
     buckets = curve.buckets
-    return np.stack([buckets.steps, buckets.mean, buckets.lo, buckets.hi], axis=1)
+    columns = [buckets.steps, buckets.mean, buckets.lo, buckets.hi, buckets.wall_times]
+    return np.stack(columns, axis=1)
 
 
 class Viewer:

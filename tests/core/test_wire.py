@@ -17,7 +17,7 @@ from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.actions import Action
 from nbtrain.rundir.journal import MOST_MARKS, Mark, Marks
 from tests.core.test_store import TAGS, add, rows
-from tests.front_end import FrontEnd, decoded
+from tests.front_end import FrontEnd, decoded, wall_times
 
 
 def size(message: Message) -> int:
@@ -43,7 +43,7 @@ def assert_equal(page: FrontEnd, store: ScalarStore) -> None:
     for series, curve in zip(page.series, curves, strict=True):
         with np.errstate(over="ignore"):
             wanted = rows(curve)
-            wanted[:, 1:] = wanted[:, 1:].astype(np.float32)
+            wanted[:, 1:4] = wanted[:, 1:4].astype(np.float32)
         np.testing.assert_array_equal(series.rows, wanted)
 
 
@@ -56,6 +56,7 @@ def test_a_snapshot_holds_everything() -> None:
     assert content == {
         "t": "snap",
         "seq": 1,
+        "origin": 1001,
         "status": {"phase": "running"},
         "series": [
             {"tag": "loss", "segment": 0, "stride": 1, "n": 1, "abandoned": False},
@@ -70,12 +71,37 @@ def test_a_snapshot_holds_everything() -> None:
     np.testing.assert_array_equal(
         decoded(buffers), [[1, 0.5, 0.5, 0.5], [1, 0.75, 0.75, 0.75], [2, 0.25, 0.25, 0.25]]
     )
+    assert wall_times(content, buffers).tolist() == [1001, 1001, 1002]
+
+
+def test_wall_times_are_told_apart_within_a_message() -> None:
+    store = ScalarStore()
+    wire = Wire(store, Marks())
+    times = 1.79e9 + np.array([np.nan, 0.25, 0.251, 3600.0])
+    store.extend("loss", np.arange(4), times, np.zeros(4))
+    content, buffers = wire.snapshot({})
+    np.testing.assert_allclose(wall_times(content, buffers), times, rtol=0, atol=3e-4)
+    month = times[-1:] + 30 * 86400.5
+    store.extend("loss", np.array([4]), month, np.zeros(1))
+    message = wire.update({})
+    assert message is not None
+    np.testing.assert_allclose(wall_times(*message), month, rtol=0, atol=1e-6)
+
+
+def test_points_without_any_time_are_sent_all_the_same() -> None:
+    store = ScalarStore()
+    store.extend("loss", np.arange(2), np.array([np.nan, np.inf]), np.zeros(2))
+    content, buffers = Wire(store, Marks()).snapshot({})
+    json.dumps(content, allow_nan=False)
+    assert len(decoded(buffers)) == 2
+    assert not np.isfinite(wall_times(content, buffers)).any()
 
 
 def test_a_snapshot_of_nothing_is_empty() -> None:
     content, buffers = Wire(ScalarStore(), Marks()).snapshot({})
     assert content["series"] == []
-    assert buffers == [b"", b""]
+    assert buffers == [b"", b"", b""]
+    assert "origin" not in content
 
 
 def test_a_store_that_was_cleared_can_only_be_sent_as_a_snapshot() -> None:
@@ -106,6 +132,7 @@ def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> Non
     assert message[0] == {
         "t": "pts",
         "seq": 2,
+        "origin": 1002,
         "status": {"step": 2},
         "series": [[1, 1, 0, 1, "accuracy", 0, False], [0, 1, 1, 1]],
     }

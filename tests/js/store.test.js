@@ -108,9 +108,34 @@ test("an update at a larger stride folds what is there first", () => {
 });
 
 test("folding keeps a lone last bucket and every NaN", () => {
-  const curve = { stride: 1, x: [1, 2, 3], mean: [1, NaN, 3], lo: [1, NaN, 3], hi: [1, NaN, 3] };
+  const wall = [5, 6, 7];
+  const curve = {
+    stride: 1,
+    x: [1, 2, 3],
+    wall,
+    mean: [1, NaN, 3],
+    lo: [1, NaN, 3],
+    hi: [1, NaN, 3],
+  };
   fold(curve);
-  assert.deepEqual(curve, { stride: 2, x: [1, 3], mean: [NaN, 3], lo: [NaN, 3], hi: [NaN, 3] });
+  const folded = { mean: [NaN, 3], lo: [NaN, 3], hi: [NaN, 3] };
+  assert.deepEqual(curve, { stride: 2, x: [1, 3], wall: [5, 7], ...folded });
+});
+
+test("a bucket has the wall time of its first point, which a fold keeps", () => {
+  const { store, curve } = filled();
+  const timed = (steps, ...times) => [
+    ...buffers(...steps.map((step) => [step, 0, 0, 0])),
+    new DataView(new Float32Array(times).buffer),
+  ];
+  const series = [{ ...LOSS, n: 2 }];
+  const told = { seq: 7, status: {}, marks: [], marked: 0 };
+  store.receive({ t: "snap", ...told, series, origin: 1.7e9 }, timed([1, 2], 0, 0.5));
+  assert.deepEqual(store.curves[0].wall, [1.7e9, 1.7e9 + 0.5]);
+  const more = { t: "pts", seq: 8, status: {}, series: [[0, 2, 1, 1]], origin: 1.7e9 + 60 };
+  store.receive(more, timed([3], 0.25));
+  assert.deepEqual(store.curves[0].wall, [1.7e9, 1.7e9 + 60.25]);
+  assert.deepEqual(curve.x, [1, 2], "those of the earlier snapshot are left alone");
 });
 
 test("a gap asks for a snapshot, once, and shows nothing until it comes", () => {

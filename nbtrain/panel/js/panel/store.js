@@ -102,7 +102,7 @@ export class Store {
    * @param {Bytes[]} [buffers]
    */
   #snapshot(content, buffers) {
-    const read = reader(buffers);
+    const read = reader(buffers, content.origin);
     this.curves = content.series.map(({ n, ...about }) => {
       const curve = begun({ ...about, seq: content.seq });
       read(curve, n);
@@ -132,13 +132,13 @@ export class Store {
     const { last, ...status } = content.status;
     Object.assign(this.status, status);
     if (last) this.status.last = { ...this.status.last, ...last };
-    const read = reader(buffers);
+    const read = reader(buffers, content.origin);
     for (const [id, stride, from, n, tag, segment, abandoned] of content.series) {
       const { seq } = content;
       const curve = (this.curves[id] ??= begun({ tag, segment, abandoned, stride, seq }));
       curve.seq = seq;
       while (curve.stride < stride) fold(curve);
-      for (const column of [curve.x, curve.mean, curve.lo, curve.hi]) column.length = from;
+      for (const column of columnsOf(curve)) column.length = from;
       read(curve, n);
     }
     if (content.marks) this.marks = [...this.marks, ...numbered(content)].slice(-MOST_MARKS);
@@ -168,12 +168,15 @@ export class Store {
 
 /**
  * A curve without points.
- * @param {Omit<Curve, "x" | "mean" | "lo" | "hi">} about
+ * @param {Omit<Curve, "x" | "wall" | "mean" | "lo" | "hi">} about
  * @returns {Curve}
  */
 function begun(about) {
-  return { ...about, x: [], mean: [], lo: [], hi: [] };
+  return { ...about, x: [], wall: [], mean: [], lo: [], hi: [] };
 }
+
+/** @param {Curve} curve */
+const columnsOf = ({ x, wall, mean, lo, hi }) => [x, wall, mean, lo, hi];
 
 /**
  * The marks of a message, numbered: the kernel may have dropped some between two messages.
@@ -203,26 +206,31 @@ export function fold(curve) {
   for (let i = 0; i < n; i++) {
     const [left, right] = [2 * i, Math.min(2 * i + 1, curve.x.length - 1)];
     curve.x[i] = curve.x[left];
+    curve.wall[i] = curve.wall[left];
     curve.mean[i] = (curve.mean[left] + curve.mean[right]) / 2;
     curve.lo[i] = Math.min(curve.lo[left], curve.lo[right]);
     curve.hi[i] = Math.max(curve.hi[left], curve.hi[right]);
   }
-  for (const column of [curve.x, curve.mean, curve.lo, curve.hi]) column.length = n;
+  for (const column of columnsOf(curve)) column.length = n;
   curve.stride *= 2;
 }
 
 /**
- * Reads bucket after bucket: steps from the first buffer, mean, lo and hi from the second.
+ * Reads bucket after bucket: steps from the first buffer, mean, lo and hi from the second, and from the
+ * third the wall times since `origin`.
  * @param {Bytes[] | undefined} buffers
+ * @param {number} [origin]
  */
-function reader([steps, values]) {
+function reader([steps, values, times], origin = 0) {
   const x = new Float64Array(aligned(steps));
   const y = new Float32Array(aligned(values));
+  const since = new Float32Array(aligned(times));
   let at = 0;
   /** @type {(curve: Curve, n: number) => void} */
   return (curve, n) => {
     for (const end = at + n; at < end; at++) {
       curve.x.push(x[at]);
+      curve.wall.push(origin + since[at]);
       curve.mean.push(y[3 * at]);
       curve.lo.push(y[3 * at + 1]);
       curve.hi.push(y[3 * at + 2]);
