@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from typing import Any
 from nbtrain.core.command_json import command_of
 from nbtrain.core.commands import Sender
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.states import Phase
+from nbtrain.core.states import Phase, Status
+from nbtrain.panel.epochs import Epochs
 from nbtrain.panel.log_wire import answer
 from nbtrain.panel.mark_actions import MarkActions
 from nbtrain.panel.source import Source
-from nbtrain.panel.view import answers, fields
+from nbtrain.panel.view import Fields, answers, fields
 from nbtrain.panel.widget import Shown
 from nbtrain.panel.wire import Message, Wire
 
@@ -62,6 +63,7 @@ class Panel(Shown):
         self.unasked = False
         self._wire = Wire(source.scalars, source.marks)
         self._actions = MarkActions(source.marks, source.most_checkpoints)
+        self._epochs = Epochs()
         self._asked = False
         self._alive_at = float("-inf")
         self._sent_at = float("-inf")
@@ -80,11 +82,7 @@ class Panel(Shown):
             receipts = answers(self._source.receipts)
             count = self._source.marks.count  # first: a checkpoint is listed before its mark
             status = self._source.status
-            source = self._source
-            by, log = source.trained_by, source.log
-            if by is not None:  # its status and its curves are read from files of different age
-                status = replace(status, values={**status.values, **source.scalars.last_values()})
-            shown = fields(status, receipts, source.mailbox, trained_by=by, log=log)
+            shown = self._fields(status, receipts)
             if self._asked or self._wire.is_outdated or status.phase.ended or unasked:
                 # After the end no update could catch up; a new start changes all actions.
                 self._asked = status.phase.ended
@@ -94,6 +92,13 @@ class Panel(Shown):
             elif self._may_send(status.phase):
                 actions = self._actions.of(status, count)
                 self._emit(self._wire.update(shown, actions) or self._word())
+
+    def _fields(self, status: Status, receipts: Sequence[Fields]) -> Fields:
+        source = self._source
+        by, log, epochs = source.trained_by, source.log, self._epochs.points(status)
+        if by is not None:  # its status and its curves are read from files of different age
+            status = replace(status, values={**status.values, **source.scalars.last_values()})
+        return fields(status, receipts, source.mailbox, trained_by=by, log=log, epochs=epochs)
 
     def _may_send(self, phase: Phase) -> bool:
         now = self._clock()

@@ -12,6 +12,7 @@ from nbtrain.core.log_lines import LogLines
 from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import TRANSITIONS, Checkpoint, Event, Phase, Status, Usage
 from nbtrain.logdir.summary_stats import higher_is_better
+from nbtrain.panel.epochs import Point
 from nbtrain.panel.log_wire import extent
 from nbtrain.panel.task_table import table_of
 from nbtrain.panel.validations import charts_of
@@ -54,6 +55,7 @@ def fields(
     *,
     trained_by: str | None = None,
     log: LogLines | None = None,
+    epochs: Sequence[Point] = (),
 ) -> Fields:
     """Returns everything that the front end shows besides the curves.
 
@@ -64,6 +66,7 @@ def fields(
         mailbox: The run's mailbox, which a page may reach without the kernel.
         trained_by: The process that trains, if it is another one.
         log: The lines of its log.
+        epochs: Its epochs: see `Epochs.points`.
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
@@ -75,6 +78,7 @@ def fields(
         "step": status.step,
         "total": total,
         "progress": min(1.0, status.step / total) if total else None,
+        "epochs": [*epochs],
         "line": line(status),
         "last": {tag: last_value(status, tag) for tag in status.values},
         "validations": charts_of(status.values),

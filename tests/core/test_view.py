@@ -109,7 +109,7 @@ def test_the_fields_are_those_of_the_wire() -> None:
         "name", "engine", "trained_by", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error", "usage",
         "failure", "log", "hyperparameters", "values", "rates",
-        "validations", "higher", "mailbox", "tasks", "tags",
+        "validations", "higher", "mailbox", "tasks", "tags", "epochs",
     }  # fmt: skip
 
 

@@ -13,7 +13,8 @@ function window(kept = {}) {
     },
   });
 }
-const BEGIN = { height: null, all: false, smooth: 0, logX: false, logs: [], pins: [], log: false };
+const SCALES = { smooth: 0, x: "step", logX: false, logs: [] };
+const BEGIN = { height: null, all: false, ...SCALES, pins: [], log: false };
 
 test("a choice is kept for the next page", () => {
   const kept = {};
@@ -35,7 +36,7 @@ test("all panels of a page have the same choices, and are told once", () => {
 });
 
 test("what is kept by another version is left aside", () => {
-  for (const text of ["{", "null", '{"height": "high", "all": 3, "more": 1}', "[]"])
+  for (const text of ["{", "null", '{"height": "high", "all": 3, "x": "day", "more": 1}', "[]"])
     assert.deepEqual(new Choices(() => {}, window({ "nbtrain.panel": text })).values, BEGIN);
 });
 

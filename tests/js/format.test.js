@@ -10,8 +10,9 @@ import {
   ticks,
 } from "../../nbtrain/panel/js/shared/format.js";
 
-const bucket = (x, mean, more = {}) => ({
-  x,
+const bucket = (step, mean, more = {}) => ({
+  x: step,
+  step,
   mean,
   lo: mean,
   hi: mean,
@@ -68,6 +69,15 @@ test("a bucket is described with its range when it holds several values", () => 
   assert.equal(describe(bucket(1240, 0.5)), "step 1,240  0.5");
   assert.equal(describe(bucket(8, 0.5, { lo: 0.25, hi: 1 })), "step 8  0.5  (0.25 to 1)");
   assert.equal(describe(null), "");
+});
+
+test("on another axis a bucket is described with its place there, too", () => {
+  assert.equal(describe(bucket(1240, 0.5, { x: 2.4896 }), "epoch"), "step 1,240 · epoch 2.49  0.5");
+  assert.equal(describe(bucket(1240, 0.5, { x: 75.4 }), "relative"), "step 1,240 · 1:15  0.5");
+  assert.match(
+    describe(bucket(8, 0.5, { x: 1.7e9 }), "wall"),
+    /^step 8 · 2023-11-1\d \d\d:\d\d:20 {2}0.5$/,
+  );
 });
 
 test("a bucket that is not finite, or abandoned, is described as such", () => {

@@ -74,12 +74,17 @@ export interface LogExtent {
   last: string;
 }
 
-/** Everything there is. Buffers: the steps of all series (float64); mean, lo, hi (float32). */
+/**
+ * Everything there is. Buffers: the steps of all series (float64); mean, lo, hi (float32); the wall
+ * times, in seconds since `origin` (float32).
+ */
 export interface Snapshot {
   t: "snap";
   seq: number;
   status: Status;
   series: { tag: string; segment: number; stride: number; n: number; abandoned: boolean }[];
+  /** Where there are series. */
+  origin?: number;
   marks: MarkRow[];
   /** How many marks there ever were, up to the newest that was sent. */
   marked: number;
@@ -94,6 +99,7 @@ export interface Update {
   seq: number;
   status: Partial<Status>;
   series: SeriesUpdate[];
+  origin?: number;
   marks?: MarkRow[];
   marked?: number;
   abandoned?: [first: number, end: number][];
@@ -135,6 +141,11 @@ export interface Status {
   total: number | null;
   /** From 0 to 1. */
   progress: number | null;
+  /**
+   * How many epochs are done at some steps, in order; between them every epoch has the same number of
+   * steps. Fewer than two: that number is not known.
+   */
+  epochs: [step: number, epochs: number][];
   /** The numbers of the head line: label and text. */
   line: [label: string, text: string][];
   /** The last value of each tag; an update has those that changed. */

@@ -65,11 +65,19 @@ export interface Curve {
   stride: number;
   /** The message that last changed it. */
   seq: number;
+  /** The steps of the first points; along.js has them on another axis. */
   x: number[];
+  /** The steps, where `x` are places on an axis. */
+  steps?: number[];
+  /** The times of the first points, in seconds since the epoch. */
+  wall: number[];
   mean: number[];
   lo: number[];
   hi: number[];
 }
+
+/** The horizontal axis of a panel's charts: "epoch" counts the epochs that are done. */
+export type ChartAxis = Axis | "epoch";
 
 /** uPlot's column: null is a gap, and undefined says that there is nothing at this step. */
 export type Column = (number | null | undefined)[];
@@ -87,7 +95,9 @@ export interface UnseenBucket {
 }
 
 export interface Bucket {
+  /** Its place on the axis. */
   x: number;
+  step: number;
   mean: number;
   lo: number;
   hi: number;
@@ -106,13 +116,18 @@ export interface Mark {
   wall: number;
   text: string;
   kept?: boolean;
-  /** Where it stands on the axis: where the run went on. */
+  /** The step at which the run went on. */
   place: number;
   /** Whether the run has gone back behind it since, as the kernel tells. */
   abandoned: boolean;
   /** What can be done about it, as the kernel tells. */
   actions: Action[];
 }
+
+export type PlacedMark = Mark & {
+  /** Its place on the axis. */
+  at: number;
+};
 
 /** Marks that are drawn as one: where, from where to where they lie, and how many it says. */
 export interface Group<Item> {

@@ -10,7 +10,7 @@ import { ChartHead } from "./chart_head.js";
 import { bandsOf, seriesOf } from "./series.js";
 
 /** @import uPlot from "uplot" */
-/** @import { Bucket, Columns, Curve, Mark, Paint, TagLine, UnseenBucket } from "../types.d.ts" */
+/** @import { Bucket, ChartAxis, Columns, Curve, Paint, PlacedMark, TagLine, UnseenBucket } from "../types.d.ts" */
 /** @import { MarksMenu } from "./marks_menu.js" */
 /** @import { Drawn } from "./series.js" */
 
@@ -35,7 +35,11 @@ export class Chart extends BaseChart {
     this.open = open;
     this.strip = strip;
     this.log = false;
+    /** @type {ChartAxis} */
+    this.x = "step";
     this.logX = false;
+    /** @type {ChartAxis} */
+    this.along = "step"; // the axis of the plot
     this.smooth = 0;
     this.room = 0; // the height of the plot in pixels
     this.hovered = false;
@@ -57,12 +61,13 @@ export class Chart extends BaseChart {
   /**
    * Draws these lines and marks; by default the last ones again.
    * @param {DrawnLine[]} [lines]
-   * @param {Mark[]} [done]
+   * @param {PlacedMark[]} [done]
    */
   draw(lines = this.lines, done = this.strip.marks) {
     this.lines = lines;
     this.strip.marks = done;
     this.root.dataset.timeline = String(done.length);
+    this.root.dataset.axis = this.x;
     this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
     this.root.dataset.marks = String(this.found.flat().length);
     const tags = listed(lines.flatMap(({ tags }) => tags));
@@ -99,6 +104,7 @@ export class Chart extends BaseChart {
   get look() {
     return [
       this.log,
+      this.x,
       this.logX,
       this.smooth > 0,
       ...this.#parts.map(({ tails }) => tails.length),
@@ -111,7 +117,7 @@ export class Chart extends BaseChart {
 
   // Draws the data. Zoom and cursor stay, even if a new tail needs a new plot.
   #plot() {
-    const places = this.strip.marks.map(({ place }) => place);
+    const places = this.strip.marks.map(({ at }) => at);
     const data = together(
       this.lines.map(({ curves }) => curves),
       { log: this.log, logX: this.logX, smooth: this.smooth, places },
@@ -131,7 +137,7 @@ export class Chart extends BaseChart {
   }
 
   #zoom() {
-    if (!this.plot?.data[0].length) return null;
+    if (!this.plot?.data[0].length || this.along !== this.x) return null;
     const { min, max } = this.plot.scales.x;
     const [steps] = this.plot.data;
     return min > steps[0] || max < steps.at(-1) ? { min, max } : null;
@@ -143,17 +149,18 @@ export class Chart extends BaseChart {
    */
   #build(data, drawn) {
     const { left = -10, top = -10 } = this.plot?.cursor ?? {};
+    this.along = this.x;
     this.build(data, {
       series: seriesOf(this.lines, drawn, this.paint),
       bands: bandsOf(this.lines, drawn, this.paint),
-      scales: { x: xScale(this.logX), y: yScale(this.log) },
-      axes: axes(this.paint, { log: this.log, logX: this.logX }),
+      scales: { x: xScale(this.logX, this.x), y: yScale(this.log) },
+      axes: axes(this.paint, { log: this.log, x: this.x, logX: this.logX }),
       cursor: {
         sync: { key: this.syncKey, scales: ["x", null] },
         points: { show: false },
         y: false,
       },
-      padding: [STRIP, 16, 0, 0],
+      padding: [STRIP, this.x === "wall" ? 28 : 16, 0, 0],
       hooks: {
         draw: [
           (u) => this.strip.draw(u),
@@ -182,7 +189,7 @@ export class Chart extends BaseChart {
   hover(u) {
     this.hovered = u.cursor.left >= 0;
     const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
-    this.head.tell(buckets, this.found.flat(), { hovered: this.hovered });
+    this.head.tell(buckets, this.found.flat(), { hovered: this.hovered, x: this.x });
     this.dots.forEach((dot, i) => point(dot, u, buckets[i]));
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
@@ -253,8 +260,8 @@ export class Chart extends BaseChart {
     const [first, second] = this.lines;
     const bucket = bucketAt(first.curves, u.posToVal(left, "x"));
     if (!bucket || !second) return this.#averaged(u, [bucket]);
-    const step = Math.max(bucket.x, u.posToVal(left + REACH, "x"));
-    return this.#averaged(u, [bucket, bucketUpTo(second.curves, step, bucket)]);
+    const place = Math.max(bucket.x, u.posToVal(left + REACH, "x"));
+    return this.#averaged(u, [bucket, bucketUpTo(second.curves, place, bucket)]);
   }
 
   /**

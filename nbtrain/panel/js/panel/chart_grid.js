@@ -3,17 +3,22 @@
 import { best, isAbandoned } from "../shared/columns.js";
 import { el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
+import { Along, begun } from "./along.js";
 import { Chart } from "./chart.js";
 import { fitted, roomOf } from "./fit.js";
 
 /** @import { Status } from "../protocol.d.ts" */
-/** @import { Paint, TagLine } from "../types.d.ts" */
+/** @import { ChartAxis, Paint, TagLine } from "../types.d.ts" */
 /** @import { Choices } from "./choices.js" */
 /** @import { MarksMenu } from "./marks_menu.js" */
 /** @import { Store } from "./store.js" */
 
 const BY_KEY = 24; // pixels
 const LEAST = 140;
+/** @type {ChartAxis[]} */
+const AXES = ["step", "epoch", "relative", "wall"];
+const NO_EPOCHS = "no epochs are known";
+const NO_LENGTH = "the length of an epoch is not known";
 export const SYSTEM = "system/"; // begins the tags of the machine
 let grids = 0;
 
@@ -49,10 +54,7 @@ export class ChartGrid {
       "data-role": "height",
     });
     this.#makeHandle();
-    this.tools = new AxisTools(this.drawing, (changes) => panel.choices.choose(changes), [
-      "log",
-      "smooth",
-    ]);
+    this.tools = new AxisTools(this.drawing, (changes) => panel.choices.choose(changes), AXES);
     const foot = el("div", {
       class: "nbt-foot",
       children: [this.more, this.handle, this.tools.root],
@@ -63,9 +65,18 @@ export class ChartGrid {
     this.size.observe(this.grid);
   }
 
-  // How the curves are drawn, as the tools show it.
+  // How the curves are drawn, as the tools show it. A run without epochs has the steps instead.
   get drawing() {
-    return { x: /** @type {const} */ ("step"), ...this.panel.choices.values };
+    const { values } = this.panel.choices;
+    const x = values.x === "epoch" && this.#noEpochs ? "step" : values.x;
+    return { ...values, x, logX: values.logX && x !== "wall" };
+  }
+
+  // Why the epochs are no axis; null if they are one.
+  get #noEpochs() {
+    const { epochs = [], line = [] } = this.panel.store.status;
+    if (epochs.length > 1) return null;
+    return line.some(([label]) => label === "epoch") ? NO_LENGTH : NO_EPOCHS;
   }
 
   /** @param {(chart: Chart) => void} act */
@@ -89,22 +100,28 @@ export class ChartGrid {
     for (const [{ tag }] of charts) if (!this.charts.has(tag)) this.#add(tag);
     this.root.hidden = !charts.length;
     Object.assign(this.tools.options, this.drawing);
+    this.tools.refuse("epoch", this.#noEpochs);
     this.tools.show();
+    const { epochs = [] } = store.status;
+    this.along = new Along(this.drawing.x, { began: begun(store.curves), epochs });
     this.#arrange(charts.map(([{ tag }]) => tag));
     this.#fit();
     for (const lines of charts) this.#draw(lines, last, inSight);
   }
 
   /**
-   * Moves the cursor of all charts to a step.
+   * Moves the cursor of all charts to a step that was completed at a time.
    * @param {number} step
+   * @param {number} wall
    */
-  pointAt(step) {
+  pointAt(step, wall) {
     const drawn = [...this.charts.values()].map(({ chart }) => chart).filter(({ plot }) => plot);
     const { plot } = drawn.find(({ root }) => !root.hidden) ?? drawn[0] ?? {};
     if (!plot) return;
     const { clientWidth, clientHeight } = plot.over;
-    const left = Math.min(clientWidth, Math.max(0, plot.valToPos(step, "x")));
+    const at = plot.valToPos(this.along.at(step, wall), "x");
+    if (!Number.isFinite(at)) return; // the time of a line may be unknown
+    const left = Math.min(clientWidth, Math.max(0, at));
     const place = { left, top: clientHeight / 2 };
     /** @type {any} */ (plot).setCursor(place, true, true); // to the other charts as well
   }
@@ -159,10 +176,10 @@ export class ChartGrid {
   #draw(lines, last, inSight) {
     const { store } = this.panel;
     const shown = this.charts.get(lines[0].tag);
-    const { smooth, logX, logs, pins } = this.panel.choices.values;
+    const { smooth, x, logX, logs, pins } = this.drawing;
     const log = logs.includes(lines[0].tag);
     const changed = lines.map(({ tags }) => store.changedAt(...tags));
-    const shows = [...changed, store.markedAt, smooth, log, logX].join();
+    const shows = [...changed, store.markedAt, smooth, log, logX, this.along.key].join();
     shown.chart.head.show({ log, pinned: pins.includes(lines[0].tag) });
     shown.chart.head.say(
       lines.map((line) => ({
@@ -173,11 +190,14 @@ export class ChartGrid {
     );
     if (!inSight || shown.shows === shows) return;
     shown.shows = shows;
-    Object.assign(shown.chart, { smooth, log, logX });
+    Object.assign(shown.chart, { smooth, log, x, logX });
     if (!this.panel.system) this.#praise(shown.chart, lines.at(-1));
     shown.chart.draw(
-      lines.map((line) => ({ ...line, curves: store.of(...line.tags) })),
-      store.marks,
+      lines.map((line) => ({
+        ...line,
+        curves: store.of(...line.tags).map((curve) => this.along.curve(curve)),
+      })),
+      store.marks.map((mark) => this.along.mark(mark)),
     );
   }
 

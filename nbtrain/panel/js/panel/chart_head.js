@@ -4,7 +4,7 @@ import { el, say } from "../shared/dom.js";
 import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
 
 /** @import { best } from "../shared/columns.js" */
-/** @import { Bucket, TagLine, UnseenBucket } from "../types.d.ts" */
+/** @import { Bucket, ChartAxis, TagLine, UnseenBucket } from "../types.d.ts" */
 
 export class ChartHead {
   /**
@@ -82,15 +82,15 @@ export class ChartHead {
    * Tell of the buckets at the cursor; without them, how many values no line can show.
    * @param {Bucket[]} buckets
    * @param {UnseenBucket[]} unseen
-   * @param {{hovered: boolean}} how whether there is a cursor: its values have the place of the last
+   * @param {{hovered: boolean, x?: ChartAxis}} how whether there is a cursor: its values have the place of the last
    */
-  tell([bucket, validated], unseen, { hovered }) {
+  tell([bucket, validated], unseen, { hovered, x }) {
     this.root.classList.toggle("nbt-hovered", hovered);
     if (!bucket) this.legend.textContent = tally(unseen);
     else
       this.legend.replaceChildren(
-        describe(bucket),
-        ...(validated ? [validation(describeValidation(validated, bucket.x))] : []),
+        describe(bucket, x),
+        ...(validated ? [validation(describeValidation(validated, bucket.step))] : []),
       );
   }
 }

@@ -1,14 +1,16 @@
 // What the reader has chosen about the charts. The browser keeps it for the next page and the next run.
 // All panels of a page show the same. Knows no page but its window.
 
+/** @import { ChartAxis } from "../types.d.ts" */
+
 /**
  * height: the pixels that the charts may take; null: as many as fit a laptop's screen.
  * all: whether charts that do not fit are shown below the others.
  * smooth: TensorBoard's smoothing, from 0 to below 1.
- * logX: whether the axis of the steps is logarithmic; logs: the tags whose values are, the newest last.
+ * x: the horizontal axis; logX: whether it is logarithmic; logs: the tags whose values are, the newest last.
  * pins: the tags whose charts come first, in this order.
  * log: whether the log is open.
- * @typedef {{height: number | null, all: boolean, smooth: number, logX: boolean, logs: string[], pins: string[], log: boolean}} Chosen
+ * @typedef {{height: number | null, all: boolean, smooth: number, x: ChartAxis, logX: boolean, logs: string[], pins: string[], log: boolean}} Chosen
  */
 
 const KEY = "nbtrain.panel";
@@ -16,12 +18,22 @@ const MOST = 200; // tags of a list: those of all runs that were ever looked at
 const TOLD = "nbtrain-choices"; // the event for the other panels of the page
 
 /** @type {Chosen} */
-const BEGIN = { height: null, all: false, smooth: 0, logX: false, logs: [], pins: [], log: false };
+const BEGIN = {
+  height: null,
+  all: false,
+  smooth: 0,
+  x: "step",
+  logX: false,
+  logs: [],
+  pins: [],
+  log: false,
+};
 /** @type {{[name in keyof Chosen]: (value: any) => boolean}} */
 const VALID = {
   height: (value) => value === null || (value >= 100 && value <= 10000),
   all: (value) => typeof value === "boolean",
   smooth: (value) => value >= 0 && value < 1,
+  x: (value) => ["step", "epoch", "relative", "wall"].includes(value),
   logX: (value) => typeof value === "boolean",
   logs: isNames,
   pins: isNames,

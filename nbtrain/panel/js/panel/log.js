@@ -13,10 +13,10 @@ const AGAIN_MS = 500; // until it is looked again for lines that are not here ye
 
 export class Log {
   /**
-   * point: shows a step in the charts.
+   * point: shows a step that was completed at a time in the charts.
    * @param {LogStore} store
    * @param {Choices} choices
-   * @param {(step: number) => void} point
+   * @param {(step: number, wall: number) => void} point
    */
   constructor(store, choices, point) {
     this.store = store;
@@ -86,7 +86,8 @@ export class Log {
     this.list.addEventListener("click", ({ target }) => {
       const row = /** @type {Element} */ (target).closest("[data-step]");
       const selects = String(getSelection()) !== "";
-      if (row instanceof HTMLElement && !selects) this.point(Number(row.dataset.step));
+      if (row instanceof HTMLElement && !selects)
+        this.point(Number(row.dataset.step), Number(row.dataset.wall));
     });
   }
 
@@ -156,7 +157,7 @@ function fill(node, [wall, step, level, source, text]) {
   say(from, level === "INFO" || level === "DEBUG" ? source : `${source} ${level}`);
   said.textContent = text;
   said.title = text;
-  Object.assign(node.dataset, { step: String(step), level });
+  Object.assign(node.dataset, { step: String(step), wall: String(wall || NaN), level });
 }
 
 /**

@@ -4,7 +4,7 @@ import { el } from "../shared/dom.js";
 import { glyph, grouped, titled } from "./marks.js";
 import { shortened } from "../shared/format.js";
 
-/** @import { Group, Mark, Paint } from "../types.d.ts" */
+/** @import { Group, Mark, Paint, PlacedMark } from "../types.d.ts" */
 /** @import uPlot from "uplot" */
 
 /** @typedef {Group<Mark> & {wide: number}} Sign A group, and how broad it is drawn, in pixels. */
@@ -27,7 +27,7 @@ export class MarksStrip {
    */
   constructor(paint) {
     this.paint = paint;
-    /** @type {Mark[]} */
+    /** @type {PlacedMark[]} */
     this.marks = [];
     /** @type {Sign[]} */
     this.groups = [];
@@ -44,7 +44,7 @@ export class MarksStrip {
     const { ctx, bbox } = u;
     const ratio = devicePixelRatio || 1;
     const { strong, text, mark: grave, gone } = this.paint();
-    const lefts = this.marks.map(({ place }) => u.valToPos(place, "x"));
+    const lefts = this.marks.map(({ at }) => u.valToPos(at, "x"));
     ctx.save();
     const wide = widths(ctx);
     this.groups = grouped(this.marks, lefts, {

@@ -56,7 +56,7 @@ class View {
     this.charts = new ChartGrid(charted);
     this.machine = new Machine(charted, () => this.changed());
     const style = el("style", { text: uplotCss + css + chartsCss + logCss });
-    this.log = new Log(connection.log, this.choices, (step) => this.charts.pointAt(step));
+    this.log = new Log(connection.log, this.choices, (...at) => this.charts.pointAt(...at));
     this.tasks = new Tasks();
     this.statusbar = new Statusbar(connection.notices);
     this.root = el("div", {

@@ -1,33 +1,40 @@
 // The controls of what draws curves: the horizontal axis, and the smoothing.
 
-import { el } from "./dom.js";
+import { el, say } from "./dom.js";
 
-/** @import { Axis } from "../protocol.d.ts" */
-/** @typedef {{x: Axis, logX: boolean, smooth: number}} Options How curves are drawn. */
-/** @typedef {"x" | "log" | "smooth"} Part */
+/** @import { ChartAxis } from "../types.d.ts" */
+/**
+ * How curves are drawn.
+ * @template {ChartAxis} X
+ * @typedef {{x: X, logX: boolean, smooth: number}} Options
+ */
 
-const AXES = { step: "step", relative: "relative time", wall: "wall time" };
+/** @type {Record<ChartAxis, string>} */
+const AXES = { step: "step", epoch: "epoch", relative: "relative time", wall: "wall time" };
+/** @type {ChartAxis[]} */
+const OF_A_BOARD = ["step", "relative", "wall"];
 const SMOOTHEST = 0.999;
 
+/** @template {ChartAxis} X */
 export class AxisTools {
   /**
    * options: {x, logX, smooth}, changed in place; changed: called with what has changed of them.
-   * parts: which of its controls are there.
-   * @param {Options} options
-   * @param {(changes: Partial<Options>) => void} changed
-   * @param {Part[]} [parts]
+   * axes: the axes to choose from.
+   * @param {Options<X>} options
+   * @param {(changes: Partial<Options<X>>) => void} changed
+   * @param {X[]} [axes]
    */
-  constructor(options, changed, parts = ["x", "log", "smooth"]) {
+  constructor(options, changed, axes = /** @type {X[]} */ (OF_A_BOARD)) {
     this.options = options;
     this.changed = changed;
     this.axis = el("select", {
       "aria-label": "horizontal axis",
       "data-role": "axis",
-      children: Object.entries(AXES).map(([value, text]) => el("option", { value, text })),
+      children: axes.map((value) => el("option", { value, text: AXES[value] })),
     });
     this.axis.addEventListener("change", () =>
       this.#choose({
-        x: /** @type {Axis} */ (this.axis.value),
+        x: /** @type {X} */ (this.axis.value),
         logX: this.options.logX && this.axis.value !== "wall",
       }),
     );
@@ -53,12 +60,11 @@ export class AxisTools {
       title: "Logarithmic scale along the x axis",
       children: [this.log, el("span", { text: "log x" })],
     });
-    const all = {
-      x: labelled("x", this.axis),
-      log,
-      smooth: labelled("smooth", this.slider, this.smoothing),
-    };
-    this.root = el("div", { class: "nbt-tools", children: parts.map((part) => all[part]) });
+    const smooth = labelled("smooth", this.slider, this.smoothing);
+    this.root = el("div", {
+      class: "nbt-tools",
+      children: [labelled("x", this.axis), log, smooth],
+    });
     this.show();
   }
 
@@ -71,7 +77,18 @@ export class AxisTools {
     this.smoothing.textContent = smooth.toFixed(smooth > 0.99 ? 3 : 2);
   }
 
-  /** @param {Partial<Options>} changes */
+  /**
+   * Tells why an axis cannot be chosen now; null if it can.
+   * @param {X} axis
+   * @param {string | null} why
+   */
+  refuse(axis, why) {
+    const option = [...this.axis.options].find(({ value }) => value === axis);
+    option.disabled = why !== null;
+    say(option, why === null ? AXES[axis] : `${AXES[axis]} (${why})`);
+  }
+
+  /** @param {Partial<Options<X>>} changes */
   #choose(changes) {
     Object.assign(this.options, changes);
     this.show();

@@ -102,7 +102,7 @@ function inLine({ x, stride }) {
 
 /**
  * [steps, the tails of all lines ..., the other columns of each line ...]; lines: the curves of
- * each; places: steps at which something was done, to be in sight from the first on.
+ * each; places: those at which something was done, to be in sight from the first on.
  * @param {Curve[][]} lines
  * @param {{log?: boolean, logX?: boolean, smooth?: number, places?: number[]}} [how]
  * @returns {Columns}
@@ -142,18 +142,18 @@ export function marks(curves, { log = false } = {}) {
 }
 
 /**
- * The bucket to speak of at a step: of what still counts where it reaches, else the nearest.
+ * The bucket to speak of at a place: of what still counts where it reaches, else the nearest.
  * @param {Curve[]} curves
- * @param {number} step
+ * @param {number} place
  */
-export function bucketAt(curves, step) {
+export function bucketAt(curves, place) {
   const { kept, tails } = divided(curves);
   /** @type {{curve: Curve, i: number, distance: number} | null} */
   let best = null;
   for (const curve of [...kept.reverse(), ...tails.reverse()]) {
-    const i = nearest(curve.x, step);
-    const distance = Math.abs(curve.x[i] - step);
-    const within = !curve.abandoned && curve.x[0] <= step && step <= curve.x.at(-1);
+    const i = nearest(curve.x, place);
+    const distance = Math.abs(curve.x[i] - place);
+    const within = !curve.abandoned && curve.x[0] <= place && place <= curve.x.at(-1);
     if (within || !best || distance < best.distance) best = { curve, i, distance };
     if (within) break;
   }
@@ -161,16 +161,16 @@ export function bucketAt(curves, step) {
 }
 
 /**
- * The latest bucket up to a step: of what still counts or, beside a tail, of whatever came.
+ * The latest bucket up to a place: of what still counts or, beside a tail, of whatever came.
  * @param {Curve[]} curves
- * @param {number} step
+ * @param {number} place
  * @param {{abandoned?: boolean}} [how]
  */
-export function bucketUpTo(curves, step, { abandoned = false } = {}) {
+export function bucketUpTo(curves, place, { abandoned = false } = {}) {
   const { kept, tails } = divided(curves);
   let best = null;
   for (const curve of abandoned ? [...kept, ...tails] : kept) {
-    const i = countUpTo(curve.x, step) - 1;
+    const i = countUpTo(curve.x, place) - 1;
     if (i >= 0 && !(best && best.curve.x[best.i] > curve.x[i])) best = { curve, i };
   }
   return best && bucket(best);
@@ -181,8 +181,9 @@ export function bucketUpTo(curves, step, { abandoned = false } = {}) {
  * @returns {Bucket}
  */
 function bucket({ curve, i }) {
-  const { x, mean, lo, hi, abandoned } = curve;
-  return { x: x[i], mean: mean[i], lo: lo[i], hi: hi[i], kind: kindOf(curve, i), abandoned };
+  const { x, steps = x, mean, lo, hi, abandoned } = curve;
+  const kind = kindOf(curve, i);
+  return { x: x[i], step: steps[i], mean: mean[i], lo: lo[i], hi: hi[i], kind, abandoned };
 }
 
 /**

@@ -1,7 +1,6 @@
 // Numbers and buckets in words. A value looks as it does where the kernel writes it.
 
-/** @import { Axis } from "../protocol.d.ts" */
-/** @import { Bucket, UnseenBucket } from "../types.d.ts" */
+/** @import { Bucket, ChartAxis, UnseenBucket } from "../types.d.ts" */
 
 /**
  * Four digits, like Python's ".4g"; what is not finite by its name.
@@ -68,13 +67,14 @@ export function duration(seconds) {
 }
 
 /**
- * A place on an axis: "step 1,200", "0:02:10", "2026-03-01 12:04:33".
+ * A place on an axis: "step 1,200", "epoch 2.5", "0:02:10", "2026-03-01 12:04:33".
  * @param {number} x
- * @param {Axis} axis
+ * @param {ChartAxis} axis
  */
 export function place(x, axis) {
   if (axis === "relative") return Math.abs(x) < 60 ? `${number(x)} s` : duration(x);
   if (axis === "step") return `step ${x.toLocaleString("en")}`;
+  if (axis === "epoch") return `epoch ${x.toLocaleString("en", { maximumFractionDigits: 2 })}`;
   const date = new Date(x * 1000);
   const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(two).join("-");
   return `${day} ${date.toTimeString().slice(0, 8)}`;
@@ -91,15 +91,17 @@ export function clock(wall, now = new Date()) {
 }
 
 /**
- * What a legend says of a bucket; see columns.js.
+ * What a legend says of a bucket, see columns.js: its step, and its place on another axis.
  * @param {Bucket | null} bucket
+ * @param {ChartAxis} [axis]
  */
-export function describe(bucket) {
+export function describe(bucket, axis = "step") {
   if (!bucket) return "";
-  const { x, kind, mean, lo, hi, abandoned, smooth } = bucket;
+  const { x, step, kind, mean, lo, hi, abandoned, smooth } = bucket;
   const average = smooth === undefined ? "" : `  smoothed ${number(smooth)}`;
   const range = !kind && lo < hi ? `  (${number(lo)} to ${number(hi)})` : "";
-  return `step ${x.toLocaleString("en")}  ${kind ?? number(mean)}${average || range}${abandoned ? "  abandoned" : ""}`;
+  const also = axis === "step" ? "" : ` · ${axis === "wall" ? clock(x) : place(x, axis)}`;
+  return `${place(step, "step")}${also}  ${kind ?? number(mean)}${average || range}${abandoned ? "  abandoned" : ""}`;
 }
 
 /**
@@ -112,13 +114,13 @@ export function describeBest({ value, from, to }) {
 }
 
 /**
- * What it says, beside a bucket at step x, of that of its validation, which may be an earlier one.
+ * What it says, beside a bucket at a step, of that of its validation, which may be an earlier one.
  * @param {Bucket} bucket
- * @param {number} x
+ * @param {number} step
  */
-export function describeValidation({ x: own, kind, mean, abandoned, smooth }, x) {
+export function describeValidation({ step: own, kind, mean, abandoned, smooth }, step) {
   const average = smooth === undefined ? "" : ` smoothed ${number(smooth)}`;
-  return `val ${kind ?? number(mean)}${average}${own === x ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
+  return `val ${kind ?? number(mean)}${average}${own === step ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
 }
 
 /**

@@ -4,8 +4,7 @@ import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
 import { logTicks, ticks, timeTicks } from "./format.js";
 
-/** @import { Axis } from "../protocol.d.ts" */
-/** @import { Paint, UnseenBucket } from "../types.d.ts" */
+/** @import { ChartAxis, Paint, UnseenBucket } from "../types.d.ts" */
 
 /**
  * What an axis says at its places.
@@ -34,22 +33,24 @@ const APART = 12; // pixels between the pointer and a tip
 const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01 }; // parts of the width
 /** @type {Record<string, number>} */
 const ENDS = { Home: 0, End: -1 }; // which point
-/** @type {Record<Axis, uPlot.Axis>} */
+/** @type {Record<ChartAxis, uPlot.Axis>} */
 const ALONG = {
   step: { incrs: WHOLE, values: (u, values) => ticks(values) },
+  epoch: { values: (u, values) => ticks(values) },
   relative: { incrs: TIMES, values: (u, values) => timeTicks(values) },
   wall: {}, // uPlot's own: dates and times of day
 };
-/** @type {Partial<Record<Axis, Words>>} */
+/** @type {Partial<Record<ChartAxis, Words>>} */
 const ALONG_LOG = {
   step: logTicks,
+  epoch: logTicks,
   relative: (values) => values.map((value) => timeTicks([value])[0]),
 };
 
 /**
  * The two axes; paint: gives what to paint with, as the theme stands.
  * @param {() => Paint} paint
- * @param {{log: boolean, x?: Axis, logX?: boolean}} how
+ * @param {{log: boolean, x?: ChartAxis, logX?: boolean}} how
  * @returns {uPlot.Axis[]}
  */
 export function axes(paint, { log, x = "step", logX = false }) {
@@ -152,18 +153,19 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
 }
 
 /**
- * The scale of steps: uPlot would show a single one between 0 and twice as many.
+ * The scale of the places: uPlot would show a single one between 0 and twice as many.
  * @param {boolean} log
+ * @param {ChartAxis} [x]
  * @returns {uPlot.Scale}
  */
-export function xScale(log) {
+export function xScale(log, x = "step") {
   /** @type {uPlot.Range.Function} */
   const range = ({ data: [x] }, min, max) => {
     if (x.length > 1) return [min, max];
     if (!x.length) return log ? [1, 10] : [0, 1];
     return log ? [x[0] / 2, x[0] * 2] : [x[0] - 1, x[0] + 1];
   };
-  return { time: false, distr: log ? 3 : 1, range };
+  return { time: x === "wall", distr: log ? 3 : 1, range };
 }
 
 /**

@@ -1,0 +1,93 @@
+// Where the points and marks of a run lie on the horizontal axis of its charts. Knows no page.
+
+/** @import { ChartAxis, Curve, Mark, PlacedMark } from "../types.d.ts" */
+
+/**
+ * began: the time of the first point, where relative time begins; epochs: see `Status.epochs` in
+ * protocol.d.ts.
+ * @typedef {{began: number, epochs: [step: number, epochs: number][]}} Known
+ */
+
+const BESIDE = ["hyperparameters/", "system/"]; // begin the tags that are not of the training
+
+export class Along {
+  /**
+   * @param {ChartAxis} axis
+   * @param {Known} known
+   */
+  constructor(axis, known) {
+    this.axis = axis;
+    this.known = known;
+  }
+
+  // Changes when the places do.
+  get key() {
+    const { axis, known } = this;
+    if (axis === "relative") return `relative ${known.began}`;
+    return axis === "epoch" ? `epoch ${known.epochs.join()}` : axis;
+  }
+
+  /**
+   * The place of a step that was completed at a time.
+   * @param {number} step
+   * @param {number} wall in seconds since the epoch
+   */
+  at(step, wall) {
+    const { axis, known } = this;
+    if (axis === "wall") return wall;
+    if (axis === "relative") return wall - known.began;
+    return axis === "epoch" ? epochOf(step, known.epochs) : step;
+  }
+
+  /**
+   * A curve along the axis, in its order even where a clock was set back. Buckets without a place are
+   * left out.
+   * @param {Curve} curve
+   * @returns {Curve}
+   */
+  curve(curve) {
+    const { x: steps, wall } = curve;
+    if (this.axis === "step") return { ...curve, steps };
+    const places = steps.map((step, i) => this.at(step, wall[i]));
+    const rows = places.map((_, i) => i).filter((i) => Number.isFinite(places[i]));
+    if (rows.some((row, i) => i && places[row] < places[rows[i - 1]]))
+      rows.sort((one, other) => places[one] - places[other]);
+    /** @param {number[]} column */
+    const take = (column) => rows.map((row) => column[row]);
+    const [x, mean, lo, hi] = [places, curve.mean, curve.lo, curve.hi].map(take);
+    return { ...curve, x, mean, lo, hi, wall: take(wall), steps: take(steps) };
+  }
+
+  /**
+   * @param {Mark} mark
+   * @returns {PlacedMark}
+   */
+  mark(mark) {
+    return { ...mark, at: this.at(mark.place, mark.wall) };
+  }
+}
+
+/**
+ * The time of the first point that counts, of the training if it has one; as TensorBoard has it.
+ * @param {Curve[]} curves
+ */
+export function begun(curves) {
+  const training = curves.filter(({ tag }) => !BESIDE.some((begin) => tag.startsWith(begin)));
+  for (const some of [training.filter(({ abandoned }) => !abandoned), training, curves]) {
+    const times = some.map(({ wall: [first] }) => first).filter(Number.isFinite);
+    if (times.length) return Math.min(...times);
+  }
+  return 0;
+}
+
+/**
+ * The epochs that are done at a step; beyond the known steps at the pace of the nearest ones.
+ * @param {number} step
+ * @param {Known["epochs"]} known two or more, in order
+ */
+function epochOf(step, known) {
+  const next = known.findIndex(([at], i) => i > 0 && step <= at);
+  const last = next < 0 ? known.length - 1 : next;
+  const [[from, done], [to, then]] = [known[last - 1], known[last]];
+  return done + ((step - from) * (then - done)) / (to - from);
+}
