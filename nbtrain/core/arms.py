@@ -20,6 +20,9 @@ from nbtrain.core.text_table import text_table
 # The most arms of a trial: more are a grid that somebody has not counted.
 MOST_ARMS = 100
 
+# The most characters of a cell of the table: the values of a grid must be read whole.
+_WIDTH = 80
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -90,7 +93,7 @@ def table(results: Sequence[ArmResult]) -> str:
         row += [each.spread] if spread else []
         row += [each.note] if "note" in heads else []
         rows.append(row)
-    return text_table(heads, rows)
+    return text_table(heads, rows, width=_WIDTH)
 
 
 def is_list(value: object) -> bool:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 # The most characters of a cell, rows and columns that are shown; the number of others is stated.
-_WIDTH, ROWS, COLUMNS = 28, 60, 10
+WIDTH, ROWS, COLUMNS = 28, 60, 10
 
 Cell = float | str | bool | None
 
 
-def text_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Formats heads and rows, one a line, with aligned columns; None is an empty cell."""
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]], *, width: int = WIDTH) -> str:
+    """Formats heads and rows, one a line, with aligned columns; None is an empty cell.
+
+    Args:
+        width: The most characters of a cell.
+    """
     shown = [heads[:COLUMNS], *(row[:COLUMNS] for row in rows[:ROWS])]
-    lines = [in_columns([[on_a_line(cell) for cell in row] for row in shown])]
+    lines = [in_columns([[on_a_line(cell, width) for cell in row] for row in shown])]
     left = [(len(rows) - ROWS, "rows"), (len(heads) - COLUMNS, "columns")]
     more = " and ".join(f"{count} more {what}" for count, what in left if count > 0)
     return "\n".join([*lines, f"… {more}"] if more else lines)
@@ -25,13 +29,13 @@ def in_columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def on_a_line(cell: Cell) -> str:
+def on_a_line(cell: Cell, width: int = WIDTH) -> str:
     """Shortens a cell to one line, whatever a file calls a run."""
     if cell is None:
         return ""
     text = f"{cell:g}" if isinstance(cell, float) else str(cell)
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def some(names: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ class MarkActions:
             found = Actions(self._marks, status, count, most=self._most)
             marks = found.marks
             former = {edit[:2] for mark in marks for edit in mark.edits}
-            compared = {pair for mark in marks for arm in mark.arms for pair in arm}
+            compared = {pair for mark in marks for arm in mark.arms for pair in arm.values.items()}
             self._former = frozenset(former | compared)
             self._found = {found.first + at: found.of(at) for at in range(len(marks))}
             self._basis = (*since, *self._shown(status))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -37,6 +38,9 @@ SHOWN_HYPERPARAMETERS = 8
 MESSAGE_CHARS = 1200
 RECEIPT_CHARS = 300
 _BY_CHARS = 60
+
+# What begins the results in the text of a trial of several values.
+_RESULTS = re.compile(r": | \(the others|; not paired")
 
 
 def answers(receipts: Sequence[Receipt]) -> list[Fields]:
@@ -224,5 +228,7 @@ def _receipt(receipt: Receipt) -> Fields:
         return {"id": key, "command": receipt.name, "state": "requested", "text": "requested"}
     state = "applied" if outcome.applied else "refused"
     by = f", asked by {cut(receipt.sender.by, _BY_CHARS)}" if receipt.sender.by else ""
-    text = f"{cut(outcome.text, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
+    # The panel shows the results of a trial of several values below.
+    told = _RESULTS.split(outcome.text)[0] if outcome.arms else outcome.text
+    text = f"{cut(told, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
     return {"id": key, "command": receipt.name, "state": state, "text": text}

@@ -18,6 +18,7 @@ from typing import cast
 import numpy as np
 
 from nbtrain.core.commands import Restore
+from nbtrain.panel.trial_table import trial_of
 from nbtrain.panel.view import Fields, last_of
 from nbtrain.panel.wording import cut, plain
 from nbtrain.recording.parts import Cursor, Curve
@@ -38,6 +39,9 @@ UPDATE_CURVES = UPDATE_VALUES = 10  # so sixty tags are updated twice a second
 # are long, but at least one. The journal has the whole texts.
 UPDATE_MARKS = 4
 MARK_CHARS = 300
+
+# The text of the end of a trial of several values also says what could not be paired.
+TRIAL_CHARS = 1000
 
 # Marks of an update together with those whose actions it holds; at least one has its actions sent.
 UPDATE_ACTIONS = 5
@@ -188,9 +192,10 @@ def _ranges(marks: Sequence[Mark], count: int) -> list[list[int]]:
 
 def _row(mark: Mark) -> list[object]:
     """Event, step, wall time, text, and a dict of the rest: see `Mark`."""
-    others = {"to": mark.to, "kept": mark.kept}
+    others = {"to": mark.to, "kept": mark.kept, "arm": mark.arm, "trial": trial_of(mark.arms)}
     more = {key: value for key, value in others.items() if value is not None}
-    row: list[object] = [mark.event, mark.step, mark.wall_time, cut(mark.text, MARK_CHARS)]
+    text = cut(mark.text, TRIAL_CHARS if mark.arms else MARK_CHARS)
+    row: list[object] = [mark.event, mark.step, mark.wall_time, text]
     return [*row, more] if more else row
 
 

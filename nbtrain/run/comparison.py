@@ -60,9 +60,13 @@ class Comparison:
     @property
     def which(self) -> str:
         """The number of the arm at hand, and of the repeat, in words."""
-        repeats, count = self.asked.repeats, len(self.arms)
-        again = f", repeat {repeats - self.repeat} of {repeats}" if repeats > 1 else ""
-        return f"{self.number + 1} of {count}{again}"
+        return f"{self.number + 1} of {len(self.arms)}{self.again}"
+
+    @property
+    def again(self) -> str:
+        """The number of the repeat at hand, in words that follow others; empty without repeats."""
+        repeats = self.asked.repeats
+        return f", repeat {repeats - self.repeat} of {repeats}" if repeats > 1 else ""
 
     def others(self, best: int) -> str:
         """Lists the results except the best, in words."""

@@ -130,10 +130,13 @@ class SideBySide:
             event="try",
             step=trial.begun,
             text=f"{trial.which}: {name} for {trial.steps:,} steps",
+            arm=[trial.turn, f"{name}{trial.again}"],
             **({"edits": changed} if changed else {}),
         )
         self._monitor.notices.note(
-            "trial", f"Trying {name} from step {trial.begun:,} to {end:,}; a pause ends the trial."
+            "trial",
+            f"Trying {trial.which}: {name} from step {trial.begun:,} to {end:,}; a pause ends the "
+            "trial.",
         )
         return end if trial.sweep is None else trial.begun + 1
 

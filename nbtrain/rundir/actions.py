@@ -18,6 +18,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import Restore, Set
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.learning_rate import RATES, rate_of
@@ -221,9 +222,10 @@ class Actions:
         text = ", ".join(f"{name} back to {value:.10g}" for name, value in old.items())
         return Action(f"Set {text}", Set(old), self._refused(old))
 
-    def _go_on(self, arm: Sequence[tuple[str, float]]) -> Action:
-        text = ", ".join(f"{name} {value:.10g}" for name, value in arm)
-        return Action(f"Go on with {text}", Set(dict(arm)), self._refused(dict(arm)))
+    def _go_on(self, arm: ArmResult) -> Action:
+        values = arm.values
+        text = ", ".join(f"{name} {value:.10g}" for name, value in values.items())
+        return Action(f"Go on with {text}", Set(values), self._refused(values))
 
     def _refused(self, values: Mapping[str, float]) -> str | None:
         """Returns why values cannot be set now; None if they can."""

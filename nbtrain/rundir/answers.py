@@ -68,9 +68,14 @@ def _outcome(fields: Mapping[str, Any]) -> Outcome:
         text=str(fields.get("text", "")),
         edits=tuple(Edit(*edit) for edit in edits_of({"edits": edits})),
         kept=kept if isinstance(kept, bool) else None,
-        arms=tuple(_arm(each) for each in arms_in(fields)),
+        arms=results_in(fields),
         curve=_curve(fields.get("curve")),
     )
+
+
+def results_in(fields: Mapping[str, Any]) -> tuple[ArmResult, ...]:
+    """Returns the results of the arms of a trial in an answer or an entry; empty for others."""
+    return tuple(_arm(each) for each in arms_in(fields))
 
 
 def _curve(points: object) -> tuple[tuple[float, float], ...]:

@@ -86,6 +86,14 @@ def arms_in(entry: Entry) -> list[Entry]:
     return [arm for arm in found if isinstance(arm, Mapping) and _is_named(arm.get("values"))]
 
 
+def arm_of(entry: Entry) -> tuple[int, str] | None:
+    """Returns the turn and the name of the arm of a trial that begins with an entry, or None."""
+    match entry.get("arm"):
+        case [int(turn), str(name)]:
+            return turn, name
+    return None
+
+
 def when(entry: Entry) -> float:
     """Returns the time of an entry, in seconds since the epoch; 0 if it has none."""
     return float(entry.get("wall_time", 0.0))

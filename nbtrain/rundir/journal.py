@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from nbtrain.core.arms import ArmResult
+from nbtrain.rundir.answers import results_in
 from nbtrain.rundir.entries import (
     Entry,
-    arms_in,
+    arm_of,
     edits_of,
     entries,
-    numbers_of,
     skipped,
     tags_in,
     tags_of,
@@ -48,7 +49,8 @@ class Mark:
         edits: Changed hyperparameters: name, old and new value.
         kept: For the end of a trial, whether its edits stay; otherwise None.
         good: For a "nan", the step of the last good checkpoint; None if there is none.
-        arms: For the end of a trial of several values, the values of each.
+        arms: For the end of a trial of several values, the result of each.
+        arm: For the beginning of one of them, its turn, from 0, and its name.
         order: The place in the timeline of the run.
         abandoned: Whether the run has gone back to a step before the mark, at the time of asking.
     """
@@ -61,7 +63,8 @@ class Mark:
     edits: tuple[tuple[str, float, float], ...] = ()
     kept: bool | None = None
     good: int | None = None
-    arms: tuple[tuple[tuple[str, float], ...], ...] = field(default=(), repr=False)
+    arms: tuple[ArmResult, ...] = field(default=(), compare=False, repr=False)
+    arm: tuple[int, str] | None = None
     order: float = field(default=0.0, compare=False, repr=False)
     abandoned: bool = field(default=False, compare=False, repr=False)
 
@@ -97,8 +100,8 @@ class Mark:
         edits = tuple(edits_of(entry))
         to, good = (at if type(at := entry.get(key)) is int else None for key in ("to", "good"))
         kept = was if type(was := entry.get("kept")) is bool else None
-        arms = tuple(tuple(numbers_of(arm["values"]).items()) for arm in arms_in(entry))
-        return cls(event, entry["step"], when(entry), text, to, edits, kept, good, arms, order)
+        arms, arm, at = results_in(entry), arm_of(entry), entry["step"]
+        return cls(event, at, when(entry), text, to, edits, kept, good, arms, arm, order)
 
 
 class Marks:

@@ -36,9 +36,15 @@ export type Command =
   | { command: "tag"; tags: string[] }
   | {
       command: "try";
-      values: Record<string, number | string>;
+      /** A list has each of its values tried, several lists each combination. */
+      values: Record<string, number | string | (number | string)[]>;
       steps: number;
+      /** null: a trial of several values goes back, and the user chooses. */
       keep_if: string | null;
+      /** How often each is tried; 1 if it is left out. */
+      repeats?: number;
+      /** Of a range test, whose only value grows from the first to the second. */
+      sweep?: [low: number, high: number];
     };
 
 export interface RestoreArguments {
@@ -248,7 +254,29 @@ export interface MarkDetails {
   to?: number;
   /** Of the end of a trial: whether its values stay. */
   kept?: boolean;
+  /** Of the beginning of an arm of a trial of several values: its turn, from 0, and its name. */
+  arm?: [turn: number, name: string];
+  /** Of the end of such a trial. */
+  trial?: TrialTable;
 }
+
+export interface TrialTable {
+  /** The scalar that was compared. */
+  tag: string;
+  rows: TrialRow[];
+  /** How many more arms there are. */
+  more: number;
+}
+
+/** spread: null without repeats. */
+export type TrialRow = [
+  name: string,
+  before: string,
+  after: string,
+  difference: string,
+  spread: string | null,
+  note: string,
+];
 
 /** A click has arrived; a text other than "requested" says why it is refused. */
 export interface Acknowledgement {

@@ -14,8 +14,10 @@ import type {
   GraphItem,
   Hparams,
   Index,
+  MarkDetails,
   Question,
   Summary,
+  TrialTable,
 } from "./protocol.d.ts";
 import type { paints } from "./shared/theme.js";
 
@@ -98,6 +100,7 @@ export interface Bucket {
   /** Its place on the axis. */
   x: number;
   step: number;
+  wall: number;
   mean: number;
   lo: number;
   hi: number;
@@ -116,6 +119,8 @@ export interface Mark {
   wall: number;
   text: string;
   kept?: boolean;
+  arm?: MarkDetails["arm"];
+  trial?: TrialTable;
   /** The step at which the run went on. */
   place: number;
   /** Whether the run has gone back behind it since, as the kernel tells. */
@@ -145,6 +150,13 @@ export interface TagLine {
   tags: string[];
   /** Whether it is of a validation. */
   validates: boolean;
+}
+
+/** A setting that the newest trial of several values compares, and the times of its training. */
+export interface Arm {
+  name: string;
+  from: number;
+  until: number;
 }
 
 /** The places of a slider: whole numbers from 0 to last. */

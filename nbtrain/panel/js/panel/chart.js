@@ -7,10 +7,12 @@ import { MarksStrip, STRIP } from "./marks_strip.js";
 import { BaseChart } from "../shared/base_chart.js";
 import { axes, besidePointer, drawMarks, isArrow, xScale, yScale } from "../shared/plot.js";
 import { ChartHead } from "./chart_head.js";
+import { armOfTail } from "./arms.js";
+import { ArmsTip } from "./arms_tip.js";
 import { bandsOf, seriesOf } from "./series.js";
 
 /** @import uPlot from "uplot" */
-/** @import { Bucket, ChartAxis, Columns, Curve, Paint, PlacedMark, TagLine, UnseenBucket } from "../types.d.ts" */
+/** @import { Arm, Bucket, ChartAxis, Columns, Curve, Paint, PlacedMark, TagLine, UnseenBucket } from "../types.d.ts" */
 /** @import { MarksMenu } from "./marks_menu.js" */
 /** @import { Drawn } from "./series.js" */
 
@@ -41,6 +43,8 @@ export class Chart extends BaseChart {
     /** @type {ChartAxis} */
     this.along = "step"; // the axis of the plot
     this.smooth = 0;
+    /** @type {Arm[]} */
+    this.arms = [];
     this.room = 0; // the height of the plot in pixels
     this.hovered = false;
     /** @type {DrawnLine[]} */
@@ -48,6 +52,7 @@ export class Chart extends BaseChart {
     /** @type {UnseenBucket[][]} */
     this.found = []; // in each line
     this.head = new ChartHead(tag, clicks);
+    this.armsTip = new ArmsTip(paint);
     this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) =>
       el("div", { class: kind, hidden: "" }),
     );
@@ -89,6 +94,7 @@ export class Chart extends BaseChart {
     super.destroy();
     this.hovered = false;
     for (const dot of this.dots) dot.hidden = true;
+    this.armsTip.hide();
   }
 
   #colour() {
@@ -101,13 +107,18 @@ export class Chart extends BaseChart {
     return this.lines.map(({ curves }) => divided(curves));
   }
 
+  // Of each line's tails the arms of the trial that they are of; -1 for none.
+  get #tails() {
+    return this.#parts.map(({ tails }) => tails.map((tail) => armOfTail(this.arms, tail)));
+  }
+
   get look() {
     return [
       this.log,
       this.x,
       this.logX,
       this.smooth > 0,
-      ...this.#parts.map(({ tails }) => tails.length),
+      ...this.#tails.map((arms) => arms.join(" ")),
     ].join();
   }
 
@@ -124,13 +135,13 @@ export class Chart extends BaseChart {
     );
     const zoom = this.#zoom();
     const parts = this.#parts;
-    const tails = parts.reduce((sum, part) => sum + part.tails.length, 0);
+    const tails = this.#tails.flat();
     // Abandoned tails do not affect the scale: one that has gone bad would flatten the line.
     const auto = parts.every(({ kept }) => !kept.length);
     if (!this.plot || this.drawn !== this.look)
       this.#build(data, { tails, auto, smooth: this.smooth > 0 });
     else {
-      this.plot.series.slice(1, 1 + tails).forEach((tail) => (tail.auto = auto));
+      this.plot.series.slice(1, 1 + tails.length).forEach((tail) => (tail.auto = auto));
       this.plot.setData(data, !zoom);
     }
     if (zoom && !(this.logX && zoom.min <= 0)) this.plot.setScale("x", zoom);
@@ -170,7 +181,7 @@ export class Chart extends BaseChart {
       },
     });
     const { over } = this.plot;
-    over.append(...this.dots, this.strip.strip, this.tip);
+    over.append(...this.dots, this.strip.strip, this.tip, this.armsTip.root);
     // uPlot sends no events for the strip above the plot.
     this.strip.strip.addEventListener("mousemove", ({ clientX }) =>
       this.#along(clientX - over.getBoundingClientRect().left),
@@ -195,6 +206,8 @@ export class Chart extends BaseChart {
     u.over.style.cursor = meant ? "pointer" : "";
     this.strip.tell(meant?.marks);
     if (meant) besidePointer(this.tip, u);
+    if (!meant && this.hovered && this.#isMine(u)) this.armsTip.tell(u, this.arms, this.lines);
+    else this.armsTip.hide();
   }
 
   /**

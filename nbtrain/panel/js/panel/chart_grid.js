@@ -4,6 +4,7 @@ import { best, isAbandoned } from "../shared/columns.js";
 import { el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
 import { Along, begun } from "./along.js";
+import { armsOf } from "./arms.js";
 import { Chart } from "./chart.js";
 import { fitted, roomOf } from "./fit.js";
 
@@ -190,7 +191,7 @@ export class ChartGrid {
     );
     if (!inSight || shown.shows === shows) return;
     shown.shows = shows;
-    Object.assign(shown.chart, { smooth, log, x, logX });
+    Object.assign(shown.chart, { smooth, log, x, logX, arms: armsOf(store.marks) });
     if (!this.panel.system) this.#praise(shown.chart, lines.at(-1));
     shown.chart.draw(
       lines.map((line) => ({

@@ -19,7 +19,9 @@ import { MessageActions } from "./message_actions.js";
 import { widget } from "../shared/connection.js";
 import { RunConnection } from "./run_connection.js";
 import { stand } from "../shared/still.js";
+import trialCss from "./trial.css";
 import { Tasks } from "./tasks.js";
+import { TrialResult } from "./trial_result.js";
 import * as theme from "../shared/theme.js";
 
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
@@ -44,6 +46,7 @@ class View {
     });
     this.menu = new MarksMenu(this.clicks, state);
     this.messageActions = new MessageActions(this.clicks, state);
+    this.trialResult = new TrialResult(this.clicks, state);
     this.inSight = true;
     this.choices = new Choices(() => this.changed());
     /** @type {ConstructorParameters<typeof ChartGrid>[0]} */
@@ -55,7 +58,7 @@ class View {
     };
     this.charts = new ChartGrid(charted);
     this.machine = new Machine(charted, () => this.changed());
-    const style = el("style", { text: uplotCss + css + chartsCss + logCss });
+    const style = el("style", { text: uplotCss + css + chartsCss + logCss + trialCss });
     this.log = new Log(connection.log, this.choices, (...at) => this.charts.pointAt(...at));
     this.tasks = new Tasks();
     this.statusbar = new Statusbar(connection.notices);
@@ -75,7 +78,7 @@ class View {
     this.notes = new Notes(this.clicks);
     this.controls.engine.after(this.notes.tags);
     this.controls.trial.button.after(this.notes.button, this.notes.popover.root);
-    this.controls.message.after(this.messageActions.root);
+    this.controls.message.after(this.messageActions.root, this.trialResult.root);
     this.note = el("div", { class: "nbt-notice", role: "status", "data-role": "note" });
     this.controls.notice.before(this.note);
     host.append(this.root);
@@ -121,6 +124,7 @@ class View {
     say(this.note, note);
     this.notes.show(status, silentSince);
     this.messageActions.show();
+    this.trialResult.show();
     if (this.menu.popover.isOpen) this.menu.show();
     this.tasks.show(status);
     this.log.show(status);

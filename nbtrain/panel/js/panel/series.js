@@ -9,8 +9,9 @@ const HIDDEN = { show: false };
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 
 /**
- * tails: how many tails there are; auto: whether the scale is theirs; smooth: whether lines are smoothed.
- * @typedef {{tails: number, auto: boolean, smooth: boolean}} Drawn
+ * tails: of each tail the place of its arm, or -1; auto: whether the scale is theirs; smooth: whether
+ * lines are smoothed.
+ * @typedef {{tails: number[], auto: boolean, smooth: boolean}} Drawn
  */
 
 /**
@@ -23,6 +24,16 @@ function colourOf({ validates }, { colours }) {
 }
 
 /**
+ * The colour of an arm of a trial: none of those of the lines.
+ * @param {number} arm its place
+ * @param {Paint} paint
+ */
+export function colourOfArm(arm, { colours }) {
+  const own = colours.slice(2);
+  return own[arm % own.length];
+}
+
+/**
  * The steps, the tails, and of each line its highest, its lowest, its mean and its smoothed mean.
  * @param {TagLine[]} lines
  * @param {Drawn} drawn
@@ -31,7 +42,10 @@ function colourOf({ validates }, { colours }) {
  */
 export function seriesOf(lines, { tails, auto, smooth }, paint) {
   const edge = { stroke: "transparent", width: 0, points: HIDDEN };
-  const tail = { auto, stroke: () => paint().gone, width: 1.25, dash: [4, 3], points: HIDDEN };
+  const gone = tails.map((arm) => {
+    const stroke = () => (arm < 0 ? paint().gone : colourOfArm(arm, paint()));
+    return { auto, stroke, width: 1.25, dash: [4, 3], points: HIDDEN };
+  });
   const drawn = lines.flatMap((line) => {
     const colour = () => colourOf(line, paint());
     /** @type {uPlot.Series.Points.Show} */
@@ -47,7 +61,7 @@ export function seriesOf(lines, { tails, auto, smooth }, paint) {
     const raw = { stroke: () => colour() + FAINT, width: 1, points };
     return [edge, edge, raw, { stroke: colour, width: 1.9, points: HIDDEN }];
   });
-  return [{}, ...new Array(tails).fill(tail), ...drawn];
+  return [{}, ...gone, ...drawn];
 }
 
 /**
@@ -60,7 +74,7 @@ export function seriesOf(lines, { tails, auto, smooth }, paint) {
 export function bandsOf(lines, { tails, smooth }, paint) {
   if (smooth) return [];
   return lines.map((line, i) => ({
-    series: [tails + 3 * i + 1, tails + 3 * i + 2],
+    series: [tails.length + 3 * i + 1, tails.length + 3 * i + 2],
     fill: () => `${colourOf(line, paint())}33`,
   }));
 }

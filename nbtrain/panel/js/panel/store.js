@@ -193,8 +193,8 @@ function numbered({ marks, marked }) {
  * @param {number} number
  * @returns {Mark}
  */
-function mark([event, step, wall, text, { to = step, kept } = {}], number) {
-  return { number, event, step, wall, text, kept, place: to, abandoned: false, actions: [] };
+function mark([event, step, wall, text, { to = step, ...more } = {}], number) {
+  return { number, event, step, wall, text, ...more, place: to, abandoned: false, actions: [] };
 }
 
 /**

@@ -181,9 +181,10 @@ export function bucketUpTo(curves, place, { abandoned = false } = {}) {
  * @returns {Bucket}
  */
 function bucket({ curve, i }) {
-  const { x, steps = x, mean, lo, hi, abandoned } = curve;
+  const { x, steps = x, wall, mean, lo, hi, abandoned } = curve;
   const kind = kindOf(curve, i);
-  return { x: x[i], step: steps[i], mean: mean[i], lo: lo[i], hi: hi[i], kind, abandoned };
+  const at = { x: x[i], step: steps[i], wall: wall?.[i] };
+  return { ...at, mean: mean[i], lo: lo[i], hi: hi[i], kind, abandoned };
 }
 
 /**

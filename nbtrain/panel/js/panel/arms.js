@@ -1,0 +1,74 @@
+// The arms of the newest trial of several values, as its marks and curves show them. Knows no page.
+
+import { nearest } from "../shared/columns.js";
+
+/** @import { Arm, Curve, Mark } from "../types.d.ts" */
+
+// What ends an arm, besides the next one: a decision, and what leaves a trial without one.
+const ENDS = ["try", "pause", "restore", "recovery", "failed", "set", "save"];
+const COMMANDS = ["pause", "resume", "save", "restore", "set", "try", "evaluate"];
+
+/**
+ * The arms, in the order in which they were trained.
+ * @param {Mark[]} marks
+ * @returns {Arm[]}
+ */
+export function armsOf(marks) {
+  /** @type {Arm[]} */
+  let found = [];
+  for (const { arm, event, wall } of marks) {
+    if (arm?.[0] === 0) found = [];
+    const last = found.at(-1);
+    if (last?.until === Infinity && ENDS.includes(event)) last.until = wall;
+    if (arm) found.push({ name: arm[1], from: wall, until: Infinity });
+  }
+  return found;
+}
+
+/**
+ * The end of the newest trial of several values, until the next command.
+ * @param {Mark[]} marks
+ */
+export function resultIn(marks) {
+  const last = marks.findLastIndex(({ trial }) => trial);
+  const over = marks.slice(last + 1).some(({ event }) => COMMANDS.includes(event));
+  return last < 0 || over ? null : marks[last];
+}
+
+/**
+ * The place among the arms of the one that was trained at a time; -1 for none.
+ * @param {Arm[]} arms
+ * @param {number} wall
+ */
+export function armAt(arms, wall) {
+  return arms.findIndex(({ from, until }) => from <= wall && wall < until);
+}
+
+/**
+ * The place of the arm that an abandoned tail is of. Its buckets at the ends are often as old as the
+ * marks there.
+ * @param {Arm[]} arms
+ * @param {Curve} tail
+ */
+export function armOfTail(arms, { wall }) {
+  return armAt(arms, wall[wall.length >> 1]);
+}
+
+/**
+ * Each arm's value at a place of the axis, [its place among the arms, the value], of the curves that
+ * reach there.
+ * @param {Arm[]} arms
+ * @param {Curve[]} curves
+ * @param {number} x
+ */
+export function valuesOfArms(arms, curves, x) {
+  /** @type {Map<number, number>} */
+  const found = new Map();
+  for (const curve of curves) {
+    if (!curve.x.length || x < curve.x[0] || x > curve.x.at(-1)) continue;
+    const i = nearest(curve.x, x);
+    const arm = curve.abandoned ? armOfTail(arms, curve) : armAt(arms, curve.wall[i]);
+    if (arm >= 0) found.set(arm, curve.mean[i]);
+  }
+  return [...found].sort(([one], [other]) => one - other);
+}

@@ -1,0 +1,44 @@
+// The values of the arms of a trial at the cursor of a chart, beside the pointer.
+
+import { el } from "../shared/dom.js";
+import { number } from "../shared/format.js";
+import { besidePointer } from "../shared/plot.js";
+import { valuesOfArms } from "./arms.js";
+import { colourOfArm } from "./series.js";
+
+/** @import uPlot from "uplot" */
+/** @import { Arm, Curve, Paint } from "../types.d.ts" */
+
+export class ArmsTip {
+  /** @param {() => Paint} paint see theme.js */
+  constructor(paint) {
+    this.paint = paint;
+    this.root = el("div", { class: "nbt-tip", hidden: "", "data-role": "arms" });
+  }
+
+  hide() {
+    this.root.hidden = true;
+  }
+
+  /**
+   * Lists the arms that reach the cursor, each with its value and that of its validation.
+   * @param {uPlot} u
+   * @param {Arm[]} arms
+   * @param {{curves: Curve[]}[]} lines
+   */
+  tell(u, arms, lines) {
+    const x = u.posToVal(u.cursor.left, "x");
+    const [values, validated = []] = lines.map(({ curves }) => valuesOfArms(arms, curves, x));
+    const beside = new Map(validated);
+    const rows = values.map(([arm, value]) => {
+      const more = beside.has(arm) ? `  val ${number(beside.get(arm))}` : "";
+      const style = `--colour: ${colourOfArm(arm, this.paint())}`;
+      const text = `${arms[arm].name}  ${number(value)}${more}`;
+      return el("div", { children: [el("i", { class: "nbt-arm", style }), text] });
+    });
+    this.root.hidden = !rows.length;
+    if (!rows.length) return;
+    this.root.replaceChildren(...rows);
+    besidePointer(this.root, u);
+  }
+}

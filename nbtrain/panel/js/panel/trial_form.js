@@ -1,0 +1,240 @@
+// The form of a trial: hyperparameters with a value or several each, or the limits of a range test.
+
+import { el, say } from "../shared/dom.js";
+import { exact } from "./scale.js";
+import { CHOICE, settingsIn, UNTOLD, USUAL } from "./trial_values.js";
+
+/** @import { Status } from "../protocol.d.ts" */
+/** @import { Typed } from "./trial_values.js" */
+
+const RATES = ["learning_rate_factor", "learning_rate"]; // core/learning_rate.py has the same
+const TEXT = { type: "text", autocomplete: "off", spellcheck: "false" };
+const WHOLE = { type: "number", min: 1, step: 1, required: "" };
+
+/** @typedef {{root: HTMLElement, name: HTMLSelectElement, value: HTMLInputElement}} Row */
+
+export class TrialForm {
+  constructor() {
+    /** @type {Partial<Status>} */
+    this.status = {};
+    this.range = false;
+    /** @type {Row[]} */
+    this.rows = [];
+    this.tags = [UNTOLD]; // that can decide
+    this.low = el("input", { ...TEXT, inputmode: "decimal", value: "1e-6" });
+    this.high = el("input", { ...TEXT, inputmode: "decimal", value: "1" });
+    this.steps = el("input", { ...WHOLE, value: 200, "data-role": "trial-steps" });
+    this.tag = el("select", { "data-role": "trial-tag" });
+    this.repeats = el("input", { ...WHOLE, value: 1, "data-role": "trial-repeats" });
+    this.kinds = [
+      { text: "Values", range: false },
+      { text: "Range test", range: true },
+    ].map(({ text, range }) => {
+      const button = el("button", { type: "button", text, "data-act": text });
+      button.addEventListener("click", () => this.#turn(range));
+      return button;
+    });
+    this.add = el("button", { type: "button", text: "Add a hyperparameter", "data-act": "add" });
+    this.add.addEventListener("click", () => this.#add().value.select());
+    this.list = el("div", { class: "nbt-tried" });
+    this.decides = el("span");
+    this.told = el("div", { class: "nbt-soft", role: "status", "data-role": "trial-told" });
+    this.limits = [labelled("from", this.low), labelled("to", this.high)];
+    this.several = labelled("repeats", this.repeats);
+    this.deciding = el("label", { children: [this.decides, this.tag] });
+    const submit = el("button", { type: "submit", text: "Try" });
+    this.root = el("form", {
+      class: "nbt-trial",
+      children: [
+        el("div", { class: "nbt-join", children: this.kinds }),
+        this.list,
+        this.add,
+        ...this.limits,
+        labelled("steps", this.steps),
+        this.deciding,
+        this.several,
+        this.told,
+        submit,
+      ],
+    });
+    this.root.addEventListener("input", () => this.#show());
+  }
+
+  /** @returns {Typed} */
+  get typed() {
+    const values = this.rows.map(({ name, value }) => ({
+      name: name.value,
+      text: value.value,
+      now: this.#now(name.value),
+    }));
+    const [steps, repeats, low, high] = [this.steps, this.repeats, this.low, this.high].map(
+      (input) => input.value,
+    );
+    return { values, steps, tag: this.tag.value, repeats, range: this.range, low, high };
+  }
+
+  /**
+   * Shows the form as the run stands, or with what was refused, unless a value has changed since.
+   * @param {Partial<Status>} status
+   * @param {Typed | null} refused
+   */
+  fill(status, refused) {
+    this.status = status;
+    const kept = refused?.values.every(({ name, now }) => now === this.#now(name)) ? refused : null;
+    const { last = {}, controls } = status;
+    const tags = Object.keys(last).filter((tag) => !/^(hyperparameters|system)\//.test(tag));
+    const usual = controls?.evaluate && !tags.includes(USUAL) ? [UNTOLD] : [];
+    this.tags = [...usual, ...tags];
+    const losses = tags.filter((tag) => tag.includes("loss"));
+    const first = this.rows[0]?.name.value;
+    for (const { root } of this.rows) root.remove();
+    this.rows = [];
+    if (kept) for (const { name, text } of kept.values) this.#add(name, text);
+    else this.#add(first);
+    if (kept) this.#take(kept);
+    this.#decide([kept?.tag, this.tag.value, ...usual, USUAL, losses[0]]);
+    this.#show();
+  }
+
+  /** @param {Typed} kept */
+  #take({ steps, repeats, low, high, range }) {
+    [this.steps.value, this.repeats.value, this.low.value, this.high.value] = [
+      steps,
+      repeats,
+      low,
+      high,
+    ];
+    this.range = range;
+  }
+
+  get #names() {
+    return (this.status.hyperparameters ?? []).map(([name]) => name);
+  }
+
+  /** @param {string | undefined} wanted */
+  #now(wanted) {
+    return this.status.values?.[this.#names.indexOf(wanted)];
+  }
+
+  /**
+   * Adds a hyperparameter that has no row yet, by default with half of its value.
+   * @param {string} [wanted]
+   * @param {string} [text]
+   */
+  #add(wanted, text) {
+    const used = this.rows.map(({ name }) => name.value);
+    const name = el("select", {
+      "aria-label": "try",
+      "data-role": "trial-name",
+      children: this.#names.map((value) => el("option", { value, text: value })),
+    });
+    const free = this.#names.find((each) => !used.includes(each));
+    name.value = this.#names.includes(wanted) ? wanted : (free ?? "");
+    const value = el("input", { ...TEXT, "data-role": "trial-value" });
+    const remove = el("button", {
+      type: "button",
+      text: "×",
+      title: "Leave this hyperparameter out",
+      "data-act": "remove",
+    });
+    const root = el("div", {
+      class: "nbt-tried-row",
+      children: [
+        el("div", { children: [el("span", { text: "try" }), name, remove] }),
+        labelled("new value", value),
+      ],
+    });
+    const row = { root, name, value };
+    const half = () => (value.value = halved(this.#now(name.value)));
+    name.addEventListener("change", () => {
+      half();
+      this.#show();
+    });
+    remove.addEventListener("click", () => {
+      this.rows.splice(this.rows.indexOf(row), 1);
+      root.remove();
+      this.#show();
+      this.rows[0].value.focus();
+    });
+    if (text === undefined) half();
+    else value.value = text;
+    this.rows.push(row);
+    this.list.append(root);
+    this.#show();
+    return row;
+  }
+
+  /** @param {boolean} range */
+  #turn(range) {
+    this.range = range;
+    const rate = RATES.find((name) => this.#names.includes(name));
+    if (range && rate) this.rows[0].name.value = rate;
+    this.#show();
+  }
+
+  /**
+   * Fills the list of what decides, and chooses the first wanted option that it has.
+   * @param {(string | undefined)[]} wanted
+   */
+  #decide(wanted) {
+    const { several } = settingsIn(this.typed);
+    const found = [...this.tags, ...(several ? [CHOICE] : [])];
+    /** @type {Record<string, string>} */
+    const texts = { [CHOICE]: "no: go back and let me choose", [UNTOLD]: USUAL };
+    this.tag.replaceChildren(
+      ...found.map((value) => el("option", { value, text: texts[value] ?? value })),
+    );
+    const chosen = wanted.find((name) => found.includes(name));
+    if (chosen !== undefined) this.tag.value = chosen;
+  }
+
+  // Shows what belongs to the contents, and how much there is to train.
+  #show() {
+    const { range, rows } = this;
+    const { several, count } = settingsIn(this.typed);
+    this.kinds.forEach((button, i) => button.setAttribute("aria-pressed", String(range === !!i)));
+    const used = rows.map(({ name }) => name.value);
+    rows.forEach(({ root, name, value }, i) => {
+      root.hidden = range && i > 0;
+      value.parentElement.hidden = range;
+      root.querySelector("[data-act=remove]").toggleAttribute("hidden", range || rows.length < 2);
+      for (const option of name.options)
+        option.disabled = option.value !== name.value && used.includes(option.value);
+    });
+    this.add.hidden = range || rows.length >= this.#names.length;
+    for (const limit of this.limits) limit.hidden = !range;
+    this.deciding.hidden = range;
+    this.several.hidden = range || !several;
+    if ([...this.tag.options].some(({ value }) => value === CHOICE) !== several)
+      this.#decide([this.tag.value, this.tags.at(-1)]);
+    say(this.decides, several ? "keep the best" : "undo if worse");
+    say(this.told, this.#words(several, count));
+  }
+
+  /**
+   * @param {boolean} several
+   * @param {number} count
+   */
+  #words(several, count) {
+    const steps = Number(this.steps.value);
+    if (this.range) return "From this state and back to it; nothing is applied by itself.";
+    if (!several) return "Several values: 3e-4, 1e-3, 3e-3";
+    const repeats = Number(this.repeats.value);
+    const times = repeats > 1 ? ` × ${repeats} repeats` : "";
+    const all = (count * repeats * steps).toLocaleString("en");
+    return `${count} setting${count === 1 ? "" : "s"}${times} × ${steps.toLocaleString("en")} steps: ${all} steps`;
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {HTMLElement} input
+ */
+function labelled(text, input) {
+  return el("label", { children: [el("span", { text }), input] });
+}
+
+/** @param {number | string | undefined} value */
+function halved(value) {
+  return typeof value === "number" ? exact(value / 2) : "";
+}

@@ -1,0 +1,64 @@
+// What is typed into the form of a trial, and the command that it means. Knows no page.
+
+/** @import { Command } from "../protocol.d.ts" */
+
+/**
+ * The contents of the form. now: the values of the hyperparameters at that time. tag: the scalar that
+ * decides, or one of the two below. low, high: of a range test.
+ * @typedef {{name: string, text: string, now: number | string}} TypedValue
+ * @typedef {{values: TypedValue[], steps: string, tag: string, repeats: string, range: boolean, low: string, high: string}} Typed
+ */
+
+export const USUAL = "val_loss"; // the tag that decides by default
+export const UNTOLD = ""; // the usual tag, which comes with an evaluation
+export const CHOICE = "\n"; // nothing decides: the user does, afterwards
+
+/**
+ * A number, or the text as it is: the run says what is wrong with it.
+ * @param {string} typed
+ */
+export function numberIn(typed) {
+  const text = typed.trim().replace("−", "-");
+  const number = Number(text);
+  return text === "" || !Number.isFinite(number) ? text : number;
+}
+
+/**
+ * One value, or a list of them: "3e-4, 1e-3".
+ * @param {string} typed
+ */
+export function valuesIn(typed) {
+  if (!/[,;]/.test(typed)) return numberIn(typed);
+  return typed
+    .split(/[,;]/)
+    .map(numberIn)
+    .filter((value) => value !== "");
+}
+
+/**
+ * How many settings are tried: each value of a list with each of the others.
+ * @param {Pick<Typed, "values">} typed
+ */
+export function settingsIn({ values }) {
+  const lists = values.map(({ text }) => valuesIn(text)).filter(Array.isArray);
+  return { several: lists.length > 0, count: lists.reduce((n, list) => n * list.length, 1) };
+}
+
+/**
+ * @param {Typed} typed
+ * @returns {Command & {command: "try"}}
+ */
+export function commandOf(typed) {
+  const steps = Number(typed.steps);
+  if (typed.range) {
+    const [low, high] = [typed.low, typed.high].map(numberIn);
+    const sweep = /** @type {[number, number]} */ ([low, high]);
+    return { command: "try", values: { [typed.values[0].name]: low }, steps, keep_if: null, sweep };
+  }
+  const { several } = settingsIn(typed);
+  const values = Object.fromEntries(typed.values.map(({ name, text }) => [name, valuesIn(text)]));
+  const usual = several ? USUAL : null;
+  const keep_if = typed.tag === CHOICE ? null : typed.tag || usual;
+  const repeats = several && typed.repeats !== "1" ? { repeats: Number(typed.repeats) } : {};
+  return { command: "try", values, steps, keep_if, ...repeats };
+}
