@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Epoch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Epoch:
     """A pass over the data, an epoch of a Keras fit, or a turn of the outermost tracked loop.
 
     Attributes:

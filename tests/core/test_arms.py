@@ -102,3 +102,9 @@ def test_a_table_has_a_spread_and_notes_only_if_there_are_some() -> None:
         *("values", "loss", "before", "after", "difference", "spread", "note")
     ]
     assert table([]) == ""
+
+
+def test_the_values_of_a_grid_are_read_whole_in_the_table() -> None:
+    names = [f"learning_rate 0.001, weight_decay {decay}" for decay in (0.0001, 0.0002)]
+    shown = table([ArmResult(name, {}, "loss", 1.0, (0.5,)) for name in names])
+    assert all(name in shown for name in names)

@@ -22,7 +22,7 @@ def curve_of(values: FloatArray, chunks: Sequence[int] = ()) -> BucketCurve:
     curve, steps, begin = BucketCurve(), 10 + 3 * np.arange(len(values)), 0
     for size in [*chunks, len(values)]:
         part = slice(begin, begin + size)
-        curve.extend(steps[part], 0.5 * steps[part], values[part])
+        curve.extend(steps[part], (0.5 * steps[part]).astype(np.float64), values[part])
         begin += size
     return curve
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import Restore, Set
 from nbtrain.panel.wire import Message, Wire
 from nbtrain.recording.store import ScalarStore
@@ -72,6 +74,27 @@ def test_a_snapshot_holds_everything() -> None:
         decoded(buffers), [[1, 0.5, 0.5, 0.5], [1, 0.75, 0.75, 0.75], [2, 0.25, 0.25, 0.25]]
     )
     assert wall_times(content, buffers).tolist() == [1001, 1001, 1002]
+
+
+def test_the_end_of_a_trial_has_its_results_and_all_of_its_text() -> None:
+    marks = Marks()
+    marks.add(Mark("try", 9, 5.0, "1 of 25: a", arm=(0, "a")))
+    few = [
+        ArmResult("rate 0.1", {"rate": 0.1}, "loss", 2.0, (1.0, 1.5), ""),
+        ArmResult("rate 0.2", {"rate": 0.2}, "loss", 2.0, (math.nan,), "the loss became NaN"),
+    ]
+    text = "back: " + "x " * 300 + "; not paired: the batches differed"
+    marks.add(Mark("try", 9, 6.0, text, kept=False, arms=(*few, *few * 10)))
+    content, _ = Wire(ScalarStore(), marks).snapshot({})
+    begun, ended = cast("list[list[Any]]", json.loads(json.dumps(content))["marks"])
+    assert begun[4] == {"arm": [0, "a"]}
+    trial = ended[4]["trial"]
+    assert (trial["tag"], len(trial["rows"]), trial["more"]) == ("loss", 20, 2)
+    assert trial["rows"][:2] == [
+        ["rate 0.1", "2", "1.25", "-0.75", "0.3536", ""],
+        ["rate 0.2", "2", "NaN", "NaN", None, "the loss became NaN"],
+    ]
+    assert ended[3] == text
 
 
 def test_wall_times_are_told_apart_within_a_message() -> None:

@@ -34,7 +34,7 @@ def went_back() -> FakeRun:
 
     def train(first: int, last: int, *, later: float = 0.0) -> None:
         steps = np.arange(first, last + 1)
-        walls = np.array([time_of(step) + later for step in steps])
+        walls = np.array([time_of(int(step)) + later for step in steps])
         run.scalars.extend("loss", steps, walls, 1 / steps + later / 1e4)
         each = steps % 10 == 0
         run.scalars.extend("val_loss", steps[each], walls[each], 2 / steps[each])
@@ -114,7 +114,7 @@ def test_the_axis_is_kept_over_a_reload_and_for_the_next_run(
     reads(panel, 0.5, "step 10[01] · epoch 2")
     other = FakeRun()
     steps = np.arange(1, 50)
-    other.scalars.extend("loss", steps, BEGAN + steps, 1 / steps)
+    other.scalars.extend("loss", steps, np.float64(BEGAN) + steps, np.float64(1) / steps)
     other.now(phase=Phase.FINISHED, step=49)
     panel = shown(page, other)
     axis = panel.get_by_label("horizontal axis")

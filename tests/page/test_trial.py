@@ -172,12 +172,15 @@ def test_a_pause_ends_a_trial_without_a_table(page: BarePage, panel: Locator) ->
 def tried(run: FakeRun, *names: str, **end: Any) -> None:
     """Records a trial of these arms, from step 100, each for fifty steps."""
     steps = np.arange(1, 101)
-    run.scalars.extend("loss", steps, 1e9 + steps, 1 + 1 / steps)
+    walls = np.array([1e9 + step for step in range(1, 101)])
+    run.scalars.extend("loss", steps, walls, np.array([1 + 1 / step for step in range(1, 101)]))
     at = 1e9 + 101.0
     for turn, name in enumerate(names):
         run.marks.add(Mark("try", 100, at, f"{turn + 1} of {len(names)}: {name}", arm=(turn, name)))
         steps = np.arange(101, 151)
-        run.scalars.extend("loss", steps, at + steps - 100, 1 + (turn + 1) / steps)
+        walls = np.array([at + step for step in range(1, 51)])
+        values = np.array([1 + (turn + 1) / step for step in range(101, 151)])
+        run.scalars.extend("loss", steps, walls, values)
         run.scalars.open_segment(100)
         at += 60.0
     run.marks.add(Mark("try", 150, at, "the choice is yours", to=100, kept=False, **end))

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import COMMANDS
 from nbtrain.core.log_lines import LogLine
 from nbtrain.core.ranges import Hyperparameter, Scale
@@ -94,6 +95,9 @@ def panel() -> tuple[ShownPanel, list[Message]]:
         Mark("save", 3, 1.7e9, "saved"),
         Mark("set", 4, 1.7e9, "set", edits=(("learning_rate", 1e-3, float("inf")),)),
         Mark("try", 4, 1.7e9, kept=True),
+        Mark("try", 4, 1.7e9, arm=(0, "learning_rate 0.1")),
+        Mark("try", 4, 1.7e9, kept=False, arms=(ArmResult("a", {"a": 1.0}, "loss", 1.0, (2.0,)),)),
+        Mark("try", 4, 1.7e9, kept=False, arms=(ArmResult("a", {}, "loss", 1.0, (2.0, 3.0), "x"),)),
         Mark("nan", 4, 1.7e9, "NaN", good=3),
         Mark("restore", 4, 1.7e9, to=3),
     ):
@@ -106,6 +110,9 @@ def panel() -> tuple[ShownPanel, list[Message]]:
         phase=Phase.PAUSED,
         step=9,
         total_steps=10,
+        epoch=2,
+        epoch_began=5,
+        epoch_steps=5,
         steps_per_s=2.0,
         eta_s=0.5,
         values={"loss": 0.5, "val_loss": float("nan")},
@@ -129,6 +136,10 @@ def panel() -> tuple[ShownPanel, list[Message]]:
     hear(t="cmd", id="r3", command="restore", checkpoint="ckpt-3", halve="learning_rate")
     hear(t="cmd", id="s", command="set", values={"learning_rate": 0.1, "factor": "x"})
     hear(t="cmd", id="t", command="try", values={"learning_rate": 1}, steps=9, keep_if=None)
+    several = {"values": {"learning_rate": [0.1, "x"], "factor": 1}, "repeats": 2}
+    hear(t="cmd", id="t2", command="try", steps=9, keep_if="loss", **several)
+    swept = {"values": {"learning_rate": 1e-6}, "sweep": [1e-6, 1.0]}
+    hear(t="cmd", id="t3", command="try", steps=9, keep_if=None, **swept)
     hear(t="there")
     hear(t="alive", seq=10**6)  # is told of in a note
     clock.now += 11.0

@@ -17,6 +17,7 @@ from tensorflow.python.framework import config
 import nbtrain
 from nbtrain.core.commands import Command, Pause, Replay, Restore, Save, Set, Try
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase
 from nbtrain.engines.keras.fit import FitRun
 from nbtrain.run.run import Run
 from tests import fitted
@@ -347,6 +348,40 @@ def test_only_the_best_value_of_a_trial_is_replayed(best: int) -> None:
         (10, {RATE: pytest.approx(0.05)}),
         (30, {"weight": 3.0}),
     ]
+
+
+@pytest.mark.usefixtures("determinism")
+@pytest.mark.parametrize("named", [False, True])
+def test_only_the_best_setting_of_a_grid_is_replayed(*, named: bool) -> None:
+    line = Weighted()
+    run = line.run("a")
+    grid: dict[str, Any] = {"values": {RATE: [0.4, 0.04], "weight": [0.5, 1.0]}}
+    settings = {"high": {RATE: 0.4, "weight": 1.0}, "low": {RATE: 0.04, "weight": 0.5}}
+    asked = {"values": {}, "settings": settings} if named else grid
+    trial = run.post(Try(**asked, steps=6, keep_if="loss", repeats=2), at=10)
+    run.start().wait(SOON)
+    applied(trial)
+    again, edits = replayed("b")
+    same(line, again)
+    assert edits == [(10, {RATE: pytest.approx(0.04), "weight": 0.5})]
+
+
+@pytest.mark.usefixtures("determinism")
+def test_a_trial_that_leaves_the_choice_replays_as_the_choice() -> None:
+    line = Weighted()
+    run = line.run("a")
+    trial = run.post(Try({RATE: [0.4, 0.04]}, steps=6), at=10)
+    run.post(Pause(), at=20)
+    run.start()
+    applied(trial)
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    choice = next(each for each in run.actions() if str(each) == f"Go on with {RATE} 0.04")
+    applied(run.post(choice.command))
+    run.resume()
+    run.wait(SOON)
+    again, edits = replayed("b")
+    same(line, again)
+    assert edits == [(20, {RATE: pytest.approx(0.04)})]
 
 
 def test_a_start_without_a_checkpoint_begins_a_new_course() -> None:

@@ -142,6 +142,42 @@ def test_each_value_has_a_mark_at_its_begin_and_end(gate: Gate) -> None:
         (9, "2 of 2 ends: rate 0.25 val_loss 0.5 → 0.25"),
     ]
     assert [mark[2] for mark in marks] == [False, False, True, True, False]
+    tried_marks = [mark for mark in run.marks if mark.event == "try"]
+    assert [mark.arm for mark in tried_marks if mark.arm] == [(0, "rate 0.125"), (1, "rate 0.25")]
+    assert [arm.name for arm in tried_marks[-1].arms] == ["rate 0.125", "rate 0.25"]
+    ended(run)
+
+
+class Telling(Tried):
+    """A training that reads what its run tells at each step."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__(gate)
+        self.told: list[str] = []
+
+    def step(self) -> dict[str, Any]:
+        message = nbtrain.runs()["tried"].status.message
+        if message is not None and message not in self.told:
+            self.told.append(message)
+        return super().step()
+
+
+def test_the_run_tells_which_of_the_values_it_trains(gate: Gate) -> None:
+    tried = Telling(gate)
+    run = paused(gate, tried)
+    trial = run.trial(rate=[0.125, 0.25], steps=8, repeats=2)
+    run.resume()
+    applied(trial)
+    assert tried.told == [
+        f"Trying {turn} of 2: rate {rate} from step 1 to 9; a pause ends the trial."
+        for turn, rate in (
+            ("1 of 2, repeat 1", "0.125"),
+            ("1 of 2, repeat 2", "0.125"),
+            ("2 of 2, repeat 1", "0.25"),
+            ("2 of 2, repeat 2", "0.25"),
+        )
+    ]
+    assert run.status.message is None
     ended(run)
 
 
