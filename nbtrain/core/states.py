@@ -217,10 +217,8 @@ class Status:
             were recorded since.
         checkpoints: The checkpoints that can be restored, the newest last.
         threads: Names of the live threads under its coordinator: queue runners and loops.
-        message: A warning for the user: a thinned record, a late step with its stack, a checkpoint
-            that could not be written. None if there is none.
-        notice: Information that is not a warning, such as the checkpoint that the run continues
-            from. None if there is none, or it is old.
+        message: A warning, such as a checkpoint that could not be written; None if there is none.
+        notice: Information, such as the checkpoint it continues from; None if none, or old.
         error: The traceback that ended the run; None if none did.
         failure: Type and message of that error, in one line.
         log: TensorFlow's log messages in the training thread, the newest line last.

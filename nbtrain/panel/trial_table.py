@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from nbtrain.core.arms import ArmResult
@@ -11,6 +12,10 @@ Fields = dict[str, object]
 
 # The most rows, and the characters of a name and of a note: the journal has all of it.
 ROWS, CHARS = 20, 100
+
+# What could not be paired stands behind the results in the text of an outcome.
+_NOTES = re.compile("; (?=not paired: |the repeats had |not deterministic: )")
+_RESULTS = re.compile(r"(?: \(the others: |(?<=the choice is yours): |(?<=none was better): ).*")
 
 
 def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
@@ -32,3 +37,9 @@ def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
         for arm in arms[:ROWS]
     ]
     return {"tag": cut(arms[0].tag, CHARS), "rows": rows, "more": max(0, len(arms) - ROWS)}
+
+
+def without_results(text: str) -> str:
+    """Returns the text of an outcome without the results that the table has."""
+    done, *notes = _NOTES.split(text)
+    return "; ".join([_RESULTS.sub("", done), *notes])

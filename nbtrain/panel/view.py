@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -16,6 +15,7 @@ from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.panel.epochs import Point
 from nbtrain.panel.log_wire import extent
 from nbtrain.panel.task_table import table_of
+from nbtrain.panel.trial_table import without_results
 from nbtrain.panel.validations import charts_of
 from nbtrain.panel.wording import cut, duration, number, plain, speed
 from nbtrain.rundir.folder import LAST_GOOD
@@ -38,9 +38,6 @@ SHOWN_HYPERPARAMETERS = 8
 MESSAGE_CHARS = 1200
 RECEIPT_CHARS = 300
 _BY_CHARS = 60
-
-# What begins the results in the text of a trial of several values.
-_RESULTS = re.compile(r": | \(the others|; not paired")
 
 
 def answers(receipts: Sequence[Receipt]) -> list[Fields]:
@@ -229,6 +226,6 @@ def _receipt(receipt: Receipt) -> Fields:
     state = "applied" if outcome.applied else "refused"
     by = f", asked by {cut(receipt.sender.by, _BY_CHARS)}" if receipt.sender.by else ""
     # The panel shows the results of a trial of several values below.
-    told = _RESULTS.split(outcome.text)[0] if outcome.arms else outcome.text
+    told = without_results(outcome.text) if outcome.arms else outcome.text
     text = f"{cut(told, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
     return {"id": key, "command": receipt.name, "state": state, "text": text}

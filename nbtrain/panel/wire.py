@@ -18,7 +18,7 @@ from typing import cast
 import numpy as np
 
 from nbtrain.core.commands import Restore
-from nbtrain.panel.trial_table import trial_of
+from nbtrain.panel.trial_table import trial_of, without_results
 from nbtrain.panel.view import Fields, last_of
 from nbtrain.panel.wording import cut, plain
 from nbtrain.recording.parts import Cursor, Curve
@@ -194,7 +194,9 @@ def _row(mark: Mark) -> list[object]:
     """Event, step, wall time, text, and a dict of the rest: see `Mark`."""
     others = {"to": mark.to, "kept": mark.kept, "arm": mark.arm, "trial": trial_of(mark.arms)}
     more = {key: value for key, value in others.items() if value is not None}
-    text = cut(mark.text, TRIAL_CHARS if mark.arms else MARK_CHARS)
+    text = cut(mark.text, MARK_CHARS)
+    if mark.arms:
+        text = cut(without_results(mark.text), TRIAL_CHARS)
     row: list[object] = [mark.event, mark.step, mark.wall_time, text]
     return [*row, more] if more else row
 

@@ -58,6 +58,12 @@ class Comparison:
         return self.turn + 1 == len(self.arms) * self.asked.repeats
 
     @property
+    def name(self) -> str:
+        """The name of the arm at hand; of a range test with both limits."""
+        more = f" to {self.asked.sweep[1]:.10g}" if self.asked.sweep else ""
+        return f"{self.arms[self.number].name}{more}"
+
+    @property
     def which(self) -> str:
         """The number of the arm at hand, and of the repeat, in words."""
         return f"{self.number + 1} of {len(self.arms)}{self.again}"

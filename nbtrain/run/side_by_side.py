@@ -124,19 +124,16 @@ class SideBySide:
         trial.pairing.same_batches |= bool(trial.repeat) and not moved
         edits = self._control.set({**trial.old, **trial.wanted[trial.number]})
         changed = {edit.name: [edit.old, edit.new] for edit in edits if edit.old != edit.new}
-        name, end = trial.arms[trial.number].name, trial.begun + trial.steps
-        name += f" to {trial.asked.sweep[1]:.10g}" if trial.asked.sweep else ""
+        said, end = f"{trial.which}: {trial.name}", trial.begun + trial.steps
         self._monitor.log(
             event="try",
             step=trial.begun,
-            text=f"{trial.which}: {name} for {trial.steps:,} steps",
-            arm=[trial.turn, f"{name}{trial.again}"],
+            text=f"{said} for {trial.steps:,} steps",
+            arm=[trial.turn, f"{trial.name}{trial.again}"],
             **({"edits": changed} if changed else {}),
         )
         self._monitor.notices.note(
-            "trial",
-            f"Trying {trial.which}: {name} from step {trial.begun:,} to {end:,}; a pause ends the "
-            "trial.",
+            "trial", f"Trying {said} from step {trial.begun:,} to {end:,}; a pause ends the trial."
         )
         return end if trial.sweep is None else trial.begun + 1
 

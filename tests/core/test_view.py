@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from nbtrain.core.commands import Outcome, Receipt, Restore, Save, Sender
+from nbtrain.core.arms import ArmResult
+from nbtrain.core.commands import Outcome, Receipt, Restore, Save, Sender, Try
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Status, Usage
+from nbtrain.panel.trial_table import without_results
 from nbtrain.panel.view import (
     answers,
     controls,
@@ -336,3 +338,34 @@ def test_messages_have_bounded_size() -> None:
     receipt.answer(Outcome(applied=False, step=3, text="x" * 10_000))
     status = dataclasses.replace(RUNNING, message="y" * 10_000, notice="z" * 10_000)
     assert len(json.dumps(fields(status, answers([receipt])))) < 3000
+
+
+def test_the_results_of_a_trial_are_in_its_table_and_not_in_its_text() -> None:
+    others = "(the others: rate 0.2 loss 0.5 → 0.4; rate 0.3 the loss became NaN)"
+    pairing = "not paired: the first step gave loss 1 and 2 from the same state, so they differed"
+    repeats = "the repeats had the same batches, which the run does not draw itself"
+    texts = {
+        f"kept rate 0.1 loss 0.5 → 0.1 {others}": "kept rate 0.1 loss 0.5 → 0.1",
+        f"kept rate 0.1 loss 0.5 → 0.1 {others}; {pairing}": (
+            f"kept rate 0.1 loss 0.5 → 0.1; {pairing}"
+        ),
+        f"back to step 9, a 0.5 again: the choice is yours: a 1 loss 1 → 2; a 2 NaN; {repeats}": (
+            f"back to step 9, a 0.5 again: the choice is yours; {repeats}"
+        ),
+        "back to step 9: of 2 settings none was better: a loss 1 → 2 (the others: b loss 1 → 3)": (
+            "back to step 9: of 2 settings none was better"
+        ),
+        "back to step 9: suggested rate 0.1, where it fell fastest": (
+            "back to step 9: suggested rate 0.1, where it fell fastest"
+        ),
+    }
+    assert {text: without_results(text) for text in texts} == texts
+
+
+def test_the_answer_to_a_trial_of_several_values_is_short() -> None:
+    receipt = Receipt(Try({"rate": [1.0, 2.0]}))
+    arms = (ArmResult("rate 1", {"rate": 1.0}, "loss", 1.0, (2.0,)),)
+    text = "back to step 9, rate 0.5 again: the choice is yours: rate 1 loss 1 → 2"
+    receipt.answer(Outcome(True, 9, text, kept=False, arms=arms))
+    (told,) = answers([receipt])
+    assert told["text"] == "back to step 9, rate 0.5 again: the choice is yours (step 9)"

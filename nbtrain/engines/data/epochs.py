@@ -20,6 +20,7 @@ from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.beginning import beginning
 from nbtrain.engines.data.iterators import Iterators
+from nbtrain.engines.data.pass_length import PassLength
 from nbtrain.engines.signatures import whole
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.time_usage import Draws
@@ -45,7 +46,6 @@ class EpochIterator(Iterator[Any]):
     Attributes:
         specs: The spec of an element, as in `tf.data.Dataset.element_spec`, in a tuple; None if
             unknown.
-        steps: Elements of all passes; None if endless or unknown.
     """
 
     def __init__(self, data: Any, epochs: int | None) -> None:
@@ -56,12 +56,11 @@ class EpochIterator(Iterator[Any]):
                 "what each pass begins with, such as the tf.data.Dataset itself."
             )
         size = int(data.cardinality()) if isinstance(data, tf.data.Dataset) else -1
-        self._size = size if size > 0 else None  # elements of a pass, once they are known
         if size == 0:
             raise ArgumentError("data is a dataset without an element: give one that has some.")
         spec = getattr(data, "element_spec", None)
         self.specs = None if spec is None else (spec,)
-        self.steps = epochs * size if epochs and size > 0 else None
+        self._length = PassLength(size if size > 0 else None, epochs)
         self._passes = epochs or (sys.maxsize if again else 1)
         self._epoch = self._number = 0  # passes that are over, elements drawn of the next
         self._iterators = Iterators(begin, again, endless=size == tf.data.INFINITE_CARDINALITY)
@@ -72,29 +71,29 @@ class EpochIterator(Iterator[Any]):
         self._behind = 0  # elements to draw again before the next
         self._ahead: list[Any] = []  # elements already drawn, which come first
         self._at_hand: tuple[int, list[Any]] = 0, []  # the current step and its elements
-        self._began: int | None = None  # completed steps when the pass began; None: to be found
-        self._single = True  # whether each step has drawn one element
         self._loop: LoopHandle | None = None
         self._note: str | None = None
 
     @property
-    def epoch(self) -> Epoch | None:
-        """The pass that it is in, the last once all are over; any thread.
+    def steps(self) -> int | None:
+        """The elements of all passes; None if endless or unknown."""
+        return self._length.total
 
-        None if a pass has no end.
-        """
+    @property
+    def epoch(self) -> Epoch | None:
+        """The pass that it is in, or the last one; None if a pass has no end. Any thread."""
         if self._iterators.endless:
             return None
         count = None if self._passes == sys.maxsize else self._passes
-        steps = self._size if self._single else None
-        return Epoch(min(self._epoch + 1, self._passes), count, self._began, steps)
+        length, number = self._length, min(self._epoch + 1, self._passes)
+        return Epoch(number, count, length.began, length.steps)
 
     # --- the loop -------------------------------------------------------------------
 
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
         """Begins a loop in this start of the run; returns the iterator that it draws from."""
         self._ahead, self._at_hand = self._undone(), (loop.step, [])
-        self._loop, self._began = loop, None
+        self._loop, self._length.began = loop, None
         if self._iterators.at_hand is None:
             self._iterators.start()
         loop.note("position", self._note)
@@ -125,9 +124,9 @@ class EpochIterator(Iterator[Any]):
             elements = []
             self._at_hand = step, elements
         elif elements:
-            self._single = False
-        if self._began is None and self._single:
-            self._began = step - self._number + len(self._ahead)
+            self._length.single = False
+        if self._length.began is None:
+            self._length.begin(step - self._number + len(self._ahead))
         element = self._ahead.pop(0) if self._ahead else self._draw()
         elements.append(element)
         return element
@@ -164,9 +163,9 @@ class EpochIterator(Iterator[Any]):
                 "tf.data.Dataset or a list, which iter() begins again each time, or a function "
                 "that returns a new iterator at each call."
             )
-        self._size = self._number
+        self._length.end(self._number)
         if self._epoch + 1 < self._passes:
-            self._began = None if self._loop is None else self._loop.step
+            self._length.began = None if self._loop is None else self._loop.step
         self._epoch, self._number = self._epoch + 1, 0
         if self._iterators.again:
             self._iterators.turn()
@@ -216,7 +215,7 @@ class EpochIterator(Iterator[Any]):
     def take(self, path: str) -> None:
         """Restores the position of a checkpoint."""
         reader = tf.train.load_checkpoint(path)
-        undone, self._note, self._began = self._undone(), None, None
+        undone, self._note, self._length.began = self._undone(), None, None
         self._ahead, self._at_hand = [], (self._at_hand[0], [])
         if not reader.has_tensor(key := f"besides/{_POSITION}{_VALUE}"):
             self._ahead = undone

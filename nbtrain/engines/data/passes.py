@@ -48,7 +48,7 @@ class Passes(EpochIterator):
     def end_pass(self) -> None:
         """Ends the present pass before its end."""
         self._ahead, self._at_hand, self._behind = [], (self._at_hand[0], []), 0
-        self._epoch, self._number, self._began = self._epoch + 1, 0, None
+        self._epoch, self._number, self._length.began = self._epoch + 1, 0, None
         if self._iterators.at_hand is None:
             self._iterators.start()
         if self._iterators.again:

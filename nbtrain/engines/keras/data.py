@@ -36,6 +36,7 @@ class Data:
 
     Attributes:
         steps: Batches of an epoch; None while unknown.
+        began: The completed steps when the epoch began that is trained; None before the first.
         seed: The seed of the order, if it is drawn here; saved with the position.
         kept: Whether the position in the data can be saved exactly.
         why: Why it cannot.
@@ -46,6 +47,7 @@ class Data:
 
     def __init__(self, x: Any, steps: int | None = None, size: int = 1, **more: Any) -> None:
         self.steps = -(-steps // size) * size if steps else None
+        self.began: int | None = None
         self.seed = 0
         self._x, self._more = x, {"shuffle": False, "steps_per_epoch": steps, **more}
 

@@ -28,7 +28,6 @@ class DataPosition:
     Attributes:
         epoch: Completed epochs.
         batch: Batches of the next epoch that have been trained.
-        began: The completed steps when the epoch began that was trained last; None if none was.
         history: The logs of the epochs.
         logs: The training logs of an epoch whose validation is running.
         moved: Whether it differs from the position of Keras's loop.
@@ -41,7 +40,6 @@ class DataPosition:
     ) -> None:
         self.data = data
         self.epoch, self.batch = epoch, 0
-        self.began: int | None = None
         self.history: History = {}
         self.logs: dict[str, Any] = {}
         self.moved = False

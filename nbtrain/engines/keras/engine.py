@@ -87,7 +87,8 @@ class FitEngine:
     def epoch(self) -> Epoch:
         """The epoch that it is in, as Keras counts them; the last once all are over."""
         number = min(self.position.epoch + 1, self.epochs)
-        return Epoch(number, self.epochs, self.position.began, self.position.data.steps)
+        data = self.position.data
+        return Epoch(number, self.epochs, data.began, data.steps)
 
     @property
     def total_steps(self) -> int | None:

@@ -99,7 +99,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Prepares the data of this epoch."""
         self._loss.begin(epoch)
-        self._position.began = self._run_loop.step - self._position.batch
+        self._position.data.began = self._run_loop.step - self._position.batch
         with contextlib.ExitStack() as lifted:
             for rate in self._rates:
                 lifted.enter_context(rate.lifted())
