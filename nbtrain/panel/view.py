@@ -225,7 +225,7 @@ def _receipt(receipt: Receipt) -> Fields:
         return {"id": key, "command": receipt.name, "state": "requested", "text": "requested"}
     state = "applied" if outcome.applied else "refused"
     by = f", asked by {cut(receipt.sender.by, _BY_CHARS)}" if receipt.sender.by else ""
-    # The panel shows the results of a trial of several values below.
-    told = without_results(outcome.text) if outcome.arms else outcome.text
+    # The panel shows the results of a trial of several values below, and what lies behind them.
+    told = without_results(outcome.text).partition("; ")[0] if outcome.arms else outcome.text
     text = f"{cut(told, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
     return {"id": key, "command": receipt.name, "state": state, "text": text}

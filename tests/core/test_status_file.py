@@ -26,6 +26,8 @@ def full(folder: Path) -> Status:
         step=1240,
         total_steps=10_000,
         epoch=3,
+        epoch_began=200,
+        epoch_steps=100,
         epochs=20,
         steps_per_s=812.5,
         eta_s=10.5,

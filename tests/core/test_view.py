@@ -365,7 +365,7 @@ def test_the_results_of_a_trial_are_in_its_table_and_not_in_its_text() -> None:
 def test_the_answer_to_a_trial_of_several_values_is_short() -> None:
     receipt = Receipt(Try({"rate": [1.0, 2.0]}))
     arms = (ArmResult("rate 1", {"rate": 1.0}, "loss", 1.0, (2.0,)),)
-    text = "back to step 9, rate 0.5 again: the choice is yours: rate 1 loss 1 → 2"
+    text = "back to step 9, rate 0.5 again: the choice is yours: rate 1 loss 1 → 2; not paired: x"
     receipt.answer(Outcome(True, 9, text, kept=False, arms=arms))
     (told,) = answers([receipt])
     assert told["text"] == "back to step 9, rate 0.5 again: the choice is yours (step 9)"

@@ -3,9 +3,18 @@
 
 import { bucketAt, bucketUpTo, divided, marks, nearest, together } from "../shared/columns.js";
 import { el } from "../shared/dom.js";
+import { inWords } from "../shared/format.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";
 import { BaseChart } from "../shared/base_chart.js";
-import { axes, besidePointer, drawMarks, isArrow, xScale, yScale } from "../shared/plot.js";
+import {
+  axes,
+  besidePointer,
+  drawMarks,
+  isArrow,
+  placeDot,
+  xScale,
+  yScale,
+} from "../shared/plot.js";
 import { ChartHead } from "./chart_head.js";
 import { armOfTail } from "./arms.js";
 import { ArmsTip } from "./arms_tip.js";
@@ -75,7 +84,7 @@ export class Chart extends BaseChart {
     this.root.dataset.axis = this.x;
     this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
     this.root.dataset.marks = String(this.found.flat().length);
-    const tags = listed(lines.flatMap(({ tags }) => tags));
+    const tags = inWords(lines.flatMap(({ tags }) => tags));
     this.host.setAttribute(
       "aria-label",
       `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`,
@@ -201,7 +210,7 @@ export class Chart extends BaseChart {
     this.hovered = u.cursor.left >= 0;
     const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
     this.head.tell(buckets, this.found.flat(), { hovered: this.hovered, x: this.x });
-    this.dots.forEach((dot, i) => point(dot, u, buckets[i]));
+    this.dots.forEach((dot, i) => placeDot(dot, u, buckets[i]));
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
     this.strip.tell(meant?.marks);
@@ -291,27 +300,4 @@ export class Chart extends BaseChart {
       return { ...bucket, smooth: column[nearest(u.data[0], bucket.x)] ?? undefined };
     });
   }
-}
-
-/**
- * Names in words: "one, two and three".
- * @param {string[]} names
- */
-function listed(names) {
-  const last = names.at(-1);
-  return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${last}` : last;
-}
-
-/**
- * @param {HTMLElement} dot
- * @param {uPlot} u
- * @param {Bucket | null | undefined} bucket
- */
-function point(dot, u, bucket) {
-  const [left, top] = bucket
-    ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.smooth ?? bucket.mean, "y")]
-    : [];
-  dot.hidden = !(Number.isFinite(left) && top >= 0 && top <= u.over.clientHeight);
-  dot.classList.toggle("nbt-gone", Boolean(bucket?.abandoned));
-  dot.style.transform = `translate(${left}px, ${top}px)`;
 }

@@ -148,6 +148,15 @@ export function shortened(text, most) {
 }
 
 /**
+ * Names in words: "one, two and three".
+ * @param {string[]} names
+ */
+export function inWords(names) {
+  const last = names.at(-1);
+  return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${last}` : last;
+}
+
+/**
  * A value as "7.5e-5", with two digits more than its size has over the gap to its neighbour.
  * @param {number} value
  * @param {number} gap

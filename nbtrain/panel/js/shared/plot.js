@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
 import { logTicks, ticks, timeTicks } from "./format.js";
 
-/** @import { ChartAxis, Paint, UnseenBucket } from "../types.d.ts" */
+/** @import { Bucket, ChartAxis, Paint, UnseenBucket } from "../types.d.ts" */
 
 /**
  * What an axis says at its places.
@@ -150,6 +150,21 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
   const [before, after] = [left - APART - tip.offsetWidth, left + APART];
   const fits = after + tip.offsetWidth <= clientWidth;
   tip.style.left = `${before >= 0 && (left > clientWidth / 2 || !fits) ? before : fits ? after : 0}px`;
+}
+
+/**
+ * Put a dot where a bucket is; hide it without one, or where that is out of sight.
+ * @param {HTMLElement} dot
+ * @param {uPlot} u
+ * @param {Bucket | null | undefined} bucket
+ */
+export function placeDot(dot, u, bucket) {
+  const [left, top] = bucket
+    ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.smooth ?? bucket.mean, "y")]
+    : [];
+  dot.hidden = !(Number.isFinite(left) && top >= 0 && top <= u.over.clientHeight);
+  dot.classList.toggle("nbt-gone", Boolean(bucket?.abandoned));
+  dot.style.transform = `translate(${left}px, ${top}px)`;
 }
 
 /**
