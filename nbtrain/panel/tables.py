@@ -22,6 +22,7 @@ from nbtrain.logdir.sessions import START
 from nbtrain.logdir.summary_stats import Extent, higher_is_better
 from nbtrain.panel.layouts import chart_of
 from nbtrain.panel.media import Sent
+from nbtrain.panel.validations import fits_of
 
 COLUMNS = 1000  # the most columns of hyperparameters, and of metrics, sent to a page
 CHARACTERS = 10_000  # the most characters of a text value
@@ -130,7 +131,7 @@ def lacking(scalars: Selection[Any]) -> dict[str, str]:
     there = {
         "hparams": any(map(scalars.chooses, sessions)),
         "custom_scalars": any(LAYOUT in reader.tags(run, "custom_scalars") for run in reader.runs),
-        "compare": len(scalars.runs) > 1,
+        "compare": len(fits_of(scalars.runs)) > 1,
     }
     words = {
         "hparams": f"no run {where} has hyperparameters",

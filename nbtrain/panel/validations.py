@@ -1,21 +1,61 @@
-"""Decides which curves share a chart: a training curve and its validation.
+"""Decides which curves share a chart or a colour: a training curve and its validation.
 
-    charts_of(["loss", "val_loss"])    # {"val_loss": "loss"}
+    charts_of(["loss", "val_loss"])                  # {"val_loss": "loss"}
+    fits_of(["a/train", "a/validation", "b"])        # {"a/train": [...], "b": ["b"]}
 
 The names are those of Keras, of `nbtrain.fit` and of an evaluation (evaluator.py).
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 
 NAME = "val"  # the name of a validation in the chart of its training curve
 
 # The beginnings of the tags that a validation may belong to, the best first; and those of a
 # validation that is also recorded for each epoch.
 _TRAINED, _VALIDATED = ("", "batch_", "epoch_"), ("", "epoch_", "batch_")
+_VALIDATION_RUN = re.compile(r"(^|/)validation\Z")
 _VALIDATION = re.compile(r"(epoch_)?val_(.+)", re.DOTALL)
+
+
+def fits_of(runs: Iterable[str]) -> dict[str, list[str]]:
+    """Groups runs as a reader counts them: Keras writes a fit as `train` and `validation`.
+
+    Returns:
+        The runs of each fit, by the run that names it: the training, or its only run.
+    """
+    known = dict.fromkeys(runs)
+    found: dict[str, list[str]] = {}
+    for run in known:
+        lead = _VALIDATION_RUN.sub(r"\1train", run)
+        found.setdefault(lead if lead in known else run, []).append(run)
+    return found
+
+
+def name_of(lead: str, runs: Sequence[str], known: Container[str]) -> str:
+    """Returns the name of a fit: that of its folder, if no other run has it.
+
+    Args:
+        lead: The run that names the fit.
+        runs: The runs of the fit.
+        known: All runs.
+    """
+    if len(runs) < 2:
+        return lead
+    folder = lead.removesuffix("train")
+    name = folder.removesuffix("/")
+    return name if name and name not in known else f"{folder}train + validation"
+
+
+def folder_of(names: Sequence[str]) -> str:
+    """Returns the folders that all names have in common, with the last slash."""
+    if len(names) < 2:
+        return ""
+    common = os.path.commonprefix(names)  # noqa: RUF071 - it is cut at a slash below
+    return common[: common.rfind("/") + 1]
 
 
 def charts_of(tags: Iterable[str]) -> dict[str, str]:

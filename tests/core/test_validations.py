@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtrain.panel.validations import charts_of
+from nbtrain.panel.validations import charts_of, fits_of, folder_of, name_of
 
 
 def test_a_validation_shares_the_chart_of_its_training_tag() -> None:
@@ -59,3 +59,24 @@ def test_a_tag_in_another_chart_has_no_chart_to_share() -> None:
 @pytest.mark.parametrize("tag", ["val_", "eval_loss", "interval_loss", "value", "train/val_loss"])
 def test_a_tag_not_named_as_a_validation_is_not_one(tag: str) -> None:
     assert charts_of(["loss", tag]) == {}
+
+
+def test_the_training_and_the_validation_of_a_fit_are_one_run() -> None:
+    runs = ["a/train", "a/validation", "b", "b/validation", "train", "validation"]
+    fits = fits_of(runs)
+    assert fits == {
+        "a/train": ["a/train", "a/validation"],
+        "b": ["b"],
+        "b/validation": ["b/validation"],
+        "train": ["train", "validation"],
+    }
+    names = [name_of(lead, of, runs) for lead, of in fits.items()]
+    assert names == ["a", "b", "b/validation", "train + validation"]
+    assert name_of("b/train", ["b/train", "b/validation"], runs) == "b/train + validation"
+
+
+def test_the_folders_that_all_names_share_are_whole_folders() -> None:
+    assert folder_of(["x/adam1", "x/adam2"]) == "x/"
+    assert folder_of(["x/y/a", "x/z"]) == "x/"
+    assert folder_of(["xa", "xb"]) == ""
+    assert folder_of(["x/a"]) == ""

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bare, filter, groups, having, leader, style } from "../../nbtrain/panel/js/board/tags.js";
+import { bare, filter, groups, having, style } from "../../nbtrain/panel/js/board/tags.js";
 import { duration, place, timeTicks } from "../../nbtrain/panel/js/shared/format.js";
 
 test("tags are grouped by what stands before their first slash", () => {
@@ -79,15 +79,4 @@ test("runs without scalars are known, unless no run has any", () => {
   const runs = ["fit", "images", "other"];
   assert.deepEqual([...bare({ runs, sets: [[0], [0, 2]] })], ["images"]);
   assert.deepEqual([...bare({ runs, sets: [] })], []);
-});
-
-test("a validation has the colour of its training, dashed", () => {
-  const runs = new Set(["a/train", "a/validation", "b/validation", "train", "validation"]);
-  assert.equal(leader("a/validation", runs), "a/train");
-  assert.equal(leader("validation", runs), "train");
-  assert.equal(leader("b/validation", runs), "b/validation", "nothing was trained there");
-  assert.equal(leader("a/train", runs), "a/train");
-  const [train, validation] = [false, true].map((validates) => style(3, ["a", "b"], validates));
-  assert.equal(train.colour, validation.colour);
-  assert.notDeepEqual(train.dash, validation.dash);
 });

@@ -720,6 +720,15 @@ def test_the_picture_has_the_ground_and_the_ink_of_a_runs(tmp_path: Path) -> Non
     assert of(pixels[-40:, :, :3], INK).any(), "the names of the runs"
 
 
+def test_the_picture_draws_a_validation_in_the_colour_of_its_training(tmp_path: Path) -> None:
+    for run, above in (("a/train", 0.0), ("a/validation", 1.0), ("b", 2.0)):
+        run_of(tmp_path / run, list(np.linspace(above, above + 0.5, 50)))
+    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
+    blue, orange, green = (of(pixels, colour).sum() for colour in board_figure.COLOURS[:3])
+    assert blue > 1.5 * orange > 0, "a line and a dashed one beside a line"
+    assert not green
+
+
 def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:
     assert board_figure.png(nbtrain.scalars(tmp_path)) is None
 

@@ -84,6 +84,16 @@ def test_a_tab_that_was_asked_for_says_what_is_missing(
     assert content["empty"][tab] == words.format(repr(str(tmp_path)))
 
 
+def test_the_training_and_the_validation_of_a_fit_are_not_two_runs_to_compare(
+    tmp_path: Path,
+) -> None:
+    for run in ("train", "validation"):
+        trial(tmp_path / run, {}, loss=[1.0])
+    assert "compare" not in board_of(tmp_path).hear(t="hello")[0]["tabs"]
+    trial(tmp_path / "other", {}, loss=[1.0])
+    assert "compare" in board_of(tmp_path).hear(t="hello")[0]["tabs"]
+
+
 def test_hyperparameters_of_runs_that_a_filter_leaves_out_make_no_tab(tmp_path: Path) -> None:
     trial(tmp_path / "a", {"x": 1}, loss=[1.0])
     board = ShownBoard(nbtrain.scalars(tmp_path, runs="b"))

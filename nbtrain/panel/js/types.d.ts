@@ -343,6 +343,15 @@ export interface Look {
 /** What to paint with, as the theme stands. */
 export type Paint = ReturnType<typeof paints>;
 
+/** One run, or the training and the validation of a fit, which are one run with two curves. */
+export interface Fit {
+  /** The run that names it: the only one, or the training. */
+  lead: string;
+  name: string;
+  /** The training first. */
+  runs: string[];
+}
+
 /** An answer of the kernel; when the kernel has gone, of the kind "lost". */
 export interface Reply {
   content: Answer | { t: "lost" };
@@ -372,7 +381,7 @@ export interface Page {
    * three may have changed while the page is in front; returns its count in words.
    */
   show(index: Contents, chosen: Chosen, fits: Chosen): string;
-  /** Let a run stand out; null ends that. */
+  /** Let the runs of a fit stand out, by its leader; null ends that. */
   point(run: string | null): void;
   /** The colours have changed, also of a page that is not in front. */
   retheme(): void;
@@ -402,15 +411,15 @@ export interface BodyKind {
   option?: { text: string; title: string };
 }
 
-/** Runs side by side; of each run in its place. */
+/** Runs side by side; of each fit in its place. */
 export interface Comparison {
-  runs: string[];
+  fits: Fit[];
   hparams: { name: string; values: Value[]; same: boolean }[];
-  scalars: { tag: string; higher: boolean; numbers: Numbers[] }[];
+  scalars: { tag: string; higher: boolean; validates: boolean; numbers: Numbers[] }[];
 }
 
 export interface ComparisonOptions {
-  /** The run from which the others are told to differ. */
+  /** The leader of the fit from which the others are told to differ. */
   base: string | null;
   /** Whether hyperparameters that do not differ are shown as well. */
   same: boolean;
@@ -449,7 +458,11 @@ export interface Board {
   folds(tab: string): { open: Map<string, boolean>; changed: () => void };
   paint(): Paint;
   styleOf(run: string): Look;
-  swatch(run: string): SVGElement;
+  swatch(...runs: string[]): SVGElement;
+  /** The run that names the fit of a run. */
+  leaderOf(run: string): string;
+  /** The name of a run as it is shown. */
+  nameOf(run: string): string;
 }
 
 /** What a chart of several runs asks of its board. */
@@ -458,7 +471,11 @@ export interface ChartBoard {
   keep(): void;
   paint(): Paint;
   styleOf(run: string): Look;
-  swatch(run: string): SVGElement;
+  swatch(...runs: string[]): SVGElement;
+  /** The run that names the fit of a run. */
+  leaderOf(run: string): string;
+  /** The name of a run as it is shown. */
+  nameOf(run: string): string;
   wanted(chart: OverlayChart): unknown;
   csv(chart: OverlayChart): unknown;
 }

@@ -3,6 +3,7 @@
 import uplotCss from "uplot/dist/uPlot.min.css";
 import boardCss from "./board.css";
 import { BoardConnection } from "./board_connection.js";
+import { brief } from "./fits.js";
 import cardsCss from "./cards/cards.css";
 import graphCss from "./graph/graph.css";
 import { el, say } from "../shared/dom.js";
@@ -84,7 +85,13 @@ class View {
   };
 
   /** @type {Board["swatch"]} */
-  swatch = (run) => this.runs.swatch(run);
+  swatch = (...runs) => this.runs.swatch(...runs);
+
+  /** @type {Board["leaderOf"]} */
+  leaderOf = (run) => this.connection.leaderOf(run);
+
+  /** @type {Board["nameOf"]} */
+  nameOf = (run) => brief(this.connection.nameOf(run));
 
   // Call this after a change of the options.
   keep = () => this.connection.keep(written(this.options));
@@ -132,7 +139,8 @@ class View {
     if (!index?.tabs) return;
     stand(this.root);
     if (!this.options) this.#begin(index.begin);
-    this.runs.show(index.runs, index.labels, bare(index));
+    const { fits, folder } = this.connection;
+    this.runs.show(fits.values(), { folder, labels: index.labels, bare: bare(index) });
     this.follow.checked = index.follow;
     this.#open(this.options.tab);
   }

@@ -1,10 +1,11 @@
 // The connection that all views of a board share: its index, and the kernel's answers.
 
 import { Connection } from "../shared/connection.js";
-import { leader } from "./tags.js";
+import { fitsOf, folderOf, leader } from "./fits.js";
+import { bare } from "./tags.js";
 
 /** @import { FromBoard, Question, Still, ToBoard } from "../protocol.d.ts" */
-/** @import { Bytes, Contents, Model, Reply, View } from "../types.d.ts" */
+/** @import { Bytes, Contents, Fit, Model, Reply, View } from "../types.d.ts" */
 
 const LATE_MS = 1500;
 const KEEP_MS = 300; // what is chosen within this is sent at once
@@ -24,6 +25,9 @@ export class BoardConnection extends Connection {
   #numbers = new Map(); // of the runs
   /** @type {Set<string>} */
   runs = new Set();
+  /** @type {Map<string, Fit>} */
+  fits = new Map(); // by their leaders
+  folder = ""; // what the names of all fits begin with
 
   /** @param {Model} model */
   constructor(model) {
@@ -77,6 +81,14 @@ export class BoardConnection extends Connection {
   }
 
   /**
+   * The name of a run without the folders that all runs are in.
+   * @param {string} run
+   */
+  nameOf(run) {
+    return run.startsWith(this.folder) ? run.slice(this.folder.length) : run;
+  }
+
+  /**
    * The number of a run among those that this page has seen, so that runs keep their colours
    * when new ones come.
    * @param {string} run
@@ -84,6 +96,17 @@ export class BoardConnection extends Connection {
   numberOf(run) {
     if (!this.#numbers.has(run)) this.#numbers.set(run, this.#numbers.size);
     return this.#numbers.get(run);
+  }
+
+  // Runs without scalars come last: they take no colour from those that have curves.
+  #count() {
+    const { runs } = this.index;
+    this.runs = new Set(runs);
+    this.fits = fitsOf(runs);
+    this.folder = folderOf([...this.fits.values()].map(({ name }) => name));
+    const without = bare(this.index);
+    const curved = runs.filter((run) => !without.has(run));
+    for (const run of [...curved, ...without]) this.numberOf(this.leaderOf(run));
   }
 
   alive() {
@@ -101,8 +124,7 @@ export class BoardConnection extends Connection {
     this.gone = "";
     if (content.t === "index" || content.t === "grew") {
       this.index = { ...this.index, progress: null, ...content };
-      this.runs = new Set(this.index.runs);
-      this.runs.forEach((run) => this.numberOf(this.leaderOf(run)));
+      this.#count();
       this.note = "";
     } else if (content.t === "note") {
       this.note = content.text;

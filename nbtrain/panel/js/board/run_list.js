@@ -1,14 +1,25 @@
 // The list of a board's runs: those that are drawn, and a sample of each line.
 
+import { brief } from "./fits.js";
 import { el, say } from "../shared/dom.js";
 import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 
-/** @import { Board, Chosen, Page } from "../types.d.ts" */
+/** @import { Board, Chosen, Fit, Page } from "../types.d.ts" */
+
+/** @typedef {{row: HTMLElement, fit: Fit, box: HTMLInputElement, name: HTMLElement, label: HTMLElement}} Row */
+
+/**
+ * folder: what the names of all begin with; labels: the tags of runs; bare: the runs without
+ * scalars, which are folded away.
+ * @typedef {{folder?: string, labels?: Record<string, string[]>, bare?: Set<string>}} Told
+ */
+
+const ORDER = new Intl.Collator("en", { numeric: true });
 
 export class RunList {
   /**
-   * changed: called with the filter when the drawn runs change; point: called with the run under
+   * changed: called with the filter when the drawn runs change; point: called with the leader under
    * the pointer, or null.
    * @param {{changed: (filter: string) => void} & Pick<Page, "point"> & Pick<Board, "styleOf">} board
    */
@@ -18,8 +29,8 @@ export class RunList {
     this.styleOf = styleOf;
     /** @type {Set<string>} */
     this.off = new Set();
-    /** @type {Map<string, {row: HTMLElement, box: HTMLInputElement, label: HTMLElement}>} */
-    this.rows = new Map();
+    /** @type {Map<string, Row>} */
+    this.rows = new Map(); // by the leader of the fit
     /** @type {Record<string, string[]>} */
     this.labels = {}; // the tags of runs
     /** @type {Chosen} */
@@ -52,9 +63,10 @@ export class RunList {
       children: [this.bareCount, this.bareList],
     });
     this.list.append(this.bare);
+    this.folder = el("div", { class: "nbt-soft nbt-runs-folder", hidden: "" });
     this.root = el("div", {
       class: "nbt-runs",
-      children: [this.input, this.problem, line, this.list],
+      children: [this.input, this.problem, line, this.folder, this.list],
     });
   }
 
@@ -78,40 +90,48 @@ export class RunList {
   }
 
   /**
-   * @param {string[]} runs
-   * @param {Record<string, string[]>} [labels] the tags of runs
-   * @param {Set<string>} [bare] runs without scalars, which are folded away
+   * @param {Iterable<Fit>} fits
+   * @param {Told} [told]
    */
-  show(runs, labels = {}, bare = new Set()) {
+  show(fits, { folder = "", labels = {}, bare = new Set() } = {}) {
     this.labels = labels;
-    for (const run of runs) if (!this.rows.has(run)) this.#add(run);
-    const there = new Set(runs);
-    for (const [run, { row }] of this.rows)
-      if (!there.has(run)) (row.remove(), this.rows.delete(run));
-    const names = [...this.rows.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    /** @type {Map<string, Fit>} */
+    const there = new Map([...fits].map((fit) => [fit.lead, fit]));
+    for (const [lead, { row, fit }] of this.rows)
+      if (there.get(lead)?.runs.length !== fit.runs.length) (row.remove(), this.rows.delete(lead));
+    for (const [lead, fit] of there) if (!this.rows.has(lead)) this.#add(fit);
+    say(this.folder, folder && `in ${folder}`);
+    const rows = [...this.rows.values()].sort((one, other) =>
+      ORDER.compare(one.fit.name, other.fit.name),
+    );
+    /** @param {Row} row */
+    const isBare = ({ fit }) => fit.runs.every((run) => bare.has(run));
     this.#place(
       this.list,
-      names.filter((run) => !bare.has(run)),
+      rows.filter((row) => !isBare(row)),
     );
-    const folded = names.filter((run) => bare.has(run));
+    const folded = rows.filter(isBare);
     this.#place(this.bareList, folded);
     this.bare.hidden = !folded.length;
     this.bareCount.textContent = `${folded.length} ${folded.length === 1 ? "run" : "runs"} without scalars`;
     if (this.list.lastElementChild !== this.bare) this.list.append(this.bare);
-    for (const [run, { row, label }] of this.rows) {
-      say(label, (labels[run] ?? []).map((each) => `#${each}`).join(" "));
-      row.hidden = !this.fits(run);
+    for (const { row, fit, name, label } of rows) {
+      const shown = fit.name.startsWith(folder) ? fit.name.slice(folder.length) : fit.name;
+      say(name, brief(shown));
+      const tags = new Set(fit.runs.flatMap((run) => labels[run] ?? []));
+      say(label, [...tags].map((each) => `#${each}`).join(" "));
+      row.hidden = !this.#meant(fit);
     }
     this.#tell();
   }
 
   /**
    * @param {HTMLElement} host
-   * @param {string[]} names in the order of their rows
+   * @param {Row[]} rows in their order
    */
-  #place(host, names) {
-    if (names.some((run, i) => host.children[i] !== this.rows.get(run).row))
-      host.append(...names.map((run) => this.rows.get(run).row));
+  #place(host, rows) {
+    if (rows.some(({ row }, i) => host.children[i] !== row))
+      host.append(...rows.map(({ row }) => row));
   }
 
   /**
@@ -123,48 +143,55 @@ export class RunList {
     for (const run of runs) {
       if (on) this.off.delete(run);
       else this.off.add(run);
-      const row = this.rows.get(run);
-      if (row) row.box.checked = on;
     }
     this.#tell();
     this.changed(this.input.value);
   }
 
   repaint() {
-    for (const [run, { row }] of this.rows) row.querySelector("svg").replaceWith(this.swatch(run));
+    for (const { row, fit } of this.rows.values())
+      row.querySelector("svg").replaceWith(this.swatch(...fit.runs));
   }
 
   /**
-   * A sample of a run's line.
-   * @param {string} run
+   * A sample of the lines of some runs.
+   * @param {string[]} runs
    */
-  swatch(run) {
-    return swatch(this.styleOf(run));
+  swatch(...runs) {
+    return swatch(...runs.map(this.styleOf));
   }
 
-  /** @param {string} run */
-  #add(run) {
+  /** @param {Fit} fit */
+  #add(fit) {
     const box = el("input", { type: "checkbox" });
-    box.checked = !this.off.has(run);
-    box.addEventListener("change", () => this.check([run], box.checked));
+    box.addEventListener("change", () => this.check(fit.runs, box.checked));
+    const name = el("span", { class: "nbt-run-name" });
     const label = el("span", { class: "nbt-soft", "data-role": "labels", hidden: "" });
     const row = el("label", {
       class: "nbt-run",
-      title: run,
-      "data-run": run,
-      children: [box, this.swatch(run), el("span", { text: run }), label],
+      title: fit.runs.join("\n"),
+      "data-run": fit.name,
+      children: [box, this.swatch(...fit.runs), name, label],
     });
-    row.addEventListener("pointerenter", () => this.point(run));
+    row.addEventListener("pointerenter", () => this.point(fit.lead));
     row.addEventListener("pointerleave", () => this.point(null));
-    this.rows.set(run, { row, box, label });
-    row.hidden = !this.fits(run);
+    this.rows.set(fit.lead, { row, fit, box, name, label });
     this.list.append(row);
+  }
+
+  /**
+   * Whether one of the runs of a fit is meant by the filter.
+   * @param {Fit} fit
+   */
+  #meant({ runs }) {
+    return runs.some((run) => this.fits(run));
   }
 
   /** @param {boolean} on */
   #checkShown(on) {
+    const shown = [...this.rows.values()].flatMap(({ fit }) => fit.runs);
     this.check(
-      [...this.rows.keys()].filter((run) => this.fits(run)),
+      shown.filter((run) => this.fits(run)),
       on,
     );
   }
@@ -174,12 +201,18 @@ export class RunList {
     this.fits = (run) => fits(run) || Boolean(this.labels[run]?.some((label) => fits(`#${label}`)));
     this.input.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
-    for (const [run, { row }] of this.rows) row.hidden = !fits(run);
+    for (const { row, fit } of this.rows.values()) row.hidden = !this.#meant(fit);
     this.#tell();
   }
 
   #tell() {
-    const drawn = [...this.rows.keys()].filter((run) => this.has(run)).length;
+    let drawn = 0;
+    for (const { box, fit } of this.rows.values()) {
+      const on = fit.runs.filter((run) => !this.off.has(run)).length;
+      box.checked = on > 0;
+      box.indeterminate = on > 0 && on < fit.runs.length;
+      drawn += Number(fit.runs.some((run) => this.has(run)));
+    }
     this.count.textContent = `${drawn} of ${this.rows.size} runs`;
   }
 }

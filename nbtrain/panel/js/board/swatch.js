@@ -1,26 +1,29 @@
-// A sample of a line.
+// A sample of a line, or of the two lines of a fit.
 
 /** @import { Look } from "../types.d.ts" */
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** @param {Look} look */
-export function swatch({ colour, dash }) {
+/** @param {Look[]} looks */
+export function swatch(...looks) {
   const svg = document.createElementNS(SVG, "svg");
-  const line = document.createElementNS(SVG, "line");
   /** @type {(node: SVGElement, values: Record<string, string | number>) => void} */
   const put = (node, values) =>
     Object.entries(values).forEach(([name, value]) => node.setAttribute(name, String(value)));
   put(svg, { width: 26, height: 8, "aria-hidden": "true", class: "nbt-swatch" });
-  put(line, {
-    x1: 0,
-    y1: 4,
-    x2: 26,
-    y2: 4,
-    stroke: colour,
-    "stroke-width": 2.5,
-    "stroke-dasharray": dash.join(" "),
+  looks.forEach(({ colour, dash }, i) => {
+    const line = document.createElementNS(SVG, "line");
+    const y = ((i + 0.5) * 8) / looks.length;
+    put(line, {
+      x1: 0,
+      y1: y,
+      x2: 26,
+      y2: y,
+      stroke: colour,
+      "stroke-width": looks.length > 1 ? 2 : 2.5,
+      "stroke-dasharray": dash.join(" "),
+    });
+    svg.append(line);
   });
-  svg.append(line);
   return svg;
 }

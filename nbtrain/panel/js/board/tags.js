@@ -36,16 +36,6 @@ export function having({ tags, sets, of }, runs) {
 }
 
 /**
- * The run that gives a run its colour: Keras writes a fit as two runs, `train` and `validation`.
- * @param {string} run
- * @param {Set<string>} runs
- */
-export function leader(run, runs) {
-  const lead = run.replace(/(^|\/)validation$/, "$1train");
-  return runs.has(lead) ? lead : run;
-}
-
-/**
  * The runs without scalars; none if no run has any.
  * @param {Pick<Tags, "sets"> & {runs: string[]}} index
  */

@@ -36,7 +36,7 @@ export class Card {
     this.sample = el("span", {
       class: "nbt-of-run",
       title: run,
-      children: [board.swatch(run), el("span", { text: run })],
+      children: [board.swatch(run), el("span", { text: board.nameOf(run) })],
     });
     const head = el("div", { class: "nbt-chart-head", children: [name, this.sample] });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });

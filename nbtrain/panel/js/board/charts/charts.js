@@ -32,7 +32,13 @@ export class Charts {
   keep = () => this.board.keep();
 
   /** @type {Board["swatch"]} */
-  swatch = (run) => this.board.swatch(run);
+  swatch = (...runs) => this.board.swatch(...runs);
+
+  /** @type {Board["leaderOf"]} */
+  leaderOf = (run) => this.board.leaderOf(run);
+
+  /** @type {Board["nameOf"]} */
+  nameOf = (run) => this.board.nameOf(run);
 
   /**
    * Asks for the curves of a chart in sight, unless it shows them already.

@@ -61,6 +61,12 @@ export class CustomChart {
   /** @type {Board["swatch"]} */
   swatch = (label) => swatch(this.styleOf(label));
 
+  /** @type {Board["leaderOf"]} */
+  leaderOf = (label) => this.board.leaderOf(this.lines.get(label)?.run ?? label);
+
+  /** @type {Board["nameOf"]} */
+  nameOf = (label) => label;
+
   // Asks for the curves if the chart is in sight and does not show them yet.
   async wanted() {
     const { connection } = this.board;
@@ -100,7 +106,7 @@ export class CustomChart {
 
   /** @type {Page["point"]} */
   emphasize(run) {
-    this.chart.dim((line) => run !== null && this.lines.get(line.run)?.run !== run);
+    this.chart.emphasize(run);
   }
 
   resize() {

@@ -3,7 +3,7 @@
 import { column, floats, kindOf, nearest, union } from "../../shared/columns.js";
 
 /** @import { Compare, Curves } from "../../protocol.d.ts" */
-/** @import { Buckets, Bytes, ChartLine, Columns, Comparison, Numbers, RunCurve, UnseenBucket } from "../../types.d.ts" */
+/** @import { Buckets, Bytes, ChartLine, Columns, Numbers, RunCurve, UnseenBucket } from "../../types.d.ts" */
 
 /**
  * A line that is not a column yet.
@@ -43,7 +43,7 @@ export function decode(runs, buffer) {
  * The tags of a `compare` message, with the numbers of each run in the order of the runs.
  * @param {Compare} content
  * @param {Bytes} buffer
- * @returns {Comparison["scalars"]}
+ * @returns {{tag: string, higher: boolean, numbers: Numbers[]}[]}
  */
 export function decodeNumbers({ runs, tags, higher }, buffer) {
   const values = floats(buffer);

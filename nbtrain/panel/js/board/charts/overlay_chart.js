@@ -107,20 +107,15 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Highlights one run; null ends that.
+   * Highlights the runs of a fit, given by its leader; null ends that.
    * @param {string | null} run
    */
   emphasize(run) {
-    this.dim((line) => run !== null && line.run !== run);
-  }
-
-  /**
-   * Dims the lines of the other runs.
-   * @param {(line: ChartLine) => boolean} isBack
-   */
-  dim(isBack) {
     if (!this.plot) return;
-    this.lines.forEach((line, i) => (this.plot.series[i + 1].alpha = isBack(line) ? BACK : 1));
+    this.lines.forEach((line, i) => {
+      const back = run !== null && this.board.leaderOf(line.run) !== run;
+      this.plot.series[i + 1].alpha = back ? BACK : 1;
+    });
     this.plot.redraw(false);
   }
 
@@ -256,7 +251,7 @@ export class OverlayChart extends BaseChart {
   }
 
   #fillTable() {
-    this.table.replaceChildren(runTable(this.curves, (run) => this.board.swatch(run)));
+    this.table.replaceChildren(runTable(this.curves, this.board));
   }
 
   #save() {

@@ -9,9 +9,9 @@ const HEADS = ["run", "last", "min", "max"];
 
 /**
  * @param {RunCurve[]} curves
- * @param {Board["swatch"]} swatch
+ * @param {Pick<Board, "swatch" | "nameOf">} board
  */
-export function runTable(curves, swatch) {
+export function runTable(curves, board) {
   let higher = curves[0]?.higher ?? false;
   const turn = el("button", {
     type: "button",
@@ -20,7 +20,7 @@ export function runTable(curves, swatch) {
   const body = el("tbody");
   const fill = () => {
     turn.textContent = higher ? "best step ↑" : "best step ↓";
-    body.replaceChildren(...curves.map((curve) => row(curve, higher, swatch)));
+    body.replaceChildren(...curves.map((curve) => row(curve, higher, board)));
   };
   turn.addEventListener("click", () => {
     higher = !higher;
@@ -39,9 +39,9 @@ export function runTable(curves, swatch) {
 /**
  * @param {RunCurve} curve
  * @param {boolean} higher whether the best value is the highest
- * @param {Board["swatch"]} swatch
+ * @param {Pick<Board, "swatch" | "nameOf">} board
  */
-function row({ run, numbers }, higher, swatch) {
+function row({ run, numbers }, higher, { swatch, nameOf }) {
   const { points, last, min, max, minStep, maxStep } = numbers;
   const best = higher ? maxStep : minStep;
   /** @param {number} n */
@@ -54,7 +54,10 @@ function row({ run, numbers }, higher, swatch) {
   ];
   const name = el("th", {
     scope: "row",
-    children: [swatch(run), el("span", { text: run, title: `${run}: ${whole(points)} points` })],
+    children: [
+      swatch(run),
+      el("span", { text: nameOf(run), title: `${run}: ${whole(points)} points` }),
+    ],
   });
   return el("tr", { children: [name, ...cells.map((text) => el("td", { text }))] });
 }

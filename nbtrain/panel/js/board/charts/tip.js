@@ -33,7 +33,7 @@ export function tip(u, curves, board) {
     const words = [detail(each, smooth > 0), elsewhere].filter(Boolean).join(", ");
     const children = [
       board.swatch(each.run),
-      el("span", { class: "nbt-tip-run", text: each.run }),
+      el("span", { class: "nbt-tip-run", text: board.nameOf(each.run) }),
       el("b", { text: each.kind ?? number(each.value) }),
       el("span", { class: "nbt-soft", text: words }),
     ];

@@ -87,7 +87,10 @@ export class CardsPage {
   /** @param {string | null} run */
   point(run) {
     this.seen.forEach((card) =>
-      card.root.classList.toggle("nbt-faint", run !== null && card.run !== run),
+      card.root.classList.toggle(
+        "nbt-faint",
+        run !== null && this.board.leaderOf(card.run) !== run,
+      ),
     );
   }
 

@@ -1,11 +1,11 @@
 // The page that compares the drawn runs: a table side by side, and their curves below.
 
-import { decoded } from "../table/cells.js";
 import { CompareTable } from "../table/compare_table.js";
 import { el, say } from "../../shared/dom.js";
 import { Latest } from "../latest.js";
-import { decodeNumbers } from "../charts/overlay.js";
+import { fitsOf } from "../fits.js";
 import { ScalarsPage } from "./scalars_page.js";
+import { sideBySide } from "../table/side_by_side.js";
 
 /** @import { Board, Chosen, Comparison, ComparisonOptions, Page, Reply } from "../../types.d.ts" */
 
@@ -26,7 +26,7 @@ export class ComparePage {
     /** @type {Chosen} */
     this.fits = () => true;
     this.latest = new Latest(board.connection, (answer) => this.#take(answer));
-    this.table = new CompareTable({ swatch: board.swatch });
+    this.table = new CompareTable(board);
     this.base = el("select", { "data-role": "baseline" });
     this.base.addEventListener("change", () => this.#choose({ base: this.base.value || null }));
     this.scalars = new ScalarsPage(board);
@@ -70,7 +70,7 @@ export class ComparePage {
   show(index, chosen, fits) {
     const runs = index.runs.filter(chosen);
     this.fits = fits;
-    this.few = runs.length < 2;
+    this.few = fitsOf(runs, this.board.connection.runs).size < 2;
     const tags = index.tags.length > MOST ? index.tags.filter(fits).slice(0, MOST) : null;
     if (!this.few) this.latest.want({ t: "compare", runs, tags }, index.version);
     const count = this.scalars.show(index, chosen, fits);
@@ -100,8 +100,7 @@ export class ComparePage {
   #take({ content, buffers }) {
     this.refused = content.t === "refused" ? content.text : "";
     if (content.t === "compare") {
-      const hparams = content.hparams.map((row) => ({ ...row, values: row.values.map(decoded) }));
-      this.there = { runs: content.runs, hparams, scalars: decodeNumbers(content, buffers[0]) };
+      this.there = sideBySide(content, buffers[0], this.board.connection.runs);
     }
     this.#draw();
   }
@@ -126,13 +125,16 @@ export class ComparePage {
 
   // A baseline stays chosen while it is not compared, in case it is compared again.
   #offerBase() {
-    const { runs } = this.there;
-    const names = runs.includes(this.options.base) ? runs : [this.options.base ?? "", ...runs];
-    const offered = ["", ...names.filter(Boolean)];
+    const { base } = this.options;
+    const offered = [["", "none"], ...this.there.fits.map(({ lead, name }) => [lead, name])];
+    if (base && offered.every(([lead]) => lead !== base))
+      offered.push([base, this.board.connection.fits.get(base)?.name ?? base]);
     this.base.replaceChildren(
-      ...offered.map((run) => el("option", { value: run, text: run || "none" })),
+      ...offered.map(([value, name]) =>
+        el("option", { value, text: this.board.nameOf(name), title: name }),
+      ),
     );
-    this.base.value = this.options.base ?? "";
+    this.base.value = base ?? "";
   }
 
   /** @param {Partial<ComparisonOptions>} changes */

@@ -5,14 +5,14 @@ import { difference } from "./difference.js";
 import { el, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
-/** @import { Board, Comparison, ComparisonOptions } from "../../types.d.ts" */
+/** @import { Board, Comparison, ComparisonOptions, Fit } from "../../types.d.ts" */
 
 const AT_ONCE = 100; // tags that are put into the page before more are asked for
 
 export class CompareTable {
-  /** @param {Pick<Board, "swatch">} board */
-  constructor({ swatch }) {
-    this.swatch = swatch;
+  /** @param {Pick<Board, "swatch" | "nameOf">} board */
+  constructor(board) {
+    this.board = board;
     this.most = AT_ONCE;
     /** @type {Comparison | null} */
     this.there = null;
@@ -34,11 +34,11 @@ export class CompareTable {
   show(there, options) {
     this.there = there;
     this.options = options;
-    const { runs, hparams, scalars } = there;
+    const { fits, hparams, scalars } = there;
     const told = options.same ? hparams : hparams.filter(({ same }) => !same);
     const parts = [
       el("thead", {
-        children: [el("tr", { children: [el("td"), ...runs.map((run) => this.#heading(run))] })],
+        children: [el("tr", { children: [el("td"), ...fits.map((fit) => this.#heading(fit))] })],
       }),
     ];
     if (hparams.length)
@@ -57,16 +57,17 @@ export class CompareTable {
     this.more.textContent = `${scalars.length - this.most} more`;
   }
 
-  /** @param {string} run */
-  #heading(run) {
-    const base = run === this.options.base;
-    const name = el("span", { class: "nbt-run-name", text: run, title: run });
+  /** @param {Fit} fit */
+  #heading({ lead, name, runs }) {
+    const base = lead === this.options.base;
+    const text = this.board.nameOf(name);
+    const shown = el("span", { class: "nbt-run-name", text, title: name });
     return el("th", {
       scope: "col",
       class: `nbt-number${base ? " nbt-base" : ""}`,
-      "data-column": run,
+      "data-column": name,
       children: [
-        el("div", { class: "nbt-compare-run", children: [this.swatch(run), name] }),
+        el("div", { class: "nbt-compare-run", children: [this.board.swatch(...runs), shown] }),
         ...(base ? [el("small", { text: "baseline" })] : []),
       ],
     });
@@ -81,7 +82,7 @@ export class CompareTable {
     const title = [el("span", { text }), ...(words ? [el("small", { text: words })] : [])];
     const head = el("th", {
       scope: "rowgroup",
-      colspan: this.there.runs.length + 1,
+      colspan: this.there.fits.length + 1,
       children: title,
     });
     return el("tbody", {
@@ -91,15 +92,16 @@ export class CompareTable {
   }
 
   /** @param {Comparison["scalars"][number]} scalar */
-  #scalarRows({ tag, higher, numbers }) {
-    const base = numbers[this.there.runs.indexOf(this.options.base)];
+  #scalarRows({ tag, higher, validates, numbers }) {
+    const base = numbers[this.there.fits.findIndex(({ lead }) => lead === this.options.base)];
     /** @param {"last" | "min" | "max"} of */
     const cells = (of) =>
       numbers.map((each) => {
         const more = base && base !== each ? difference(each[of], base[of]) : "";
         return valueCell(each[of], each.points > 0, more);
       });
-    const rows = [row(tag, cells("last"), { "data-tag": tag })];
+    const attributes = { "data-tag": tag, ...(validates ? { "data-validation": "" } : {}) };
+    const rows = [row(tag, cells("last"), attributes, validates ? "validation" : "")];
     if (!this.options.extent) return rows;
     const steps = numbers.map(({ maxStep, minStep }) => {
       const step = higher ? maxStep : minStep;
@@ -128,12 +130,12 @@ function hparamRow({ name, values }) {
  * @param {string} name
  * @param {HTMLElement[]} cells
  * @param {Record<string, string>} attributes
+ * @param {string} [of] beside the name
  */
-function row(name, cells, attributes) {
-  return el("tr", {
-    ...attributes,
-    children: [el("th", { scope: "row", text: name, title: name }), ...cells],
-  });
+function row(name, cells, attributes, of = "") {
+  const words = [el("span", { text: name }), ...(of ? [el("small", { text: ` ${of}` })] : [])];
+  const head = el("th", { scope: "row", title: `${name} ${of}`.trim(), children: words });
+  return el("tr", { ...attributes, children: [head, ...cells] });
 }
 
 /**

@@ -1,0 +1,53 @@
+// Runs side by side as fits: a column has the results of a training, and those of its validation.
+// Knows no page.
+
+import { decoded } from "./cells.js";
+import { decodeNumbers } from "../charts/overlay.js";
+import { fitsOf } from "../fits.js";
+
+/** @import { Compare } from "../../protocol.d.ts" */
+/** @import { Bytes, Comparison, Fit, Numbers } from "../../types.d.ts" */
+
+/** @type {Numbers} */
+const NONE = {
+  last: NaN,
+  lastStep: NaN,
+  min: NaN,
+  minStep: NaN,
+  max: NaN,
+  maxStep: NaN,
+  points: 0,
+};
+
+/**
+ * The answer to a `compare` message. A tag that only validations have has one row.
+ * @param {Compare} content
+ * @param {Bytes} buffer
+ * @param {Set<string>} runs all that there are
+ * @returns {Comparison}
+ */
+export function sideBySide(content, buffer, runs) {
+  const fits = [...fitsOf(content.runs, runs).values()];
+  const places = new Map(content.runs.map((run, i) => [run, i]));
+  const hparams = content.hparams.map(({ name, values, same }) => ({
+    name,
+    same,
+    values: fits.map((fit) => decoded(values[places.get(fit.runs[0])])),
+  }));
+  const scalars = decodeNumbers(content, buffer).flatMap(({ tag, higher, numbers }) =>
+    [false, true].flatMap((validates) => {
+      const of = fits.map((fit) => numbers[places.get(runOf(fit, validates))] ?? NONE);
+      return of.some(({ points }) => points > 0) ? [{ tag, higher, validates, numbers: of }] : [];
+    }),
+  );
+  return { fits, hparams, scalars };
+}
+
+/**
+ * The training of a fit or its validation; undefined where it has none.
+ * @param {Fit} fit
+ * @param {boolean} validates
+ */
+function runOf({ lead, runs }, validates) {
+  return runs.find((run) => (run !== lead) === validates);
+}

@@ -1,0 +1,101 @@
+"""The fits that the picture of a board draws, and the legend with their names and colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from nbtrain.panel.figure import INK, writable
+from nbtrain.panel.validations import fits_of, folder_of, name_of
+from nbtrain.panel.wording import cut
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = (
+    *("#1a6fb0", "#c75300", "#187a4c", "#7d4bb3", "#8a6100", "#b3144f"),
+    *("#00808f", "#d0309f", "#5f6f00", "#6d4126", "#52616b", "#e0483c"),
+)  # those of the page on white
+RUNS = len(COLOURS)  # the first fits are drawn; each has a colour of its own
+_VALIDATION = (0, (3.5, 2))  # dashes, as in tags.js
+_NAME = 90  # characters of a run's name
+_ACROSS = 96  # characters of the names in a line of the legend
+_TITLE = 100  # characters of the legend's title
+_LINE = 0.2  # inches
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """The first fits of a board.
+
+    Attributes:
+        fits: The runs of each, first the one that names it.
+        names: Their names, without the folder that all are in.
+        folder: That folder; empty if there is none.
+        more: The number of fits that are not drawn.
+    """
+
+    fits: Sequence[Sequence[str]]
+    names: Sequence[str]
+    folder: str
+    more: int
+
+    @classmethod
+    def of(cls, runs: Sequence[str]) -> Legend:
+        """Returns the legend of some runs."""
+        fits = fits_of(runs)
+        names = [name_of(lead, members, fits) for lead, members in fits.items()]
+        folder = folder_of(names)
+        named = [cut(name.removeprefix(folder), _NAME) for name in names[:RUNS]]
+        drawn = [*islice(fits.values(), RUNS)]
+        return cls(drawn, named, folder, len(fits) - len(drawn))
+
+    @property
+    def height(self) -> float:
+        """The height of the legend in inches."""
+        return _LINE * (2 + len(self.names) / self._columns)
+
+    def styles(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yields each run that is drawn with the style of its line, the same as on the page."""
+        for number, runs in enumerate(self.fits):
+            for place, run in enumerate(runs):
+                yield run, _style(number, validates=place > 0)
+
+    def draw(self, figure: Figure, more_tags: int) -> None:
+        """Draws it below the charts of a figure; says what the picture leaves out."""
+        from matplotlib.lines import Line2D
+
+        told = figure.legend(
+            [Line2D([], [], **_style(number)) for number in range(len(self.names))],
+            [writable(name) or " " for name in self.names],
+            loc="outside lower left",
+            ncols=self._columns,
+            fontsize=8,
+            frameon=False,
+            title=writable(cut(self._title(more_tags), _TITLE)) or None,
+            title_fontsize=8,
+            labelcolor=INK,
+        )
+        told.get_title().set_color(INK)
+        for text in (told.get_title(), *told.get_texts()):
+            text.set_parse_math(False)  # a name is not a formula
+
+    @property
+    def _columns(self) -> int:
+        return min(3, max(1, _ACROSS // max(1, *map(len, self.names)))) if self.names else 1
+
+    def _title(self, more_tags: int) -> str:
+        left_out = [f"{n} {what}" for n, what in ((more_tags, "tags"), (self.more, "runs")) if n]
+        parts = [
+            *([f"in {self.folder}"] if self.folder else []),
+            *(["dashed: validation"] if any(len(runs) > 1 for runs in self.fits) else []),
+            *([f"not shown: {', '.join(left_out)}"] if left_out else []),
+        ]
+        return "; ".join(parts)
+
+
+def _style(number: int, *, validates: bool = False) -> dict[str, Any]:
+    dash = _VALIDATION if validates else "-"
+    return {"color": COLOURS[number], "linestyle": dash, "lw": 1.3}
