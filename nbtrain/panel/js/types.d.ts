@@ -3,6 +3,7 @@
 import type uPlot from "uplot";
 
 import type { BoardConnection } from "./board/board_connection.js";
+import type { BoardChoices } from "./board/choices.js";
 import type { Card } from "./board/cards/card.js";
 import type { OverlayChart } from "./board/charts/overlay_chart.js";
 import type { RunList } from "./board/run_list.js";
@@ -452,6 +453,7 @@ export interface Board {
   connection: BoardConnection;
   runs: RunList;
   options: Options;
+  choices: BoardChoices;
   keep(): void;
   forget(): void;
   draw(): void;
@@ -476,6 +478,8 @@ export interface ChartBoard {
   leaderOf(run: string): string;
   /** The name of a run as it is shown. */
   nameOf(run: string): string;
+  /** Pin a tag, or do not any more; missing where charts have a place of their own. */
+  pin?(tag: string): void;
   wanted(chart: OverlayChart): unknown;
   csv(chart: OverlayChart): unknown;
 }

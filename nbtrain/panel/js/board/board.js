@@ -2,6 +2,7 @@
 
 import uplotCss from "uplot/dist/uPlot.min.css";
 import boardCss from "./board.css";
+import { BoardChoices } from "./choices.js";
 import { BoardConnection } from "./board_connection.js";
 import { brief } from "./fits.js";
 import cardsCss from "./cards/cards.css";
@@ -35,6 +36,7 @@ class View {
     this.pages = new Map();
     /** @type {Options | null} */
     this.options = null;
+    this.choices = new BoardChoices(() => this.changed());
     this.inSight = true;
     this.#controls();
     this.runs = new RunList({
@@ -149,6 +151,7 @@ class View {
     cancelAnimationFrame(this.frame);
     this.observer.disconnect();
     this.unwatch();
+    this.choices.close();
     this.pages.forEach((page) => page.close());
     this.root.remove();
   }

@@ -1,10 +1,11 @@
 // Cards in groups by the prefix of their tag, which can be folded. Of very many cards or groups
 // the page has the first ones, and the others on request.
 
-import { el } from "../shared/dom.js";
+import { el, focusedIn } from "../shared/dom.js";
 import { groups } from "./tags.js";
 
 const OPEN_CARDS = 400; // up to so many cards every group begins open
+const PINNED = "/"; // names the group of pinned cards, as no prefix does
 const AT_ONCE = 60; // cards of a group, and groups, that are put there before more are asked for
 
 /** @import { Board } from "../types.d.ts" */
@@ -25,14 +26,20 @@ export class TagGroups {
     this.root = el("div", { class: "nbt-groups", "data-role": "groups" });
   }
 
-  /** @param {Map<string, Key[]>} found the keys of each tag's cards */
-  show(found) {
+  /**
+   * @param {Map<string, Key[]>} found the keys of each tag's cards
+   * @param {Key[]} [pinned] of cards that come before all groups
+   */
+  show(found, pinned = []) {
     const grouped = groups([...found.keys()]).map(({ name, tags }) => ({
       name,
       keys: tags.flatMap((tag) => found.get(tag)),
     }));
     const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
+    const focused = focusedIn(this.root);
+    const first = pinned.length ? [this.#group(PINNED, pinned, this.open.get(PINNED) ?? true)] : [];
     this.root.replaceChildren(
+      ...first,
       ...grouped.slice(0, this.most).map(({ name, keys }, i) => {
         const open = grouped.length === 1 || (this.open.get(name) ?? (all || i === 0));
         return this.#group(name, keys, open);
@@ -42,11 +49,12 @@ export class TagGroups {
       this.root.append(
         this.#more(`${grouped.length - this.most} more groups`, () => {
           this.most += AT_ONCE;
-          this.show(found);
+          this.show(found, pinned);
         }),
       );
-    if (grouped.length === 1 && !grouped[0].name)
+    if (grouped.length === 1 && !grouped[0].name && !pinned.length)
       this.root.firstElementChild.classList.add("nbt-sole");
+    focused?.focus({ preventScroll: true });
   }
 
   /**
@@ -67,7 +75,7 @@ export class TagGroups {
   #group(name, keys, open) {
     const grid = el("div", { class: "nbt-grid" });
     const title = [
-      el("span", { text: name || "no prefix" }),
+      el("span", { text: name === PINNED ? "★ pinned" : name || "no prefix" }),
       el("small", { text: String(keys.length) }),
     ];
     const group = el("details", {

@@ -2,6 +2,7 @@
 
 import { el, say } from "../shared/dom.js";
 import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
+import { Pin } from "../shared/pin.js";
 
 /** @import { best } from "../shared/columns.js" */
 /** @import { Bucket, ChartAxis, TagLine, UnseenBucket } from "../types.d.ts" */
@@ -17,8 +18,7 @@ export class ChartHead {
     this.last = el("span", { class: "nbt-last" });
     this.best = el("span", { class: "nbt-best", "data-role": "best" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
-    this.pin = el("button", { type: "button", "data-act": "pin", "aria-label": `pin ${tag}` });
-    this.pin.addEventListener("click", togglePin);
+    this.pin = new Pin(tag, togglePin);
     this.log = el("button", {
       type: "button",
       text: "log",
@@ -32,7 +32,7 @@ export class ChartHead {
       children: [
         title,
         this.legend,
-        el("span", { class: "nbt-head-tools", children: [this.pin, this.log] }),
+        el("span", { class: "nbt-head-tools", children: [this.pin.root, this.log] }),
       ],
     });
     this.show({ log: false, pinned: false });
@@ -44,9 +44,7 @@ export class ChartHead {
    */
   show({ log, pinned }) {
     this.log.setAttribute("aria-pressed", String(log));
-    this.pin.setAttribute("aria-pressed", String(pinned));
-    say(this.pin, pinned ? "★" : "☆");
-    this.pin.title = pinned ? "Pinned before the other charts" : "Pin before the other charts";
+    this.pin.show(pinned);
   }
 
   /**

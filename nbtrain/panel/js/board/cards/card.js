@@ -4,6 +4,7 @@ import { floats } from "../../shared/columns.js";
 import { el, say } from "../../shared/dom.js";
 import { choiceOf, placeOf } from "./steps.js";
 import { place } from "../../shared/format.js";
+import { Pin } from "../../shared/pin.js";
 
 /** @import { Answer, Question } from "../../protocol.d.ts" */
 /** @import { Board, Bytes, Choice } from "../../types.d.ts" */
@@ -38,7 +39,9 @@ export class Card {
       title: run,
       children: [board.swatch(run), el("span", { text: board.nameOf(run) })],
     });
-    const head = el("div", { class: "nbt-chart-head", children: [name, this.sample] });
+    this.pin = new Pin(tag, () => board.choices.toggle("pins", tag));
+    const children = [name, this.sample, this.pin.root];
+    const head = el("div", { class: "nbt-chart-head", children });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     const slider = page.Body.several ? [] : [this.#slider()];
     this.root = el("section", {

@@ -31,6 +31,9 @@ export class Charts {
 
   keep = () => this.board.keep();
 
+  /** @param {string} tag */
+  pin = (tag) => this.board.choices.toggle("pins", tag);
+
   /** @type {Board["swatch"]} */
   swatch = (...runs) => this.board.swatch(...runs);
 

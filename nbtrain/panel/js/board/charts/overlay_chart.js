@@ -4,6 +4,7 @@ import { el, say } from "../../shared/dom.js";
 import { download, picture } from "../download.js";
 import { overlay, overlayMarks } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
+import { Pin } from "../../shared/pin.js";
 import { axes, drawMarks, yScale } from "../../shared/plot.js";
 import { runTable } from "./run_table.js";
 import { bandsOf, seriesOf } from "./series.js";
@@ -45,7 +46,9 @@ export class OverlayChart extends BaseChart {
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    this.pin = new Pin(tag, () => board.pin?.(tag));
     const buttons = [
+      ...(board.pin ? [this.pin.root] : []),
       this.#button("log", "Logarithmic scale", () => this.#toggleLog(), String(this.log)),
       this.#button(
         "table",

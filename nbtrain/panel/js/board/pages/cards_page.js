@@ -1,5 +1,6 @@
 // A page for one kind of summary, with a card for each tag and run.
 
+import { apart } from "../choices.js";
 import { Card } from "../cards/card.js";
 import { el } from "../../shared/dom.js";
 import { Viewport } from "../viewport.js";
@@ -74,10 +75,13 @@ export class CardsPage {
         : [];
       if (keys.length) found.set(tag, keys);
     }
-    const key = JSON.stringify([...found]);
+    const { pins } = this.board.choices.values;
+    const { pinned, others } = apart(found, pins);
+    const key = JSON.stringify([pinned, [...others]]);
     if (this.key !== key) {
       this.key = key;
-      this.groups.show(found);
+      this.groups.show(others, pinned);
+      this.cards.forEach((card) => card.pin.show(pins.includes(card.tag)));
       this.viewport.recheck();
     }
     this.seen.forEach((card) => card.wanted());
@@ -108,6 +112,7 @@ export class CardsPage {
     const name = JSON.stringify(key);
     if (!this.cards.has(name)) {
       const card = new Card(this.board, this, key);
+      card.pin.show(this.board.choices.values.pins.includes(card.tag));
       this.cards.set(name, card);
       this.viewport.watch(card);
     }

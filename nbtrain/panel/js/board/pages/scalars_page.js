@@ -1,5 +1,6 @@
 // The page of the scalars: a chart for each tag with all its runs.
 
+import { apart } from "../choices.js";
 import { AxisTools } from "../../shared/axis_tools.js";
 import { Charts } from "../charts/charts.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
@@ -47,10 +48,13 @@ export class ScalarsPage {
     const tags = [...this.having]
       .filter(([tag, runs]) => fits(tag) && runs.some(chosen))
       .map(([tag]) => tag);
-    const key = JSON.stringify(tags);
+    const { pins } = this.board.choices.values;
+    const { pinned, others } = apart(new Map(tags.map((tag) => [tag, [tag]])), pins);
+    const key = JSON.stringify([pinned, [...others.keys()]]);
     if (this.key !== key) {
       this.key = key;
-      this.groups.show(new Map(tags.map((tag) => [tag, [tag]])));
+      this.groups.show(others, pinned);
+      this.charts.forEach((chart, tag) => chart.pin.show(pins.includes(tag)));
       this.viewport.recheck();
     }
     this.axis.show();
@@ -80,6 +84,7 @@ export class ScalarsPage {
   #chart(tag) {
     if (!this.charts.has(tag)) {
       const chart = new OverlayChart(tag, this.desk);
+      chart.pin.show(this.board.choices.values.pins.includes(tag));
       this.charts.set(tag, chart);
       this.viewport.watch(chart);
     }

@@ -1,0 +1,49 @@
+// What the reader has chosen about boards, kept for the next page and the next board. What belongs
+// to one board is in options.js.
+
+import { isNames, Kept } from "../shared/kept.js";
+
+/** @typedef {"table" | "parallel" | "scatter"} TrialsView A view of the hyperparameters. */
+
+/**
+ * pins: the tags whose cards come first, in this order; trials: the view of the hyperparameters.
+ * @typedef {{pins: string[], trials: TrialsView}} Chosen
+ */
+
+/** @type {import("../shared/kept.js").Kind<Chosen>} */
+const KIND = {
+  key: "nbtrain.board",
+  begin: { pins: [], trials: "table" },
+  valid: {
+    pins: isNames,
+    trials: (value) => ["table", "parallel", "scatter"].includes(value),
+  },
+};
+
+/** @extends {Kept<Chosen>} */
+export class BoardChoices extends Kept {
+  /**
+   * @param {() => void} changed
+   * @param {any} [page]
+   */
+  constructor(changed, page) {
+    super(KIND, changed, page);
+  }
+}
+
+/**
+ * The cards of pinned tags in the order of the pins, and the others by their tags.
+ * @template Key
+ * @param {Map<string, Key[]>} found
+ * @param {string[]} pins
+ */
+export function apart(found, pins) {
+  const others = new Map(found);
+  /** @type {Key[]} */
+  const pinned = [];
+  for (const tag of pins) {
+    pinned.push(...(others.get(tag) ?? []));
+    others.delete(tag);
+  }
+  return { pinned, others };
+}

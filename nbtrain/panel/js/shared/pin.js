@@ -1,0 +1,22 @@
+// The button that puts a chart or a card before the others, or back to its place.
+
+import { el, say } from "./dom.js";
+
+export class Pin {
+  /**
+   * @param {string} tag
+   * @param {() => void} toggle
+   */
+  constructor(tag, toggle) {
+    this.root = el("button", { type: "button", "data-act": "pin", "aria-label": `pin ${tag}` });
+    this.root.addEventListener("click", toggle);
+    this.show(false);
+  }
+
+  /** @param {boolean} pinned */
+  show(pinned) {
+    this.root.setAttribute("aria-pressed", String(pinned));
+    say(this.root, pinned ? "★" : "☆");
+    this.root.title = pinned ? "Pinned before the others" : "Pin before the others";
+  }
+}
