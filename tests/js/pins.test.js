@@ -38,7 +38,7 @@ test("pins of boards and of panels are kept apart", () => {
 });
 
 test("a view that is not known is that of the table", () => {
-  const kept = { "nbtrain.board": '{"trials": "cube", "pins": [3]}' };
+  const kept = { "nbtrain.board": '{"hparams": "cube", "pins": [3]}' };
   const { values } = new BoardChoices(() => {}, window(kept));
-  assert.deepEqual(values, { pins: [], trials: "table" });
+  assert.deepEqual(values, { pins: [], hparams: "table" });
 });

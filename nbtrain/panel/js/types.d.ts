@@ -6,6 +6,7 @@ import type { BoardConnection } from "./board/board_connection.js";
 import type { BoardChoices } from "./board/choices.js";
 import type { Card } from "./board/cards/card.js";
 import type { OverlayChart } from "./board/charts/overlay_chart.js";
+import type { HparamsFilters } from "./board/table/hparams_filters.js";
 import type { RunList } from "./board/run_list.js";
 import type {
   Action,
@@ -430,6 +431,52 @@ export interface ComparisonOptions {
 
 /** A row of the hyperparameters, its values decoded. */
 export type HparamsRow = Omit<Hparams["rows"][number], "values"> & { values: Value[] };
+
+/** The axis of a hyperparameter or a metric: see value_axis.js. */
+export interface ValueAxis {
+  scale: "linear" | "log" | "values";
+  /** Whether a logarithmic scale is possible. */
+  canLog: boolean;
+  /** The ends of an axis of numbers. */
+  low: number;
+  high: number;
+  /** The values of an axis of anything else, each with its number. */
+  places: Map<Value, number>;
+  /** Whether a row has no value. */
+  lacks: boolean;
+}
+
+/** A hyperparameter or a metric, with the values of all rows. */
+export type HparamsColumn = TableColumn<HparamsRow> & { values: Value[] };
+
+/** What the views of the hyperparameters show. */
+export interface HparamsShown {
+  /** The columns that are not hidden. */
+  columns: HparamsColumn[];
+  /** The rows of the runs that are meant; those that no filter of a value leaves out. */
+  rows: HparamsRow[];
+  chosen: HparamsRow[];
+  /** The run whose row is marked. */
+  marked: string | null;
+}
+
+/** What the views of the hyperparameters ask of their page. */
+export interface HparamsHost {
+  board: Board;
+  filters: HparamsFilters;
+  /** Mark a run, or none. */
+  mark(run: string | null): void;
+  /** The runs of a row: see sessions.js. */
+  runsOf(row: HparamsRow): string[];
+  check(rows: HparamsRow[], on: boolean): void;
+}
+
+/** A view of the hyperparameters. */
+export interface HparamsView {
+  root: HTMLElement;
+  show(shown: HparamsShown): void;
+  close(): void;
+}
 
 /** A column of a table. */
 export interface TableColumn<Row> {

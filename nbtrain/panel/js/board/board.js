@@ -13,6 +13,7 @@ import { PAGES } from "./pages/pages.js";
 import css from "../shared/common.css";
 import { widget } from "../shared/connection.js";
 import { RunList } from "./run_list.js";
+import hparamsCss from "./hparams/hparams.css";
 import tablesCss from "./table/tables.css";
 import { Tabs } from "./tabs.js";
 import { bare, filter, style } from "./tags.js";
@@ -51,7 +52,7 @@ class View {
     this.tabs = new Tabs((name) => this.#open(name));
     this.front = el("div", { class: "nbt-front" });
     const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
-    const text = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss;
+    const text = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss + hparamsCss;
     this.root = el("div", {
       class: "nbt nbt-board",
       children: [

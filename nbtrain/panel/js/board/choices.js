@@ -3,20 +3,20 @@
 
 import { isNames, Kept } from "../shared/kept.js";
 
-/** @typedef {"table" | "parallel" | "scatter"} TrialsView A view of the hyperparameters. */
+/** @typedef {"table" | "parallel" | "scatter"} HparamsView A view of the hyperparameters. */
 
 /**
- * pins: the tags whose cards come first, in this order; trials: the view of the hyperparameters.
- * @typedef {{pins: string[], trials: TrialsView}} Chosen
+ * pins: the tags whose cards come first, in this order; hparams: the view of the hyperparameters.
+ * @typedef {{pins: string[], hparams: HparamsView}} Chosen
  */
 
 /** @type {import("../shared/kept.js").Kind<Chosen>} */
 const KIND = {
   key: "nbtrain.board",
-  begin: { pins: [], trials: "table" },
+  begin: { pins: [], hparams: "table" },
   valid: {
     pins: isNames,
-    trials: (value) => ["table", "parallel", "scatter"].includes(value),
+    hparams: (value) => ["table", "parallel", "scatter"].includes(value),
   },
 };
 

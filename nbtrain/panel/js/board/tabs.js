@@ -8,8 +8,9 @@ export class Tabs {
   /**
    * choose: called with the name of a tab.
    * @param {(name: string) => void} choose
+   * @param {string} [label]
    */
-  constructor(choose) {
+  constructor(choose, label = "dashboards") {
     this.choose = choose;
     this.id = `nbt-tab-${boards++}`;
     /** @type {Map<string, HTMLButtonElement>} */
@@ -17,7 +18,7 @@ export class Tabs {
     this.root = el("div", {
       class: "nbt-tabs",
       role: "tablist",
-      "aria-label": "dashboards",
+      "aria-label": label,
       hidden: "",
     });
     this.root.addEventListener("keydown", (event) => this.#key(event));

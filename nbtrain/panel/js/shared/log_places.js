@@ -34,10 +34,11 @@ export function isNamed(places, i) {
 }
 
 /**
+ * About five round numbers of a range.
  * @param {number} min
  * @param {number} max
  */
-function evenly(min, max) {
+export function evenly(min, max) {
   const about = (max - min) / EVENLY;
   const unit = 10 ** Math.floor(Math.log10(about));
   const step = [1, 2, 5, 10].find((n) => n * unit >= about) * unit;

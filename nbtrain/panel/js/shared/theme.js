@@ -30,7 +30,9 @@ export function paints(root) {
     gone: read("--gone"),
     mark: read("--bad"),
     face: read("--face"),
+    accent: read("--accent"),
     strong: style.color,
+    ramp: read("--ramp").split(/\s+/),
     colours: read("--tags").split(/\s+/),
     font: `11px ${style.fontFamily}`,
   };

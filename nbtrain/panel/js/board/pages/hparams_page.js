@@ -1,78 +1,75 @@
-// The page of the hyperparameters: a row for each run, with its metrics.
+// The page of the hyperparameters and metrics of the runs: a table, and two ways to draw them.
 
 import { csv, decoded, isNumeric } from "../table/cells.js";
 import { el, say, unfolding } from "../../shared/dom.js";
 import { download } from "../download.js";
 import { HparamsFilters } from "../table/hparams_filters.js";
 import { Latest } from "../latest.js";
+import { ParallelView } from "../hparams/parallel_view.js";
 import { runsOf } from "../table/sessions.js";
-import { SortTable } from "../table/sort_table.js";
+import { ScatterView } from "../hparams/scatter_view.js";
+import { TableView } from "../hparams/table_view.js";
+import { Tabs } from "../tabs.js";
 import { number } from "../../shared/format.js";
 
-/** @import { Board, Chosen, HparamsRow, Page, Reply, TableColumn, Value } from "../../types.d.ts" */
-
-/** @typedef {TableColumn<HparamsRow> & {values: Value[]}} Column With the values of all rows. */
+/** @import { Board, Chosen, HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView, Page, Reply, Value } from "../../types.d.ts" */
+/** @import { HparamsView as Name } from "../choices.js" */
 
 const HPARAMS = "hyperparameters";
 const METRICS = "metrics";
 const MOST = 100; // columns that are shown
-/** @type {Record<string, string>} */
-const SIGNS = { running: "●", success: "✓", failure: "✗" };
+/** @type {Record<Name, [label: string, Kind: new (host: HparamsHost) => HparamsView]>} */
+const VIEWS = {
+  table: ["Table", TableView],
+  parallel: ["Parallel coordinates", ParallelView],
+  scatter: ["Scatter", ScatterView],
+};
 
+/** @implements {HparamsHost} */
 export class HparamsPage {
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
     /** @type {Set<string>} */
     this.hidden = new Set(); // columns, by their ids
-    /** @type {Column[]} */
+    /** @type {HparamsColumn[]} */
     this.columns = [];
     /** @type {HparamsRow[]} */
     this.rows = [];
-    /** @type {HparamsRow[]} */
-    this.shown = [];
+    /** @type {HparamsShown} */
+    this.shown = { columns: [], rows: [], chosen: [], marked: null };
     /** @type {Map<string, string[]>} */
     this.runs = new Map(); // of each session
-    /** @type {Map<HparamsRow, HTMLInputElement>} */
-    this.boxes = new Map();
-    this.version = 0;
-    this.look = "";
+    /** @type {Map<string, HparamsView>} */
+    this.views = new Map();
     /** @type {Chosen} */
     this.fits = () => true;
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
     this.filters = new HparamsFilters(() => this.#choose());
-    /** @type {SortTable<HparamsRow>} */
-    this.table = new SortTable("hyperparameters and metrics");
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.left = el("div", { class: "nbt-notice", role: "status", hidden: "" });
-    this.count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
     this.chooser = el("div", {
       class: "nbt-filters nbt-chooser",
       "data-role": "columns",
       hidden: "",
     });
-    const file = el("button", {
-      type: "button",
-      text: "CSV",
-      title: "Download the rows and columns that are shown",
-      "data-act": "CSV",
-    });
-    file.addEventListener("click", () => this.#download());
-    this.all = el("input", {
-      type: "checkbox",
-      "aria-label": "draw all runs of the table",
-      title: "Draw all runs of the table, or none",
-    });
-    this.all.addEventListener("change", () => this.#check(this.shown, this.all.checked));
-    const all = el("label", { class: "nbt-field", children: [this.all, this.count] });
-    const line = el("div", {
-      class: "nbt-sheet-tools",
-      children: [all, this.filters.button, unfolding("Columns", this.chooser), file],
-    });
+    this.tabs = new Tabs(
+      (name) => board.choices.choose({ hparams: /** @type {Name} */ (name) }),
+      "views of the hyperparameters",
+    );
+    this.front = el("div", { class: "nbt-view" });
     this.root = el("div", {
       class: "nbt-page",
       "data-role": "hparams",
-      children: [line, this.filters.root, this.chooser, this.problem, this.left, this.table.root],
+      children: [
+        this.tabs.root,
+        this.#tools(),
+        this.filters.root,
+        this.chooser,
+        this.problem,
+        this.left,
+        this.front,
+      ],
     });
   }
 
@@ -87,11 +84,32 @@ export class HparamsPage {
   point() {}
 
   retheme() {
-    this.#draw();
+    if (this.index) this.#draw();
   }
 
   close() {
-    this.table.close();
+    this.views.forEach((view) => view.close());
+  }
+
+  // --- what its views ask for
+
+  /** @type {HparamsHost["mark"]} */
+  mark(run) {
+    this.shown.marked = run;
+    this.#choose();
+  }
+
+  /** @type {HparamsHost["runsOf"]} */
+  runsOf({ run }) {
+    return this.runs.get(run) ?? [];
+  }
+
+  /** @type {HparamsHost["check"]} */
+  check(rows, on) {
+    this.board.runs.check(
+      rows.flatMap((row) => this.runsOf(row)),
+      on,
+    );
   }
 
   /** @param {Reply["content"]} content */
@@ -99,7 +117,6 @@ export class HparamsPage {
     if (content.t === "refused") say(this.problem, content.text);
     if (content.t !== "hparams") return;
     say(this.problem, content.words.join("\n"));
-    this.version++;
     this.rows = content.rows.map((row) => ({ ...row, values: row.values.map(decoded) }));
     this.columns = [
       ...content.hparams.map((name, i) => this.#column(HPARAMS, name, i)),
@@ -109,7 +126,6 @@ export class HparamsPage {
         textOf: metric,
       })),
     ];
-    this.filters.show(this.columns.filter(({ group }) => group === HPARAMS));
     this.#fillChooser();
     this.board.draw(); // with it this page, and how many columns there are
   }
@@ -118,7 +134,7 @@ export class HparamsPage {
    * @param {string} group
    * @param {string} name
    * @param {number} i
-   * @returns {Column}
+   * @returns {HparamsColumn}
    */
   #column(group, name, i) {
     const values = this.rows.map((row) => row.values[i]);
@@ -127,111 +143,90 @@ export class HparamsPage {
     return { id, text: name, group, values, numeric, valueOf: (row) => row.values[i] };
   }
 
-  // Builds the table of the chosen columns; returns their number in words.
+  // Builds the view of the chosen columns; returns their number in words.
   #draw() {
     const fitting = this.columns.filter(({ id, text }) => !this.hidden.has(id) && this.fits(text));
-    const wanted = fitting.slice(0, MOST);
+    const columns = fitting.slice(0, MOST);
     say(
       this.left,
       fitting.length > MOST
         ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: the filter of tags finds the others.`
         : "",
     );
-    /** @type {TableColumn<HparamsRow>[]} */
-    const fixed = [
-      {
-        id: "run",
-        text: "run",
-        group: "",
-        valueOf: ({ run }) => run,
-        nodesOf: (row) => this.#name(row),
-      },
-      {
-        id: "status",
-        text: "status",
-        group: "",
-        valueOf: ({ status }) => status,
-        nodesOf: ({ status }) => [
-          el("span", {
-            class: `nbt-status nbt-${status}`,
-            text: `${SIGNS[status] ?? "–"} ${status}`,
-          }),
-        ],
-      },
-    ];
+    this.shown.columns = columns;
     this.runs = runsOf(
       this.rows.map(({ run }) => run),
       this.index.runs,
     );
-    this.#select();
-    const look = JSON.stringify([
-      this.version,
-      wanted.map(({ id }) => id),
-      [...this.runs],
-      this.board.paint(),
-    ]);
-    if (this.look !== look) {
-      this.look = look;
-      this.boxes.clear();
-      this.table.show([...fixed, ...wanted], this.shown);
-    }
+    const metrics = columns.filter(({ group }) => group === METRICS);
+    this.filters.show([...this.columns.filter(({ group }) => group === HPARAMS), ...metrics]);
     this.#choose();
-    return `${wanted.length} of ${this.columns.length} columns`;
+    return `${columns.length} of ${this.columns.length} columns`;
   }
 
   // Shows the rows that match the filters.
   #choose() {
-    this.#select();
-    this.table.choose(this.shown);
+    const places = new Map(this.columns.map(({ id, valueOf }) => [id, valueOf]));
+    const { runs } = this.board;
+    const rows = this.rows.filter((row) =>
+      [row.run, ...this.runsOf(row)].some((name) => runs.fits(name)),
+    );
+    const chosen = rows.filter((row) => this.filters.fits((id) => places.get(id)?.(row) ?? null));
+    Object.assign(this.shown, { rows, chosen });
+    this.#turn().show({ ...this.shown });
     this.#tell();
   }
 
-  #select() {
-    const places = new Map(this.columns.map(({ id, valueOf }) => [id, valueOf]));
-    this.shown = this.rows.filter(
-      (row) =>
-        [row.run, ...this.runs.get(row.run)].some((name) => this.board.runs.fits(name)) &&
-        this.filters.fits((id) => places.get(id)?.(row) ?? null),
-    );
+  // The view that is chosen, at the front.
+  #turn() {
+    const name = this.board.choices.values.hparams;
+    const labels = Object.entries(VIEWS).map(([each, [label]]) => [each, label]);
+    this.tabs.show(Object.fromEntries(labels), name);
+    const view = this.views.get(name) ?? new VIEWS[name][1](this);
+    if (!this.views.has(name)) this.tabs.panel(name, view.root);
+    this.views.set(name, view);
+    if (this.front.firstChild !== view.root) this.front.replaceChildren(view.root);
+    return view;
   }
 
   #tell() {
-    for (const [row, box] of this.boxes) box.checked = this.#drawn(row);
-    this.count.textContent = `${this.shown.length.toLocaleString("en")} of ${this.rows.length.toLocaleString("en")} runs`;
-    const drawn = this.shown.filter((row) => this.#drawn(row)).length;
-    this.all.checked = drawn > 0 && drawn === this.shown.length;
-    this.all.indeterminate = drawn > 0 && drawn < this.shown.length;
+    const { rows, chosen, marked } = this.shown;
+    const all = this.rows.length.toLocaleString("en");
+    this.count.textContent = `${chosen.length.toLocaleString("en")} of ${all} runs`;
+    const off = (/** @type {string} */ run) => this.board.runs.off.has(run);
+    const drawn = chosen.filter((row) => !this.runsOf(row).every(off)).length;
+    this.all.checked = drawn > 0 && drawn === chosen.length;
+    this.all.indeterminate = drawn > 0 && drawn < chosen.length;
+    const there = rows.some(({ run }) => run === marked);
+    say(this.unmark, there ? `◆ ${this.board.nameOf(marked)} ✕` : "");
   }
 
-  /** @param {HparamsRow} row */
-  #drawn({ run }) {
-    return this.runs.get(run).some((each) => !this.board.runs.off.has(each));
-  }
-
-  /**
-   * @param {HparamsRow[]} rows
-   * @param {boolean} on
-   */
-  #check(rows, on) {
-    this.board.runs.check(
-      rows.flatMap(({ run }) => this.runs.get(run)),
-      on,
-    );
-  }
-
-  /** @param {HparamsRow} row */
-  #name(row) {
-    const runs = this.runs.get(row.run);
-    const box = el("input", { type: "checkbox", "aria-label": `draw ${row.run}` });
-    Object.assign(box, { checked: this.#drawn(row), disabled: !runs.length });
-    this.boxes.set(row, box);
-    box.addEventListener("change", () => this.#check([row], box.checked));
-    const label = [
-      box,
-      this.board.swatch(runs[0] ?? row.run),
-      el("span", { text: row.run, title: row.run }),
-    ];
-    return [el("label", { class: "nbt-run", "data-session": row.run, children: label })];
+  #tools() {
+    const file = el("button", {
+      type: "button",
+      text: "CSV",
+      title: "Download the rows and columns that are shown",
+      "data-act": "CSV",
+    });
+    file.addEventListener("click", () => this.#download());
+    this.count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
+    this.all = el("input", {
+      type: "checkbox",
+      "aria-label": "draw all runs of the table",
+      title: "Draw all runs of the table, or none",
+    });
+    this.all.addEventListener("change", () => this.check(this.shown.chosen, this.all.checked));
+    this.unmark = el("button", {
+      type: "button",
+      title: "The run that is marked: click to mark none",
+      "data-role": "marked",
+      hidden: "",
+    });
+    this.unmark.addEventListener("click", () => this.mark(null));
+    const all = el("label", { class: "nbt-field", children: [this.all, this.count] });
+    const columns = unfolding("Columns", this.chooser);
+    const children = [all, this.filters.button, columns, this.unmark, file];
+    return el("div", { class: "nbt-sheet-tools", children });
   }
 
   #fillChooser() {
@@ -261,13 +256,16 @@ export class HparamsPage {
   }
 
   #download() {
-    const { columns } = this.table;
-    const rows = this.table.ordered().map((row) => columns.map(({ valueOf }) => valueOf(row)));
-    download(
-      new Blob([csv([columns.map(({ text }) => text), ...rows])], { type: "text/csv" }),
-      "hparams",
-      ".csv",
-    );
+    const { columns, chosen } = this.shown;
+    const table = this.views.get("table");
+    const rows = table instanceof TableView ? table.ordered(chosen) : chosen;
+    const head = ["run", "status", ...columns.map(({ text }) => text)];
+    const lines = rows.map((row) => [
+      row.run,
+      row.status,
+      ...columns.map(({ valueOf }) => valueOf(row)),
+    ]);
+    download(new Blob([csv([head, ...lines])], { type: "text/csv" }), "hparams", ".csv");
   }
 }
 

@@ -1,8 +1,9 @@
-// The filters of a table of hyperparameters: a range or a choice of values for each.
+// The filters of hyperparameters and metrics: a range or a choice of values for each.
 
-import { shown, whole } from "./cells.js";
+import { whole } from "./cells.js";
 import { chosen, domainOf, written } from "./choice.js";
 import { el, unfolding } from "../../shared/dom.js";
+import { number } from "../../shared/format.js";
 
 /** @import { Domain, Filter, Value } from "../../types.d.ts" */
 
@@ -48,15 +49,30 @@ export class HparamsFilters {
     return [...this.choices].every(([id, choice]) => chosen(valueOf(id), choice));
   }
 
+  /**
+   * Choose for a column, as its fields do; null ends its choice.
+   * @param {string} id
+   * @param {Filter | null} choice
+   */
+  choose(id, choice) {
+    if (choice) this.choices.set(id, choice);
+    else this.choices.delete(id);
+    const at = this.domains.findIndex((each) => each.id === id);
+    if (at >= 0) this.root.children[at].replaceWith(this.#field(this.domains[at]));
+    this.#chosen();
+  }
+
   #fill() {
-    const fields = this.domains.map(({ id, text, domain }) => {
-      const inner = "values" in domain ? this.#values(id, domain.values) : this.#range(id, domain);
-      return el("fieldset", {
-        "data-filter": id,
-        children: [el("legend", { text, title: text }), ...inner],
-      });
+    this.root.replaceChildren(...this.domains.map((domain) => this.#field(domain)), this.clear);
+  }
+
+  /** @param {HparamsFilters["domains"][number]} column */
+  #field({ id, text, domain }) {
+    const inner = "values" in domain ? this.#values(id, domain.values) : this.#range(id, domain);
+    return el("fieldset", {
+      "data-filter": id,
+      children: [el("legend", { text, title: text }), ...inner],
     });
-    this.root.replaceChildren(...fields, this.clear);
   }
 
   #chosen() {
@@ -126,7 +142,7 @@ function field(name, end, value) {
   const input = el("input", {
     type: "text",
     inputmode: "decimal",
-    placeholder: shown(end),
+    placeholder: number(end),
     "aria-label": `${name}, a number`,
     "data-end": name,
   });

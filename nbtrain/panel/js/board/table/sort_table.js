@@ -21,6 +21,8 @@ export class SortTable {
     this.heading = "";
     /** @type {Map<Row, HTMLElement>} */
     this.made = new Map();
+    /** @type {Row | null} */
+    this.marked = null;
     /** @type {HTMLElement[]} */
     this.heads = [];
     this.head = el("thead");
@@ -69,10 +71,43 @@ export class SortTable {
     this.#fill();
   }
 
-  // Puts the rows in order.
-  ordered() {
+  /**
+   * Marks a row and scrolls to it; null marks none.
+   * @param {Row | null} row
+   */
+  mark(row) {
+    this.#tellMark(this.marked, false);
+    this.marked = row;
+    const at = row === null ? -1 : this.ordered().indexOf(row);
+    if (at < 0) return;
+    while (this.most <= at) this.most += AT_ONCE;
+    this.#fill();
+    this.#tellMark(row, true);
+    const { offsetTop, offsetHeight } = this.made.get(row);
+    const { scrollTop, clientHeight } = this.root;
+    const below = scrollTop + this.head.offsetHeight;
+    if (offsetTop < below || offsetTop + offsetHeight > scrollTop + clientHeight)
+      this.root.scrollTop = offsetTop - clientHeight / 2;
+  }
+
+  /**
+   * @param {Row | null} row
+   * @param {boolean} marked
+   */
+  #tellMark(row, marked) {
+    const node = this.made.get(row);
+    node?.classList.toggle("nbt-marked", marked);
+    if (marked) node?.setAttribute("aria-current", "true");
+    else node?.removeAttribute("aria-current");
+  }
+
+  /**
+   * Puts rows in order.
+   * @param {Row[]} [rows]
+   */
+  ordered(rows = this.rows) {
     const column = this.columns.find(({ id }) => id === this.by?.id);
-    return column ? sorted(this.rows, column.valueOf, this.by.down) : this.rows;
+    return column ? sorted(rows, column.valueOf, this.by.down) : rows;
   }
 
   #addMore() {

@@ -1,0 +1,133 @@
+// The colours of runs: each its own, or by a hyperparameter or a metric, with a legend.
+
+import { el } from "../../shared/dom.js";
+import { shown, whole } from "../table/cells.js";
+import { colourAt } from "./ramp.js";
+import { axisOf, placeOf } from "./value_axis.js";
+
+/** @import { HparamsColumn, HparamsHost, HparamsRow, ValueAxis } from "../../types.d.ts" */
+
+const RUN = "run"; // no id of a column, which has a space
+const NAMED = 12; // values in the legend
+
+export class Colouring {
+  /**
+   * @param {HparamsHost} host
+   * @param {() => void} changed
+   */
+  constructor(host, changed) {
+    this.host = host;
+    /** @type {string | null} */
+    this.chosen = null; // the id of a column, or RUN; null until somebody has chosen
+    /** @type {HparamsColumn | undefined} */
+    this.column = undefined;
+    /** @type {ValueAxis | null} */
+    this.axis = null;
+    this.select = el("select", { "aria-label": "colour", "data-role": "colour" });
+    this.select.addEventListener("change", () => {
+      this.chosen = this.select.value;
+      changed();
+    });
+    this.legend = el("span", { class: "nbt-ramp", "data-role": "colours" });
+    const label = [el("span", { text: "colour" }), this.select];
+    this.root = el("span", {
+      class: "nbt-field",
+      children: [el("label", { class: "nbt-field", children: label }), this.legend],
+    });
+  }
+
+  /**
+   * Offer the columns, the metrics first.
+   * @param {HparamsColumn[]} columns
+   */
+  show(columns) {
+    const offered = [...columns].sort((one, other) => rank(one) - rank(other));
+    this.select.replaceChildren(
+      el("option", { value: RUN, text: "run" }),
+      ...offered.map(({ id, text }) => el("option", { value: id, text })),
+    );
+    const first = offered.find(({ group }) => group === "metrics")?.id ?? RUN;
+    const wanted = this.chosen ?? first;
+    this.column = offered.find(({ id }) => id === wanted);
+    this.axis = this.column ? axisOf(this.column.values) : null;
+    this.select.value = this.column?.id ?? RUN;
+    this.#tell();
+  }
+
+  /** @param {HparamsRow} row */
+  of(row) {
+    const { board } = this.host;
+    if (!this.column) return board.styleOf(this.host.runsOf(row)[0] ?? row.run).colour;
+    const value = this.column.valueOf(row);
+    const place = placeOf(this.axis, value);
+    const { gone, ramp } = board.paint();
+    if (place === null) return gone;
+    return this.axis.scale === "values" ? this.#colourOf(value) : colourAt(ramp, place);
+  }
+
+  /**
+   * The rows of each colour, in the order in which they are drawn: the best of a metric last.
+   * @param {HparamsRow[]} rows
+   */
+  shades(rows) {
+    const { column, axis } = this;
+    const placed = rows.map((row) => ({
+      row,
+      at: column ? placeOf(axis, column.valueOf(row)) : 0,
+    }));
+    const way = !column || column.down ? 1 : -1;
+    /** @param {number | null} at */
+    const order = (at) => (at === null ? -Infinity : way * at);
+    if (column)
+      placed.sort((one, other) => {
+        const [left, right] = [order(one.at), order(other.at)];
+        return left < right ? -1 : Number(left > right);
+      });
+    /** @type {Map<string, HparamsRow[]>} */
+    const found = new Map();
+    for (const { row } of placed) {
+      const colour = this.of(row);
+      if (!found.has(colour)) found.set(colour, []);
+      found.get(colour).push(row);
+    }
+    return found;
+  }
+
+  /** @param {import("../../types.d.ts").Value} value */
+  #colourOf(value) {
+    const { colours } = this.host.board.paint();
+    return colours[this.axis.places.get(value) % colours.length];
+  }
+
+  #tell() {
+    const { axis } = this;
+    const { ramp } = this.host.board.paint();
+    if (!axis) return this.legend.replaceChildren();
+    if (axis.scale === "values") {
+      const values = [...axis.places.keys()];
+      const more =
+        values.length > NAMED ? [el("span", { text: `and ${values.length - NAMED} more` })] : [];
+      return this.legend.replaceChildren(
+        ...values.slice(0, NAMED).map((value) => this.#sample(value)),
+        ...more,
+      );
+    }
+    const bar = el("span", { class: "nbt-ramp-bar" });
+    bar.style.background = `linear-gradient(to right, ${ramp.join(", ")})`;
+    const [low, high] = [axis.low, axis.high].map((value) => el("span", { text: shown(value) }));
+    const log = axis.scale === "log" ? [el("span", { text: "log" })] : [];
+    this.legend.replaceChildren(low, bar, high, ...log);
+  }
+
+  /** @param {import("../../types.d.ts").Value} value */
+  #sample(value) {
+    const dot = el("span", { class: "nbt-ramp-dot" });
+    dot.style.background = this.#colourOf(value);
+    return el("span", { children: [dot, whole(value) || "empty"] });
+  }
+}
+
+/** @param {HparamsColumn} column */
+function rank({ group }) {
+  return group === "metrics" ? 0 : 1;
+}

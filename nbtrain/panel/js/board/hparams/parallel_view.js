@@ -1,0 +1,298 @@
+// Parallel coordinates: an axis for each hyperparameter and metric, a line for each run. To brush
+// an axis sets the filter of its column.
+
+import { el, focusedIn, say } from "../../shared/dom.js";
+import { filterOf, stretchesOf } from "./brush.js";
+import { Colouring } from "./colouring.js";
+import { drawLines, drawOut } from "./parallel_canvas.js";
+import { Polylines } from "./polylines.js";
+import { tipOf } from "./tip.js";
+import { axisOf, ticksOf } from "./value_axis.js";
+
+/** @import { HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView, Paint, ValueAxis } from "../../types.d.ts" */
+/** @import { Room } from "./polylines.js" */
+
+/**
+ * What is drawn of an axis; missing: how many rows have no place on it.
+ * @typedef {{column: HparamsColumn, axis: ValueAxis, ticks: ReturnType<typeof ticksOf>, missing: number, stretches: ReturnType<typeof stretchesOf>}} Drawing
+ */
+/**
+ * What is drawn: the rows of each colour, and the others faintly.
+ * @typedef {{size: {width: number, height: number}, room: Room, lines: Polylines, shades: Map<string, HparamsRow[]>, others: HparamsRow[], axes: Drawing[], paint: Paint}} Drawn
+ */
+
+const MOST = 20; // axes
+const EACH = 96; // pixels of an axis, at least
+const SIDE = 56; // pixels before the first axis and after the last one
+const TOP = 8;
+const HEIGHT = 300; // pixels of an axis
+const NONE = 22; // pixels from an axis to what has no place on it
+const NEAR = 10; // pixels from the pointer to a line
+const GRIP = 14; // and to an axis that is brushed
+const MOVED = 4; // pixels that make a brush
+
+/** @implements {HparamsView} */
+export class ParallelView {
+  /** @param {HparamsHost} host */
+  constructor(host) {
+    this.host = host;
+    /** @type {HparamsShown | null} */
+    this.shown = null;
+    /** @type {Map<string, boolean>} */
+    this.logs = new Map(); // by column: whether its axis is logarithmic
+    /** @type {Drawn | null} */
+    this.drawn = null;
+    /** @type {HparamsRow | null} */
+    this.pointed = null;
+    /** @type {{at: number, from: number, moved: boolean} | null} */
+    this.brush = null;
+    this.colouring = new Colouring(host, () => this.#draw());
+    this.words = el("span", { class: "nbt-soft", role: "status", "data-role": "axes" });
+    this.heads = el("div", { class: "nbt-axes" });
+    this.lines = el("canvas");
+    this.out = el("canvas", { class: "nbt-over" });
+    this.tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "values" });
+    this.stage = el("div", {
+      class: "nbt-stage",
+      tabindex: 0,
+      role: "group",
+      "aria-label":
+        "parallel coordinates: the arrow keys read run after run, Enter marks one; the fields under Filters set the range of an axis",
+      children: [this.lines, this.out, this.tip],
+    });
+    this.#listen();
+    this.scroll = el("div", { class: "nbt-wide", children: [this.heads, this.stage] });
+    const tools = el("div", {
+      class: "nbt-sheet-tools",
+      children: [this.colouring.root, this.words],
+    });
+    this.root = el("div", {
+      class: "nbt-parallel",
+      "data-role": "parallel",
+      children: [tools, this.scroll],
+    });
+    this.size = new ResizeObserver(() => this.#draw());
+    this.size.observe(this.scroll);
+  }
+
+  /** @param {HparamsShown} shown */
+  show(shown) {
+    this.shown = shown;
+    if (!this.shown.chosen.includes(this.pointed)) this.#point(null);
+    this.#draw();
+  }
+
+  close() {
+    this.size.disconnect();
+  }
+
+  #draw() {
+    const { clientWidth } = this.scroll;
+    if (!this.shown || !clientWidth) return;
+    const { columns, rows, chosen } = this.shown;
+    this.colouring.show(columns);
+    const axes = columns.slice(0, MOST).map((column) => this.#axis(column, rows));
+    say(this.words, wordsOf(columns.length, rows.length));
+    const count = Math.max(1, axes.length - 1);
+    const width = Math.max(clientWidth, 2 * SIDE + EACH * count);
+    const xs = axes.map((_, i) => SIDE + ((width - 2 * SIDE) * i) / count);
+    const room = { xs, top: TOP, bottom: TOP + HEIGHT, none: TOP + HEIGHT + NONE };
+    const meant = new Set(chosen);
+    this.drawn = {
+      size: { width, height: room.none + TOP },
+      room,
+      lines: new Polylines(rows, axes),
+      shades: this.colouring.shades(chosen),
+      others: rows.filter((row) => !meant.has(row)),
+      axes,
+      paint: this.host.board.paint(),
+    };
+    drawLines(this.lines, this.drawn);
+    this.#drawHeads();
+    this.#drawOut();
+    Object.assign(this.root.dataset, { lines: chosen.length, axes: axes.length });
+  }
+
+  /**
+   * @param {HparamsColumn} column
+   * @param {HparamsRow[]} rows
+   * @returns {Drawing}
+   */
+  #axis(column, rows) {
+    const axis = axisOf(column.values, this.logs.get(column.id));
+    const lines = new Polylines(rows, [{ column, axis }]);
+    const missing = lines.places.reduce((n, place) => n + Number(Number.isNaN(place)), 0);
+    const stretches = stretchesOf(axis, this.host.filters.choices.get(column.id));
+    return { column, axis, ticks: ticksOf(axis), missing, stretches };
+  }
+
+  #drawHeads() {
+    const { axes, room, size } = this.drawn;
+    const focused = focusedIn(this.heads)?.closest("[data-axis]")?.getAttribute("data-axis");
+    this.heads.style.width = `${size.width}px`;
+    this.heads.replaceChildren(
+      ...axes.map(({ column: { id, text }, axis }, i) => {
+        const name = el("span", { text, title: text });
+        const log = el("button", {
+          type: "button",
+          text: "log",
+          title: "Logarithmic scale",
+          "aria-label": `log ${text}`,
+          "aria-pressed": String(axis.scale === "log"),
+        });
+        log.hidden = !axis.canLog;
+        log.addEventListener("click", () => {
+          this.logs.set(id, axis.scale !== "log");
+          this.#draw();
+        });
+        const head = el("div", { "data-axis": id, children: [name, log] });
+        head.style.left = `${room.xs[i]}px`;
+        return head;
+      }),
+    );
+    for (const head of this.heads.children)
+      if (focused !== undefined && head.getAttribute("data-axis") === focused)
+        head.querySelector("button").focus({ preventScroll: true });
+  }
+
+  #drawOut() {
+    const { rows, marked } = this.shown;
+    const out = rows.filter((row) => row.run === marked && row !== this.pointed);
+    if (this.pointed) out.push(this.pointed);
+    drawOut(
+      this.out,
+      this.drawn,
+      out.map((row) => ({ row, colour: this.colouring.of(row) })),
+    );
+  }
+
+  /**
+   * Tell of a run; null ends that.
+   * @param {HparamsRow | null} row
+   * @param {{x: number, y: number}} [at] the pointer
+   */
+  #point(row, at = { x: 0, y: TOP }) {
+    const changed = this.pointed !== row;
+    this.pointed = row;
+    this.tip.hidden = !row;
+    if (changed && this.drawn) this.#drawOut();
+    if (!row) return;
+    if (changed)
+      this.tip.replaceChildren(
+        ...tipOf(
+          row,
+          this.drawn.axes.map(({ column }) => column),
+          this.host,
+        ),
+      );
+    const { width } = this.drawn.size;
+    const left = at.x > width / 2 ? at.x - this.tip.offsetWidth - 16 : at.x + 16;
+    Object.assign(this.tip.style, { left: `${Math.max(0, left)}px`, top: `${TOP}px` });
+  }
+
+  // --- the pointer and the keys
+
+  #listen() {
+    const { stage } = this;
+    stage.addEventListener("pointerdown", (event) => this.#down(event));
+    stage.addEventListener("pointermove", (event) => this.#move(event));
+    stage.addEventListener("pointerup", (event) => this.#up(event));
+    stage.addEventListener("pointercancel", () => (this.brush = null));
+    stage.addEventListener("pointerleave", () => this.#point(null));
+    stage.addEventListener("blur", () => this.#point(null));
+    stage.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  /** @param {PointerEvent} event */
+  #place({ clientX, clientY }) {
+    const { left, top } = this.stage.getBoundingClientRect();
+    return { x: clientX - left, y: clientY - top };
+  }
+
+  /**
+   * The axis that a point is at; -1 for none.
+   * @param {{x: number, y: number}} point
+   */
+  #axisAt({ x, y }) {
+    const { xs, top, bottom } = this.drawn.room;
+    const within = y >= top - GRIP && y <= bottom + GRIP;
+    return within ? xs.findIndex((at) => Math.abs(at - x) <= GRIP) : -1;
+  }
+
+  /** @param {PointerEvent} event */
+  #down(event) {
+    if (!this.drawn || event.button) return;
+    const point = this.#place(event);
+    const at = this.#axisAt(point);
+    if (at < 0) return;
+    this.brush = { at, from: point.y, moved: false };
+    this.stage.setPointerCapture(event.pointerId);
+  }
+
+  /** @param {PointerEvent} event */
+  #move(event) {
+    if (!this.drawn) return;
+    const point = this.#place(event);
+    if (this.brush) return this.#brushTo(point.y);
+    this.stage.classList.toggle("nbt-grip", this.#axisAt(point) >= 0);
+    const found = this.drawn.lines.nearest(this.shown.chosen, point, this.drawn.room);
+    this.#point(found && found.distance <= NEAR ? found.row : null, point);
+  }
+
+  /** @param {number} y */
+  #brushTo(y) {
+    const { at, from } = this.brush;
+    this.brush.moved ||= Math.abs(y - from) >= MOVED;
+    if (!this.brush.moved) return;
+    const { top, bottom } = this.drawn.room;
+    const [one, other] = [from, y].map((each) => (bottom - each) / (bottom - top));
+    const { column, axis } = this.drawn.axes[at];
+    this.#point(null);
+    this.host.filters.choose(column.id, filterOf(axis, one, other));
+  }
+
+  // A click at the axis of a filter ends the filter; elsewhere it marks the run.
+  /** @param {PointerEvent} event */
+  #up(event) {
+    if (!this.drawn || event.button) return;
+    const { brush } = this;
+    this.brush = null;
+    if (brush?.moved) return;
+    const axis = brush ? this.drawn.axes[brush.at] : null;
+    if (axis?.stretches.length) this.host.filters.choose(axis.column.id, null);
+    else if (this.pointed) this.#toggle(this.pointed);
+  }
+
+  /** @param {HparamsRow} row */
+  #toggle({ run }) {
+    this.host.mark(this.shown.marked === run ? null : run);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const chosen = this.shown?.chosen ?? [];
+    /** @type {Record<string, number>} */
+    const ways = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
+    if (event.target !== this.stage || !chosen.length) return;
+    if (event.key in ways) {
+      const at = chosen.indexOf(this.pointed);
+      const next = at < 0 ? 0 : (at + ways[event.key] + chosen.length) % chosen.length;
+      this.#point(chosen[next]);
+    } else if (event.key === "Enter" && this.pointed) this.#toggle(this.pointed);
+    else if (event.key === "Escape") this.#point(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation(); // not a command of the notebook's
+  }
+}
+
+/**
+ * @param {number} columns
+ * @param {number} rows
+ */
+function wordsOf(columns, rows) {
+  if (!rows) return "No run is meant.";
+  if (!columns) return "No hyperparameter and no metric is chosen: see Columns.";
+  const words = "Drag along an axis to choose runs, click it to choose all again.";
+  return columns > MOST ? `The first ${MOST} of ${columns} columns. ${words}` : words;
+}

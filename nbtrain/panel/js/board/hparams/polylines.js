@@ -1,0 +1,71 @@
+// The lines of parallel coordinates: where they are, and which is nearest to a point. Knows no page.
+
+import { placeOf } from "./value_axis.js";
+
+/** @import { HparamsColumn, HparamsRow, ValueAxis } from "../../types.d.ts" */
+
+/**
+ * Where the axes stand, in pixels; none: where lines go that have no place on an axis.
+ * @typedef {{xs: number[], top: number, bottom: number, none: number}} Room
+ */
+
+export class Polylines {
+  /**
+   * @param {HparamsRow[]} rows
+   * @param {{column: HparamsColumn, axis: ValueAxis}[]} axes
+   */
+  constructor(rows, axes) {
+    this.rows = rows;
+    this.size = axes.length;
+    this.numbers = new Map(rows.map((row, i) => [row, i]));
+    this.places = new Float64Array(rows.length * axes.length);
+    rows.forEach((row, i) =>
+      axes.forEach(({ column, axis }, j) => {
+        this.places[i * this.size + j] = placeOf(axis, column.valueOf(row)) ?? NaN;
+      }),
+    );
+  }
+
+  /**
+   * The height of a row's line at an axis.
+   * @param {HparamsRow} row
+   * @param {number} axis
+   * @param {Room} room
+   */
+  heightOf(row, axis, room) {
+    return this.#height(this.numbers.get(row), axis, room);
+  }
+
+  /**
+   * The row whose line is nearest to a point, and how far it is from there; null where there is none.
+   * @param {Iterable<HparamsRow>} rows
+   * @param {{x: number, y: number}} point
+   * @param {Room} room
+   */
+  nearest(rows, { x, y }, room) {
+    const { xs } = room;
+    let right = xs.findIndex((at) => at >= x);
+    if (right < 0) right = xs.length - 1;
+    const left = Math.max(0, right - 1);
+    const part = left === right ? 0 : Math.min(1, (x - xs[left]) / (xs[right] - xs[left]));
+    /** @type {{row: HparamsRow, distance: number} | null} */
+    let best = null;
+    for (const row of rows) {
+      const i = this.numbers.get(row);
+      const from = this.#height(i, left, room);
+      const distance = Math.abs(from + (this.#height(i, right, room) - from) * part - y);
+      if (!best || distance < best.distance) best = { row, distance };
+    }
+    return best;
+  }
+
+  /**
+   * @param {number} i
+   * @param {number} axis
+   * @param {Room} room
+   */
+  #height(i, axis, { top, bottom, none }) {
+    const place = this.places[i * this.size + axis];
+    return Number.isNaN(place) ? none : bottom + (top - bottom) * place;
+  }
+}

@@ -1,0 +1,256 @@
+// A plot of one hyperparameter and one metric: a point for each run.
+
+import { el, say } from "../../shared/dom.js";
+import { BaseChart } from "../../shared/base_chart.js";
+import { axes } from "../../shared/plot.js";
+import { tipOf } from "./tip.js";
+import { axisOf, placeOf, ticksOf } from "./value_axis.js";
+
+/** @import uPlot from "uplot" */
+/** @import { HparamsColumn, HparamsRow, ValueAxis } from "../../types.d.ts" */
+/** @import { ScatterView } from "./scatter_view.js" */
+
+/** @typedef {{row: HparamsRow, x: number, y: number}} Point In parts of the axes. */
+
+const NEAR = 12; // pixels from the pointer to a point
+const FAINT = 0.2; // the opacity of points that are not meant
+const EDGE = 0.04; // of an axis, beyond its ends
+const MANY = 600; // points that are small
+/** @type {Record<string, number>} */
+const WAYS = { ArrowDown: -1, ArrowLeft: -1, ArrowUp: 1, ArrowRight: 1 };
+
+export class ScatterChart extends BaseChart {
+  get height() {
+    return 210;
+  }
+
+  /**
+   * @param {HparamsColumn} column
+   * @param {ScatterView} view
+   */
+  constructor(column, view) {
+    super(`${column.text}: the arrow keys read run after run, Enter marks one`);
+    this.column = column;
+    this.view = view;
+    /** @type {boolean | undefined} */
+    this.log = undefined; // undefined: where the values span decades
+    /** @type {Point[]} */
+    this.points = []; // those that are meant, by their x
+    /** @type {Point | null} */
+    this.pointed = null;
+    /** @type {{x: ValueAxis, y: ValueAxis} | null} */
+    this.axes = null;
+    this.ring = el("div", { class: "nbt-ring", hidden: "" });
+    this.missing = el("span", { class: "nbt-soft", "data-role": "missing" });
+    this.button = el("button", { type: "button", text: "log", title: "Logarithmic scale along x" });
+    this.button.addEventListener("click", () => {
+      this.log = this.axes.x.scale !== "log";
+      this.draw();
+    });
+    const name = el("span", { class: "nbt-tag", text: column.text, title: column.text });
+    const children = [name, this.missing, this.button];
+    this.root = el("section", {
+      class: "nbt-chart nbt-scatter",
+      "data-hparam": column.text,
+      children: [el("div", { class: "nbt-chart-head", children }), this.host],
+    });
+    this.host.addEventListener("click", () => this.#mark());
+  }
+
+  get look() {
+    const { x, y } = this.axes ?? {};
+    const ends = [x, y].map((axis) => axis && [axis.scale, axis.low, axis.high, ...axis.places]);
+    return JSON.stringify([this.view.host.board.paint(), ends]);
+  }
+
+  draw() {
+    const { shown, metric } = this.view;
+    if (!this.hasRoom() || !shown || !metric) return;
+    this.axes = {
+      x: axisOf(this.column.values, this.log),
+      y: axisOf(metric.values, this.view.log),
+    };
+    const meant = new Set(shown.chosen);
+    const points = this.#pointsOf(shown.rows);
+    this.points = points.filter(({ row }) => meant.has(row)).sort((one, other) => one.x - other.x);
+    this.others = points.filter(({ row }) => !meant.has(row));
+    const places = new Map(this.points.map((point) => [point.row, point]));
+    this.shades = new Map();
+    for (const [colour, rows] of this.view.shades)
+      this.shades.set(colour, rows.map((row) => places.get(row)).filter(Boolean));
+    const missing = shown.rows.length - points.length;
+    say(this.missing, missing ? `${missing.toLocaleString("en")} without a value` : "");
+    this.button.hidden = !this.axes.x.canLog;
+    this.button.setAttribute("aria-pressed", String(this.axes.x.scale === "log"));
+    this.root.dataset.points = String(this.points.length);
+    if (!this.plot || this.drawn !== this.look) this.#build();
+    else this.plot.redraw(false);
+    this.show(this.view.pointed);
+  }
+
+  /**
+   * Ring the point of a row, whichever plot it is pointed at in; null ends that.
+   * @param {HparamsRow | null} row
+   */
+  show(row) {
+    const point = row && this.points.find((each) => each.row === row);
+    this.ring.hidden = !point || !this.plot;
+    if (this.ring.hidden) return;
+    const [left, top] = this.#at(this.plot, point);
+    Object.assign(this.ring.style, { left: `${left}px`, top: `${top}px` });
+  }
+
+  /** @param {uPlot} u */
+  told(u) {
+    this.pointed = this.#nearest(u);
+    const { row = null } = this.pointed ?? {};
+    u.over.style.cursor = row ? "pointer" : "";
+    this.view.point(row);
+    return row ? tipOf(row, [this.column, ...this.view.told(this.column)], this.view.host) : [];
+  }
+
+  /** @param {FocusEvent} [event] */
+  leave(event) {
+    super.leave(event);
+    this.pointed = null;
+    this.view.point(null);
+  }
+
+  /**
+   * @param {uPlot} u
+   * @param {KeyboardEvent} event
+   */
+  press(u, { key }) {
+    if (key === "Enter") return this.#mark();
+    if (!(key in WAYS) || !this.points.length) return false;
+    const { length } = this.points;
+    const at = this.points.indexOf(this.pointed);
+    const next = this.points[at < 0 ? 0 : (at + WAYS[key] + length) % length];
+    const [left, top] = this.#at(u, next);
+    u.setCursor({ left, top });
+    return true;
+  }
+
+  #mark() {
+    if (!this.pointed) return false;
+    const { run } = this.pointed.row;
+    this.view.host.mark(this.view.shown.marked === run ? null : run);
+    return true;
+  }
+
+  /**
+   * The points of the rows that have both values.
+   * @param {HparamsRow[]} rows
+   */
+  #pointsOf(rows) {
+    /** @type {Point[]} */
+    const found = [];
+    for (const row of rows) {
+      const x = placeOf(this.axes.x, this.column.valueOf(row));
+      const y = placeOf(this.axes.y, this.view.metric.valueOf(row));
+      if (x !== null && y !== null) found.push({ row, x, y });
+    }
+    return found;
+  }
+
+  #build() {
+    const { paint } = this.view.host.board;
+    const [x, y] = axes(paint, { log: false });
+    /** @type {uPlot.Scale} */
+    const scale = { time: false, range: () => [-EDGE, 1 + EDGE] };
+    this.build(
+      [
+        [0, 1],
+        [0, 1],
+      ],
+      {
+        series: [{}, { show: true, paths: () => null, points: { show: false } }],
+        scales: { x: scale, y: scale },
+        axes: [along(x, this.axes.x), along(y, this.axes.y)],
+        cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
+        padding: [8, 16, 0, 0],
+        hooks: { draw: [(u) => this.#paint(u)] },
+      },
+    );
+    this.plot.over.append(this.ring);
+  }
+
+  /** @param {uPlot} u */
+  #paint(u) {
+    const { ctx } = u;
+    const { gone, strong } = this.view.host.board.paint();
+    const ratio = devicePixelRatio || 1;
+    const radius = (this.points.length > MANY ? 2 : 3.5) * ratio;
+    ctx.save();
+    ctx.globalAlpha = FAINT;
+    dots(u, this.others, radius, gone);
+    ctx.globalAlpha = 0.8;
+    for (const [colour, points] of this.shades) dots(u, points, radius, colour);
+    ctx.globalAlpha = 1;
+    const marked = this.points.find(({ row }) => row.run === this.view.shown.marked);
+    if (marked) {
+      ctx.strokeStyle = strong;
+      ctx.lineWidth = 2 * ratio;
+      ctx.beginPath();
+      ctx.arc(u.valToPos(marked.x, "x", true), u.valToPos(marked.y, "y", true), 2 * radius, 0, 7);
+      ctx.stroke();
+    }
+    ctx.restore();
+  }
+
+  /**
+   * @param {uPlot} u
+   * @param {Point} point
+   */
+  #at(u, { x, y }) {
+    return [u.valToPos(x, "x"), u.valToPos(y, "y")];
+  }
+
+  /** @param {uPlot} u */
+  #nearest(u) {
+    const { left, top } = u.cursor;
+    let best = NEAR;
+    /** @type {Point | null} */
+    let found = null;
+    for (const point of this.points) {
+      const [x, y] = this.#at(u, point);
+      const distance = Math.hypot(x - left, y - top);
+      if (distance <= best) [best, found] = [distance, point];
+    }
+    return found;
+  }
+}
+
+/**
+ * @param {uPlot} u
+ * @param {Point[]} points
+ * @param {number} radius
+ * @param {string} colour
+ */
+function dots(u, points, radius, colour) {
+  const { ctx } = u;
+  ctx.fillStyle = colour;
+  ctx.beginPath();
+  for (const { x, y } of points) {
+    const [left, top] = [u.valToPos(x, "x", true), u.valToPos(y, "y", true)];
+    ctx.moveTo(left + radius, top);
+    ctx.arc(left, top, radius, 0, 7);
+  }
+  ctx.fill();
+}
+
+/**
+ * An axis of the plot that says what that of the values does.
+ * @param {uPlot.Axis} axis
+ * @param {ValueAxis} values
+ * @returns {uPlot.Axis}
+ */
+function along(axis, values) {
+  const told = ticksOf(values).filter(({ text }) => text);
+  return {
+    ...axis,
+    splits: () => told.map(({ place }) => place),
+    filter: (_, splits) => splits,
+    values: () => told.map(({ text }) => text),
+  };
+}

@@ -1,0 +1,141 @@
+// A plot for each hyperparameter: its values along x, a metric up y, a point for each run.
+
+import { el, say } from "../../shared/dom.js";
+import { Viewport } from "../viewport.js";
+import { Colouring } from "./colouring.js";
+import { ScatterChart } from "./scatter_chart.js";
+import { axisOf } from "./value_axis.js";
+
+/** @import { HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView } from "../../types.d.ts" */
+
+const HPARAMS = "hyperparameters";
+
+/** @implements {HparamsView} */
+export class ScatterView {
+  /** @param {HparamsHost} host */
+  constructor(host) {
+    this.host = host;
+    /** @type {HparamsShown | null} */
+    this.shown = null;
+    /** @type {HparamsColumn | undefined} */
+    this.metric = undefined; // up the y axes
+    /** @type {boolean | undefined} */
+    this.log = undefined; // of the y axes; undefined: where the values span decades
+    /** @type {HparamsRow | null} */
+    this.pointed = null;
+    /** @type {Map<string, HparamsRow[]>} */
+    this.shades = new Map();
+    /** @type {Map<string, ScatterChart>} */
+    this.charts = new Map();
+    /** @type {Viewport<ScatterChart>} */
+    this.viewport = new Viewport({
+      shown: (chart) => chart.draw(),
+      hidden: (chart) => chart.destroy(),
+    });
+    this.colouring = new Colouring(host, () => this.#draw());
+    this.select = el("select", { "aria-label": "metric up the y axis", "data-role": "metric" });
+    this.select.addEventListener("change", () => {
+      this.log = undefined;
+      this.#draw();
+    });
+    this.logBox = el("input", { type: "checkbox", "data-role": "log-y" });
+    this.logBox.addEventListener("change", () => {
+      this.log = this.logBox.checked;
+      this.#draw();
+    });
+    const y = [el("span", { text: "y" }), this.select];
+    const log = [this.logBox, el("span", { text: "log y" })];
+    this.words = el("div", { class: "nbt-notice", role: "status", hidden: "" });
+    this.grid = el("div", { class: "nbt-grid" });
+    const tools = el("div", {
+      class: "nbt-sheet-tools",
+      children: [
+        el("label", { class: "nbt-field", children: y }),
+        el("label", { class: "nbt-field", children: log }),
+        this.colouring.root,
+      ],
+    });
+    this.root = el("div", {
+      class: "nbt-scatters",
+      "data-role": "scatter",
+      children: [tools, this.words, this.grid],
+    });
+    this.size = new ResizeObserver(() => this.viewport.seen.forEach((chart) => chart.resize()));
+    this.size.observe(this.grid);
+  }
+
+  /** @param {HparamsShown} shown */
+  show(shown) {
+    this.shown = shown;
+    this.#draw();
+  }
+
+  close() {
+    this.size.disconnect();
+    this.viewport.close();
+  }
+
+  // --- what its charts ask for
+
+  /** @param {HparamsRow | null} row */
+  point(row) {
+    if (this.pointed === row) return;
+    this.pointed = row;
+    this.viewport.seen.forEach((chart) => chart.show(row));
+  }
+
+  /**
+   * The columns that are told beside that of a chart.
+   * @param {HparamsColumn} column
+   */
+  told(column) {
+    return [this.metric, this.colouring.column].filter(
+      (each, i, all) => each && each !== column && all.indexOf(each) === i,
+    );
+  }
+
+  #draw() {
+    const { columns, rows, chosen } = this.shown;
+    const metrics = columns.filter(({ group }) => group !== HPARAMS);
+    const hparams = columns.filter(({ group }) => group === HPARAMS);
+    const before = this.select.value;
+    this.select.replaceChildren(
+      ...metrics.map(({ id, text }) => el("option", { value: id, text })),
+    );
+    this.metric = metrics.find(({ id }) => id === before) ?? metrics[0];
+    this.select.value = this.metric?.id ?? "";
+    const axis = this.metric && axisOf(this.metric.values, this.log);
+    this.logBox.checked = axis?.scale === "log";
+    this.logBox.disabled = !axis?.canLog;
+    this.colouring.show(columns);
+    this.shades = this.colouring.shades(chosen);
+    say(this.words, wordsOf({ rows, metrics, hparams }));
+    this.#arrange(this.words.hidden ? hparams : []);
+    this.viewport.seen.forEach((chart) => chart.draw());
+  }
+
+  /** @param {HparamsColumn[]} columns */
+  #arrange(columns) {
+    const roots = columns.map((column) => this.#chart(column).root);
+    const { children } = this.grid;
+    if (roots.length !== children.length || roots.some((root, i) => root !== children[i]))
+      this.grid.replaceChildren(...roots);
+    this.viewport.recheck();
+  }
+
+  /** @param {HparamsColumn} column */
+  #chart(column) {
+    const chart = this.charts.get(column.id) ?? new ScatterChart(column, this);
+    if (!this.charts.has(column.id)) this.viewport.watch(chart);
+    this.charts.set(column.id, chart);
+    chart.column = column; // the values may be others
+    return chart;
+  }
+}
+
+/** @param {{rows: HparamsRow[], metrics: HparamsColumn[], hparams: HparamsColumn[]}} of */
+function wordsOf({ rows, metrics, hparams }) {
+  if (!rows.length) return "No run is meant.";
+  if (!hparams.length) return "No hyperparameter is chosen: see Columns.";
+  return metrics.length ? "" : "No metric is chosen: see Columns.";
+}

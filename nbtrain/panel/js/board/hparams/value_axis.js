@@ -1,0 +1,110 @@
+// The axis of a hyperparameter or a metric: where a value lies on it. A place is a part of the
+// axis, from 0 to 1. Knows no page.
+
+import { isNumeric, sorted, whole } from "../table/cells.js";
+import { logTicks, ticks } from "../../shared/format.js";
+import { evenly, isNamed, logPlaces } from "../../shared/log_places.js";
+
+/** @import { Value, ValueAxis } from "../../types.d.ts" */
+
+const APART = 100; // so many times the lowest value the highest is on an axis that begins logarithmic
+const MOST = 12; // ticks of an axis of values that are no numbers
+
+/**
+ * log: whether it is logarithmic, where that is possible; undefined: where the values span decades.
+ * @param {Value[]} values of all rows
+ * @param {boolean} [log]
+ * @returns {ValueAxis}
+ */
+export function axisOf(values, log) {
+  const there = values.filter((value) => value !== null);
+  const lacks = there.length < values.length;
+  const numbers = there.filter(Number.isFinite).map(Number);
+  if (!numbers.length || !isNumeric(values)) {
+    const found = sorted([...new Set(there)], (value) => value);
+    const places = new Map(found.map((value, i) => [value, i]));
+    return { scale: "values", canLog: false, low: 0, high: found.length, places, lacks };
+  }
+  const low = numbers.reduce((one, other) => Math.min(one, other));
+  const high = numbers.reduce((one, other) => Math.max(one, other));
+  const canLog = low > 0 && low < high;
+  const scale = canLog && (log ?? high / low >= APART) ? "log" : "linear";
+  return { scale, canLog, low, high, places: new Map(), lacks };
+}
+
+/**
+ * The place of a value; null where it has none.
+ * @param {ValueAxis} axis
+ * @param {Value} value
+ */
+export function placeOf({ scale, low, high, places }, value) {
+  if (scale === "values") {
+    const i = places.get(value);
+    return i === undefined ? null : (i + 0.5) / places.size;
+  }
+  if (typeof value !== "number" || !Number.isFinite(value)) return null;
+  return placeOfNumber({ scale, low, high }, value);
+}
+
+/**
+ * The place of a number of an axis of numbers; below 0 or above 1 beyond its ends.
+ * @param {Pick<ValueAxis, "scale" | "low" | "high">} axis
+ * @param {number} value
+ */
+export function placeOfNumber({ scale, low, high }, value) {
+  if (low === high) return 0.5;
+  if (scale === "log" && !(value > 0)) return 0;
+  const [at, from, to] =
+    scale === "log" ? [value, low, high].map(Math.log) : [value / 2, low / 2, high / 2]; // halves: their difference is finite
+  return (at - from) / (to - from);
+}
+
+/**
+ * The number at a place, in the digits that tell a thousandth of the axis.
+ * @param {ValueAxis} axis
+ * @param {number} place
+ */
+export function numberAt({ scale, low, high }, place) {
+  const value =
+    scale === "log"
+      ? Math.exp(Math.log(low) * (1 - place) + Math.log(high) * place)
+      : low * (1 - place) + high * place;
+  const part = scale === "log" ? Math.abs(value) : high / 2 - low / 2;
+  if (!value || !part) return value;
+  const digits = 3 + Math.ceil(Math.log10(Math.abs(value) / part));
+  return Number(value.toPrecision(Math.min(17, Math.max(1, digits))));
+}
+
+/**
+ * What the axis says, and where.
+ * @param {ValueAxis} axis
+ * @returns {{place: number, text: string}[]}
+ */
+export function ticksOf(axis) {
+  const { scale, low, high, places } = axis;
+  if (scale === "values") {
+    const each = Math.ceil(places.size / MOST);
+    return [...places.keys()]
+      .map((value, i) => ({ place: (i + 0.5) / places.size, text: whole(value) || "empty" }))
+      .filter((_, i) => i % each === 0);
+  }
+  if (low === high || !Number.isFinite(high - low))
+    return [...new Set([low, high])].map((value) => told(axis, value, logTicks([value])[0]));
+  if (scale === "linear") {
+    const values = evenly(low, high);
+    const words = ticks(values);
+    return values.map((value, i) => told(axis, value, words[i]));
+  }
+  const values = logPlaces(low, high, MOST);
+  const words = logTicks(values.map((value, i) => (isNamed(values, i) ? value : null)));
+  return values.map((value, i) => told(axis, value, words[i]));
+}
+
+/**
+ * @param {ValueAxis} axis
+ * @param {number} value
+ * @param {string} text
+ */
+function told(axis, value, text) {
+  return { place: placeOfNumber(axis, value), text };
+}
