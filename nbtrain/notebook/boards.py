@@ -30,6 +30,12 @@ from nbtrain.run import registry
 POLL_SECS = 0.5
 # The longest time that a cell waits before it shows a large logdir.
 FIRST_SECS = 0.5
+# A page that has asked for nothing for so long has what it shows. The picture comes after that:
+# drawing it takes as long as the answers of a large logdir, and both need the interpreter.
+QUIET_SECS = 0.5
+# The longest time that a cell waits for an open page, and the runs from which on it does.
+ANSWER_SECS = 2.0
+MANY = 300
 # Time between two updates of the board while it is being read.
 SLICE_SECS = 0.25
 # The newest boards stay live: each holds the data that it read. Older ones keep only their picture.
@@ -83,6 +89,7 @@ class Following:
         **options: Any,
     ) -> None:
         self.board = Board(scalars, on_look=self.start, follow=follow, **options)
+        self.board.reading = unread
         picture = functools.partial(_picture, scalars, text, **options)
         self.still = still.Still(self.board, text, _AGAIN, picture, self._state)
         self._reader = scalars.reader
@@ -103,6 +110,13 @@ class Following:
                 else:
                     self._thread = thread
 
+    def let_pages_ask(self) -> None:
+        """Waits until an open page has the curves of a large logdir, or seems to be missing."""
+        end = time.monotonic() + ANSWER_SECS
+        if len(self._reader.runs) >= MANY:
+            while self.board.quiet_secs < QUIET_SECS and time.monotonic() < end:
+                time.sleep(0.02)
+
     def close(self) -> None:
         """Replaces the board with its picture and frees the data."""
         try:
@@ -116,18 +130,23 @@ class Following:
     def _tick(self) -> bool:
         """Reads what is new, and tells if there is more to wait for."""
         try:
-            self._read()
+            if self._needed():
+                self._read()
         except OSError as error:  # a file may just have been deleted; the next look may succeed
             self.board.note(str(error))
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
             self.board.note(f"Reading has ended: {type(error).__name__}: {error}")
             self.board.follow = self._unread = False
+        waits = self.board.watched and self.board.quiet_secs < QUIET_SECS
         try:
-            (self.still.look if self._needed() else self.still.settle)()
+            if self._needed():
+                self.still.look()
+            elif not waits:
+                self.still.settle()
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
             self.board.note(still.lack(error))
         with self._lock:
-            needed = self._needed()
+            needed = self._needed() or (waits and not self.board.closed)
             if not needed:
                 self._thread = None
         return needed
@@ -198,7 +217,8 @@ def show(
     _boards.append(following)
     while len(_boards) > _KEPT:
         _boards.popleft().close()
-    following.still.show(still.bundle(None, text) if unread else None)
+    first = still.bundle(None, text) if unread else None
+    following.still.show(first, before=following.let_pages_ask)
     following.start()
 
 

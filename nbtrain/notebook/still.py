@@ -135,12 +135,18 @@ class Still:
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
 
-    def show(self, first: Bundle | None = None) -> None:
+    def show(
+        self, first: Bundle | None = None, *, before: Callable[[], object] = lambda: None
+    ) -> None:
         """Shows the widget in the calling cell, and below it `first` or else a picture.
 
         The widget is there before the picture is drawn, which may take a second: a page that
         reaches the kernel during a cell fills it meanwhile. Without a picture, its text is shown
         with the words; an error of the drawing is told in its place.
+
+        Args:
+            first: What is shown below the widget; None for a picture.
+            before: Called before the picture is drawn.
         """
         from IPython.display import display
 
@@ -155,6 +161,7 @@ class Still:
         self.is_cleared()  # otherwise each execution of a cell would leave one more to replace
         self._outputs.append(outputs)
         if first is None:
+            before()
             first = self._first()
         for which, data in self._below(first).items():
             display(data, raw=True, display_id=f"{name}-{which}")

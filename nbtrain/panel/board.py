@@ -47,6 +47,7 @@ class Board(Shown):
     Attributes:
         follow: Whether it follows files that are being written; the page may change it.
         closed: Whether it is no longer shown.
+        reading: Whether the files have not been read to the end yet.
     """
 
     def __init__(
@@ -60,13 +61,13 @@ class Board(Shown):
         on_look: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.follow, self.closed = follow, False
+        self.follow, self.closed, self.reading = follow, False, False
         self._found = selections(scalars)
         self._begin: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
         self._on_look = on_look
         self._alive_at = float("-inf")
+        self._busy_until = clock()  # infinite while a page is answered
         self._version = 0
-        self._reading = False
         self._labels: Labels | None = None  # once there is a logdir
         self._there: dict[str, Any] = {}  # what the pages know
         self._telling = threading.Lock()  # keeps the versions in order
@@ -76,6 +77,11 @@ class Board(Shown):
     def watched(self) -> bool:
         """Tells if a page has reported lately that somebody is looking."""
         return self._clock() - self._alive_at < LEASE_SECS
+
+    @property
+    def quiet_secs(self) -> float:
+        """Seconds since a page was told or answered something; none while it is being answered."""
+        return max(0.0, self._clock() - self._busy_until)
 
     def tell(self, *, reading: bool = False) -> None:
         """Tells the pages that there is more. Any thread may call it.
@@ -88,11 +94,12 @@ class Board(Shown):
             if self.closed:
                 return
             self._version += 1
-            self._reading = reading
+            self.reading = reading
             there = self._index(found)
             kind = "grew" if there == self._there else "index"
             self._there = there
             self._say(kind, found)
+            self._busy_until = self._clock()
 
     def close(self) -> None:
         """Closes the board and frees what it shows."""
@@ -103,10 +110,10 @@ class Board(Shown):
     def _say(self, kind: str, found: Selections) -> None:
         state: dict[str, Any] = {
             "version": self._version,
-            "reading": self._reading,
+            "reading": self.reading,
             "follow": self.follow,
         }
-        if self._reading:
+        if self.reading:
             state["progress"] = found["scalars"].reader.progress()
         if kind == "index":
             state |= {**self._there, "begin": self._begin}
@@ -131,7 +138,14 @@ class Board(Shown):
         found, on_look = self._found, self._on_look
         if self.closed:
             return
-        self._alive_at = self._clock()
+        self._alive_at, self._busy_until = self._clock(), float("inf")
+        try:
+            self._act(found, content)
+        finally:
+            self._busy_until = self._clock()
+        on_look()
+
+    def _act(self, found: Selections, content: dict[str, Any]) -> None:
         kind = content.get("t")
         if kind == "hello":
             self._welcome(found)
@@ -141,7 +155,6 @@ class Board(Shown):
             self.follow = content.get("on") is True
         else:
             self._answer(found, content)
-        on_look()
 
     def _welcome(self, found: Selections) -> None:
         with self._telling:

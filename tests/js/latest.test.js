@@ -5,6 +5,7 @@ import { Latest } from "../../nbtrain/panel/js/board/latest.js";
 // A connection whose kernel answers when it is told to.
 class Connection {
   asked = [];
+  whole = Infinity;
 
   ask(message) {
     return new Promise((answer) =>
@@ -92,6 +93,31 @@ test("what takes the kernel long is asked for again after a rest, another questi
   await settled();
   latest.want({ t: "compare" }, 3);
   assert.equal(connection.asked.length, 3);
+});
+
+test("what came of a part of the files is asked for at once when they are read to their end", async () => {
+  const connection = new Connection();
+  const clock = new Clock();
+  const latest = new Latest(connection, () => {}, clock);
+  latest.want({ t: "hparams" }, 1);
+  clock.set(100);
+  connection.asked[0].answer({ t: "hparams" });
+  await settled();
+  latest.want({ t: "hparams" }, 2);
+  assert.equal(connection.asked.length, 1);
+  connection.whole = 3;
+  latest.want({ t: "hparams" }, 3);
+  assert.equal(connection.asked.length, 2);
+  connection.asked[1].answer({ t: "hparams" });
+  await settled();
+  clock.set(150);
+  latest.want({ t: "hparams" }, 4);
+  assert.equal(connection.asked.length, 3);
+  clock.set(250);
+  connection.asked[2].answer({ t: "hparams" });
+  await settled();
+  latest.want({ t: "hparams" }, 5);
+  assert.equal(connection.asked.length, 3, "what is written later comes after a rest");
 });
 
 test("what is known answers the same question only", async () => {

@@ -733,6 +733,19 @@ def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:
     assert board_figure.png(nbtrain.scalars(tmp_path)) is None
 
 
+def test_a_board_is_quiet_since_it_has_told_or_answered_a_page(tmp_path: Path) -> None:
+    clock = Clock()
+    board = board_of(tmp_path, clock=clock)
+    clock.now += 3
+    assert board.quiet_secs == 3
+    board.hear(t="want", id=1, tag="loss")
+    assert board.quiet_secs == 0
+    clock.now += 2
+    assert board.quiet_secs == 2
+    board.tell()
+    assert board.quiet_secs == 0
+
+
 def test_a_page_counts_as_looking_for_a_while(tmp_path: Path) -> None:
     clock = Clock()
     board = board_of(tmp_path, clock=clock)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
+from base64 import b64decode
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +22,7 @@ from nbtrain.terminal import script
 from tests.gate import SOON, Gate
 from tests.models import Counter
 from tests.shells import Outputs, own_shell
-from tests.training.test_board import run_of
+from tests.training.test_board import hear, run_of
 
 
 def held() -> tuple[set[str], set[str], set[str]]:
@@ -116,6 +118,44 @@ def test_a_board_that_cannot_be_drawn_is_told_in_its_own_cell_when_it_is_closed(
     boards.show(nbtrain.scalars(tmp_path), text="board")
     first, *_ = outputs.shown.values()
     assert first == {"text/plain": "board\nNo picture of it: ValueError: no font"}
+
+
+def test_the_picture_of_a_board_comes_after_the_answers_of_an_open_page(
+    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def picture() -> bytes:
+        (found,) = [data for name, data in outputs.shown.items() if name.endswith("-picture")]
+        return b64decode(found["image/png"])
+
+    run_of(tmp_path, [1.0, 2.0])
+    monkeypatch.setattr(boards.Following, "start", lambda _: None)  # the test makes its ticks
+    monkeypatch.setattr(boards, "FIRST_SECS", 0.0)
+    monkeypatch.setattr(boards, "QUIET_SECS", math.inf)
+    scalars, unread = boards.opened(str(tmp_path))
+    boards.show(scalars, unread=unread)
+    following = boards._boards[0]
+    hear(following.board, t="hello")
+    assert following._tick(), "the page is asking for its curves"
+    assert len(scalars) == 1
+    assert len(picture()) < 100, "one pixel"
+    monkeypatch.setattr(boards, "QUIET_SECS", 0.0)
+    assert not following._tick()
+    assert len(picture()) > 1000
+
+
+def test_a_cell_waits_for_an_open_page_only_with_many_runs(
+    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(boards, "QUIET_SECS", math.inf)
+    monkeypatch.setattr(boards, "ANSWER_SECS", 0.05)
+    monkeypatch.setattr("time.sleep", waited.append)
+    run_of(tmp_path / "a", [1.0])
+    boards.show(nbtrain.scalars(tmp_path))
+    assert not waited
+    monkeypatch.setattr(boards, "MANY", 1)
+    boards.show(nbtrain.scalars(tmp_path))
+    assert waited
 
 
 def test_a_run_that_cannot_be_drawn_is_told_in_its_own_cell_when_another_takes_its_place(

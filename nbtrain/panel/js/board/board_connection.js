@@ -14,6 +14,8 @@ const KEEP_MS = 300; // what is chosen within this is sent at once
 export class BoardConnection extends Connection {
   /** @type {Contents | null} */
   index = null;
+  /** The version from which on the files were read to their end once. */
+  whole = Infinity;
   note = "";
   gone = ""; // in words, why nobody answers
   /** @type {string | undefined} */
@@ -124,6 +126,7 @@ export class BoardConnection extends Connection {
     this.gone = "";
     if (content.t === "index" || content.t === "grew") {
       this.index = { ...this.index, progress: null, ...content };
+      if (!this.index.reading) this.whole = Math.min(this.whole, this.index.version);
       this.#count();
       this.note = "";
     } else if (content.t === "note") {

@@ -13,7 +13,7 @@ const CLOCK = {
 export class Latest {
   /**
    * take: called with the answer, {content, buffers, question}, if it is a new one.
-   * @param {Pick<BoardConnection, "ask" | "gone">} connection
+   * @param {Pick<BoardConnection, "ask" | "gone" | "whole">} connection
    * @param {(answer: Reply & {question: string}) => void} take
    * @param {typeof CLOCK} [clock]
    */
@@ -29,6 +29,7 @@ export class Latest {
     this.question = null;
     this.asking = false;
     this.rested = 0;
+    this.version = 0; // of the board, when it was asked last
     this.waits = false;
     /** @type {[Wanted, number] | null} */
     this.wanted = null;
@@ -46,8 +47,12 @@ export class Latest {
     this.wanted = [message, version];
     if (this.asking || this.asked === key || this.connection.gone) return;
     const began = this.clock.now();
-    if (question === this.question && began < this.rested) return this.#wait(this.rested - began);
+    const { whole } = this.connection;
+    const grown = this.version < whole && version >= whole; // what is here is of a part of the files
+    if (question === this.question && began < this.rested && !grown)
+      return this.#wait(this.rested - began);
     this.asking = true;
+    this.version = version;
     const { content, buffers } = await this.connection.ask({
       ...message,
       known: question === this.question ? this.known : null,

@@ -7,6 +7,7 @@ import { isolated } from "./overlay.js";
 
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const EDITED = "hyperparameters/"; // as the tags begin of what has one value until the next edit
+const MANY = 100; // lines that are as thin as a pixel: thousands of wider ones take seconds to draw
 const HIDDEN = { show: false };
 
 /**
@@ -18,6 +19,7 @@ const HIDDEN = { show: false };
  */
 export function seriesOf(lines, tag, board) {
   const smooth = board.options.smooth > 0;
+  const width = lines.length > MANY ? 1 : smooth ? 1.9 : 1.6;
   const auto = lines.every(({ kind }) => kind === "tail"); // the scale is that of what counts
   const series = lines.map(({ kind, run }) => {
     if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: HIDDEN };
@@ -31,7 +33,7 @@ export function seriesOf(lines, tag, board) {
     if (kind === "raw") return { ...how, stroke: colour + FAINT, width: 1, points: HIDDEN };
     /** @type {uPlot.Series.Points} */
     const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
-    return { ...how, stroke: colour, width: smooth ? 1.9 : 1.6, dash, points: alone };
+    return { ...how, stroke: colour, width, dash, points: alone };
   });
   return [{}, ...series];
 }
