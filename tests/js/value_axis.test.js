@@ -57,7 +57,12 @@ test("texts, truths and what is mixed have a place each, in the middle of an equ
 test("numbers whose difference is infinite have places all the same", () => {
   const axis = axisOf([-1.7e308, 1.7e308, 0]);
   near(placeOf(axis, 0), 0.5);
-  assert.equal(ticksOf(axis).length, 2);
+  assert.equal(ticksOf(axis).length, 3);
+  const many = axisOf([-1.7e308, 1.7e308, 0, 1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(
+    ticksOf(many).map(({ place }) => place),
+    [0, 1],
+  );
 });
 
 test("a place is read back as a number of few digits, also far from zero", () => {
@@ -72,11 +77,20 @@ test("ticks are round, and many values are named in part", () => {
     ticksOf(axisOf(values, log))
       .map(({ text }) => text)
       .filter(Boolean);
-  assert.deepEqual(words([0, 0.5]), ["0", "0.1", "0.2", "0.3", "0.4", "0.5"]);
-  assert.deepEqual(words([1e-4, 1e-1]), ["1e-4", "0.001", "0.01", "0.1"]);
+  const between = Array.from({ length: 9 }, (_, i) => 0.001 * 1.5 ** i);
+  assert.deepEqual(words([0, 0.5, ...between]), ["0", "0.1", "0.2", "0.3", "0.4", "0.5"]);
+  assert.deepEqual(words([1e-4, 1e-1, ...between]), ["1e-4", "0.001", "0.01", "0.1"]);
   assert.ok(words(Array.from({ length: 500 }, (_, i) => `v${i}`)).length <= 12);
   assert.deepEqual(words([null, null]), []);
-  for (const { place } of ticksOf(axisOf([3, 977]))) assert.ok(place >= 0 && place <= 1);
+  for (const { place } of ticksOf(axisOf([3, 977, ...between])))
+    assert.ok(place >= 0 && place <= 1);
+});
+
+test("few numbers are named as they are, unless they are too close to one another", () => {
+  const words = (values) => ticksOf(axisOf(values)).map(({ text }) => text);
+  assert.deepEqual(words([16, 256, 32, 64, 16]), ["16", "32", "64", "256"]);
+  assert.deepEqual(words([0, 1, 1000]), ["0", "", "1000"]);
+  assert.deepEqual(words([5, 5]), ["5"]);
 });
 
 test("a brushed stretch is a range with the rows that lie in it", () => {

@@ -444,6 +444,8 @@ export interface ValueAxis {
   places: Map<Value, number>;
   /** Whether a row has no value. */
   lacks: boolean;
+  /** The numbers in their order, if they are few. */
+  few: number[];
 }
 
 /** A hyperparameter or a metric, with the values of all rows. */
@@ -475,6 +477,8 @@ export interface HparamsHost {
 export interface HparamsView {
   root: HTMLElement;
   show(shown: HparamsShown): void;
+  /** Let a run stand out; null ends that. */
+  point?(row: HparamsRow | null): void;
   close(): void;
 }
 

@@ -5,6 +5,7 @@ import { el, focusedIn, say } from "../../shared/dom.js";
 import { filterOf, stretchesOf } from "./brush.js";
 import { Colouring } from "./colouring.js";
 import { drawLines, drawOut } from "./parallel_canvas.js";
+import { headOf, wordsOf } from "./parallel_words.js";
 import { Polylines } from "./polylines.js";
 import { tipOf } from "./tip.js";
 import { axisOf, ticksOf } from "./value_axis.js";
@@ -82,6 +83,13 @@ export class ParallelView {
     this.#draw();
   }
 
+  /** @param {HparamsRow | null} row */
+  point(row) {
+    if (!this.drawn) return;
+    this.pointed = row;
+    this.#drawOut();
+  }
+
   close() {
     this.size.disconnect();
   }
@@ -92,7 +100,8 @@ export class ParallelView {
     const { columns, rows, chosen } = this.shown;
     this.colouring.show(columns);
     const axes = columns.slice(0, MOST).map((column) => this.#axis(column, rows));
-    say(this.words, wordsOf(columns.length, rows.length));
+    const lacking = axes.some(({ missing }) => missing);
+    say(this.words, wordsOf({ columns: columns.length, rows: rows.length, most: MOST, lacking }));
     const count = Math.max(1, axes.length - 1);
     const width = Math.max(clientWidth, 2 * SIDE + EACH * count);
     const xs = axes.map((_, i) => SIDE + ((width - 2 * SIDE) * i) / count);
@@ -131,23 +140,12 @@ export class ParallelView {
     const focused = focusedIn(this.heads)?.closest("[data-axis]")?.getAttribute("data-axis");
     this.heads.style.width = `${size.width}px`;
     this.heads.replaceChildren(
-      ...axes.map(({ column: { id, text }, axis }, i) => {
-        const name = el("span", { text, title: text });
-        const log = el("button", {
-          type: "button",
-          text: "log",
-          title: "Logarithmic scale",
-          "aria-label": `log ${text}`,
-          "aria-pressed": String(axis.scale === "log"),
-        });
-        log.hidden = !axis.canLog;
-        log.addEventListener("click", () => {
-          this.logs.set(id, axis.scale !== "log");
+      ...axes.map(({ column, axis }, i) => {
+        const toggle = () => {
+          this.logs.set(column.id, axis.scale !== "log");
           this.#draw();
-        });
-        const head = el("div", { "data-axis": id, children: [name, log] });
-        head.style.left = `${room.xs[i]}px`;
-        return head;
+        };
+        return headOf(column, axis, { left: room.xs[i], toggle });
       }),
     );
     for (const head of this.heads.children)
@@ -159,6 +157,7 @@ export class ParallelView {
     const { rows, marked } = this.shown;
     const out = rows.filter((row) => row.run === marked && row !== this.pointed);
     if (this.pointed) out.push(this.pointed);
+    this.stage.classList.toggle("nbt-pointed", this.pointed !== null);
     drawOut(
       this.out,
       this.drawn,
@@ -284,15 +283,4 @@ export class ParallelView {
     event.preventDefault();
     event.stopPropagation(); // not a command of the notebook's
   }
-}
-
-/**
- * @param {number} columns
- * @param {number} rows
- */
-function wordsOf(columns, rows) {
-  if (!rows) return "No run is meant.";
-  if (!columns) return "No hyperparameter and no metric is chosen: see Columns.";
-  const words = "Drag along an axis to choose runs, click it to choose all again.";
-  return columns > MOST ? `The first ${MOST} of ${columns} columns. ${words}` : words;
 }

@@ -102,7 +102,7 @@ export class TableView {
     const label = [
       box,
       this.host.board.swatch(runs[0] ?? row.run),
-      el("span", { text: row.run, title: row.run }),
+      el("span", { text: this.host.board.nameOf(row.run), title: row.run }),
     ];
     return [el("label", { class: "nbt-run", "data-session": row.run, children: label })];
   }

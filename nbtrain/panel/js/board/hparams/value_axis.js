@@ -1,13 +1,15 @@
 // The axis of a hyperparameter or a metric: where a value lies on it. A place is a part of the
 // axis, from 0 to 1. Knows no page.
 
-import { isNumeric, sorted, whole } from "../table/cells.js";
+import { isNumeric, shown, sorted, whole } from "../table/cells.js";
 import { logTicks, ticks } from "../../shared/format.js";
 import { evenly, isNamed, logPlaces } from "../../shared/log_places.js";
 
 /** @import { Value, ValueAxis } from "../../types.d.ts" */
 
 const APART = 100; // so many times the lowest value the highest is on an axis that begins logarithmic
+const FEW = 7; // numbers that an axis says as they are
+const CLOSE = 0.045; // of an axis, between two of them
 const MOST = 12; // ticks of an axis of values that are no numbers
 
 /**
@@ -23,13 +25,15 @@ export function axisOf(values, log) {
   if (!numbers.length || !isNumeric(values)) {
     const found = sorted([...new Set(there)], (value) => value);
     const places = new Map(found.map((value, i) => [value, i]));
-    return { scale: "values", canLog: false, low: 0, high: found.length, places, lacks };
+    return { scale: "values", canLog: false, low: 0, high: found.length, places, lacks, few: [] };
   }
   const low = numbers.reduce((one, other) => Math.min(one, other));
   const high = numbers.reduce((one, other) => Math.max(one, other));
   const canLog = low > 0 && low < high;
   const scale = canLog && (log ?? high / low >= APART) ? "log" : "linear";
-  return { scale, canLog, low, high, places: new Map(), lacks };
+  const few = [...new Set(numbers)];
+  if (few.length > FEW) few.length = 0;
+  return { scale, canLog, low, high, places: new Map(), lacks, few: few.sort((a, b) => a - b) };
 }
 
 /**
@@ -88,8 +92,9 @@ export function ticksOf(axis) {
       .map((value, i) => ({ place: (i + 0.5) / places.size, text: whole(value) || "empty" }))
       .filter((_, i) => i % each === 0);
   }
-  if (low === high || !Number.isFinite(high - low))
-    return [...new Set([low, high])].map((value) => told(axis, value, logTicks([value])[0]));
+  if (axis.few.length) return fewOf(axis);
+  if (!Number.isFinite(high - low))
+    return [low, high].map((value) => told(axis, value, shown(value)));
   if (scale === "linear") {
     const values = evenly(low, high);
     const words = ticks(values);
@@ -98,6 +103,20 @@ export function ticksOf(axis) {
   const values = logPlaces(low, high, MOST);
   const words = logTicks(values.map((value, i) => (isNamed(values, i) ? value : null)));
   return values.map((value, i) => told(axis, value, words[i]));
+}
+
+/**
+ * The few numbers of an axis, without those that are too close to another.
+ * @param {ValueAxis} axis
+ */
+function fewOf(axis) {
+  let last = -Infinity;
+  return axis.few.map((value) => {
+    const { place } = told(axis, value, "");
+    const close = place - last < CLOSE;
+    if (!close) last = place;
+    return told(axis, value, close ? "" : shown(value));
+  });
 }
 
 /**

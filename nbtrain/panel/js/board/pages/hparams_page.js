@@ -81,7 +81,11 @@ export class HparamsPage {
     return this.#draw();
   }
 
-  point() {}
+  /** @type {Page["point"]} */
+  point(run) {
+    const row = this.shown.chosen.find((each) => run !== null && this.runsOf(each).includes(run));
+    this.views.get(this.board.choices.values.hparams)?.point?.(row ?? null);
+  }
 
   retheme() {
     if (this.index) this.#draw();

@@ -1,0 +1,40 @@
+// The words of parallel coordinates: above each axis its name, and how they are used.
+
+import { el } from "../../shared/dom.js";
+
+/** @import { HparamsColumn, ValueAxis } from "../../types.d.ts" */
+
+/**
+ * The head of an axis; left: where the axis stands; toggle: makes it logarithmic, or not any more.
+ * @param {HparamsColumn} column
+ * @param {ValueAxis} axis
+ * @param {{left: number, toggle: () => void}} how
+ */
+export function headOf({ id, text }, { canLog, scale }, { left, toggle }) {
+  const name = el("span", { text, title: text });
+  const log = el("button", {
+    type: "button",
+    text: "log",
+    title: "Logarithmic scale",
+    "aria-label": `log ${text}`,
+    "aria-pressed": String(scale === "log"),
+  });
+  log.hidden = !canLog;
+  log.addEventListener("click", toggle);
+  const head = el("div", { "data-axis": id, children: [name, log] });
+  head.style.left = `${left}px`;
+  return head;
+}
+
+/**
+ * What is told beside parallel coordinates. most: how many axes there may be; lacking: whether a run
+ * has no value of a column.
+ * @param {{columns: number, rows: number, most: number, lacking: boolean}} of
+ */
+export function wordsOf({ columns, rows, most, lacking }) {
+  if (!rows) return "No run is meant.";
+  if (!columns) return "No hyperparameter and no metric is chosen: see Columns.";
+  const none = lacking ? " Below an axis, after –, are runs without a number or value." : "";
+  const words = `Drag along an axis to choose runs, click it to choose all again.${none}`;
+  return columns > most ? `The first ${most} of ${columns} columns. ${words}` : words;
+}
