@@ -140,13 +140,9 @@ class Still:
     ) -> None:
         """Shows the widget in the calling cell, and below it `first` or else a picture.
 
-        The widget is there before the picture is drawn, which may take a second: a page that
-        reaches the kernel during a cell fills it meanwhile. Without a picture, its text is shown
-        with the words; an error of the drawing is told in its place.
-
-        Args:
-            first: What is shown below the widget; None for a picture.
-            before: Called before the picture is drawn.
+        The widget is there before the picture is drawn, which may take a second, and before
+        `before` is called: a page that reaches the kernel during a cell fills it meanwhile. Without
+        a picture, its text is shown with the words; an error of the drawing is told in its place.
         """
         from IPython.display import display
 
