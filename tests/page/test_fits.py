@@ -51,6 +51,16 @@ def test_a_filter_still_finds_one_of_the_two_curves(board: Locator) -> None:
     expect(board.locator("[data-role=run-count]")).to_have_text("2 of 2 runs")
 
 
+def test_a_filter_finds_names_as_they_are_shown(board: Locator) -> None:
+    names = board.locator("[data-role=filter-runs]")
+    for text in (f"^{ALIKE}_1$", f"^experiments/{ALIKE}_1$", "_1/"):
+        names.fill(text)
+        expect(board.locator("[data-role=run-count]")).to_have_text("1 of 2 runs")
+        expect(row(board, 1)).to_be_visible()
+        expect(row(board, 2)).not_to_be_visible()
+    expect(chart_of(board, "loss")).to_have_attribute("data-points", str(2 * 9))
+
+
 def test_the_end_of_a_name_is_seen_and_what_all_have_in_common_is_told_once(
     board: Locator,
 ) -> None:

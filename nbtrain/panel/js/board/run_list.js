@@ -33,6 +33,8 @@ export class RunList {
     this.rows = new Map(); // by the leader of the fit
     /** @type {Record<string, string[]>} */
     this.labels = {}; // the tags of runs
+    /** @type {Map<string, string[]>} */
+    this.seen = new Map(); // of each run the names of its fit, as a whole and as it is shown
     /** @type {Chosen} */
     this.fits = () => true;
     this.input = el("input", {
@@ -104,6 +106,7 @@ export class RunList {
     const rows = [...this.rows.values()].sort((one, other) =>
       ORDER.compare(one.fit.name, other.fit.name),
     );
+    this.seen = new Map(rows.flatMap(({ fit }) => namesOf(fit, folder)));
     /** @param {Row} row */
     const isBare = ({ fit }) => fit.runs.every((run) => bare.has(run));
     this.#place(
@@ -116,8 +119,7 @@ export class RunList {
     this.bareCount.textContent = `${folded.length} ${folded.length === 1 ? "run" : "runs"} without scalars`;
     if (this.list.lastElementChild !== this.bare) this.list.append(this.bare);
     for (const { row, fit, name, label } of rows) {
-      const shown = fit.name.startsWith(folder) ? fit.name.slice(folder.length) : fit.name;
-      say(name, brief(shown));
+      say(name, brief(this.seen.get(fit.runs[0])[1]));
       const tags = new Set(fit.runs.flatMap((run) => labels[run] ?? []));
       say(label, [...tags].map((each) => `#${each}`).join(" "));
       row.hidden = !this.#meant(fit);
@@ -198,7 +200,10 @@ export class RunList {
 
   #fit() {
     const { fits, error } = filter(this.input.value);
-    this.fits = (run) => fits(run) || Boolean(this.labels[run]?.some((label) => fits(`#${label}`)));
+    this.fits = (run) =>
+      fits(run) ||
+      (this.seen.get(run) ?? []).some(fits) ||
+      (this.labels[run] ?? []).some((label) => fits(`#${label}`));
     this.input.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
     for (const { row, fit } of this.rows.values()) row.hidden = !this.#meant(fit);
@@ -215,4 +220,15 @@ export class RunList {
     }
     this.count.textContent = `${drawn} of ${this.rows.size} runs`;
   }
+}
+
+/**
+ * For each run of a fit the names of the fit, as a whole and without the folder of all.
+ * @param {Fit} fit
+ * @param {string} folder
+ * @returns {[run: string, names: [string, string]][]}
+ */
+function namesOf({ name, runs }, folder) {
+  const shown = name.startsWith(folder) ? name.slice(folder.length) : name;
+  return runs.map((run) => [run, [name, shown]]);
 }
