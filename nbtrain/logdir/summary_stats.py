@@ -38,6 +38,12 @@ class Extent:
     max_step: float
     count: int
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """All of them, in this order; `dataclasses.astuple` takes longer than the statistics."""
+        numbers = (self.last, self.last_step, self.min, self.min_step, self.max, self.max_step)
+        return (*numbers, self.count)
+
     def best_step(self, tag: str) -> float:
         """The step of the best value: the highest or the lowest, depending on the tag's name."""
         return self.max_step if higher_is_better(tag) else self.min_step

@@ -12,7 +12,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
@@ -120,7 +120,7 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
         told = {"run": run, "higher": higher_is_better(want.tag)}
         entry = {"n": len(kept), "stride": stride, "tails": [len(tail) for tail in tails]}
         entries.append({**told, "left_out": _left_out(points, want), **entry})
-        numbers = np.array(astuple(extent_of(points)), np.float64)
+        numbers = np.array(extent_of(points).numbers)
         parts += [numbers, kept.ravel(), *(tail.ravel() for tail in tails)]
     return entries, np.concatenate(parts or [np.empty(0)]).astype("<f8").tobytes()
 
@@ -194,13 +194,14 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
     x, values = x[chosen], points.values[chosen]
     weight = want.smooth ** min(1.0, SAMPLES / max(1, len(values)))
     smooth = smoothed(values, weight) if want.smooth else values
-    if (np.diff(x) < 0).any():  # a clock was set back
+    if (x[1:] < x[:-1]).any():  # a clock was set back
         order = np.argsort(x, kind="stable")
         x, values, smooth = x[order], values[order], smooth[order]
     part = _in_sight(x, want)
     starts = _starts(x[part], want, limit)
     stride = int(np.diff(starts, append=len(x[part])).max(initial=1))
-    return _buckets(x[part], values[part], smooth[part], starts), stride
+    shown = values[part]
+    return _buckets(x[part], shown, smooth[part] if want.smooth else shown, starts), stride
 
 
 def _tails(points: Points, want: Want) -> list[FloatArray]:
@@ -253,7 +254,7 @@ def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, starts: IntA
         begins[-1] -= max(0, 2 * starts[-1] - starts[-2] - len(x))
     bounds = np.column_stack([begins, ends]).ravel()[:-1]  # every second slice is a bucket
     sums, lows, highs = (column[::2] for column in reduced(values, bounds))
-    smoothed_sums = reduced(smooth, bounds)[0][::2]
+    smoothed_sums = sums if smooth is values else reduced(smooth, bounds)[0][::2]
     with np.errstate(invalid="ignore"):
         means, smoothed_means = sums / (ends - begins), smoothed_sums / (ends - begins)
     return np.stack([x[starts], means, lows, highs, smoothed_means], axis=1)

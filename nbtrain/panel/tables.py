@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
         for name in sorted({*found.differing, *found.same})
     ]
     numbers = [
-        astuple(extents[run]) if run in extents else _NONE
+        extents[run].numbers if run in extents else _NONE
         for extents in found.metrics.values()
         for run in found.runs
     ]
