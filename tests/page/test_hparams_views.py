@@ -151,6 +151,39 @@ def test_keys_read_run_after_run_and_mark_one_in_the_table(
     expect(marked).not_to_be_visible()
 
 
+def test_the_run_that_is_pointed_at_in_the_list_stands_out(
+    page: BarePage, board: Locator, parallel: Locator
+) -> None:
+    stage = parallel.locator(".nbt-stage")
+    expect(stage).not_to_have_class(re.compile("nbt-pointed"))
+    board.locator("[data-run=trial-2]").hover()
+    expect(stage).to_have_class(re.compile("nbt-pointed"))
+    board.locator("[data-role=filter-runs]").hover()
+    expect(stage).not_to_have_class(re.compile("nbt-pointed"))
+    scatter = opened(board, "Scatter")
+    plot = scatter.locator("[data-hparam=dropout]")
+    expect(plot).to_have_attribute("data-points", "4")
+    board.locator("[data-run=trial-2]").hover()
+    expect(plot.locator(".nbt-ring")).to_be_visible()
+
+
+def test_a_column_without_numbers_and_a_single_run_are_drawn(
+    page: BarePage, own_folder: Path
+) -> None:
+    with tf.summary.create_file_writer(str(own_folder / "one")).as_default():
+        hp.hparams({"rate": float("nan"), "name": ""})
+        tf.summary.scalar("loss", float("inf"), step=1)
+    board = shown(page.line("hparams one"))
+    view = opened(board, "Parallel coordinates")
+    expect(view).to_have_attribute("data-axes", "3")
+    view.locator(".nbt-stage").press("ArrowDown")
+    expect(view.locator("[data-role=values]")).to_contain_text("loss∞")
+    brush(view, "hyperparameters name", 0.2, 0.4)
+    count(board, "1 of 1 runs")
+    scatter = opened(board, "Scatter")
+    expect(scatter.locator("[data-hparam=rate]")).to_have_attribute("data-points", "1")
+
+
 def test_axes_are_the_columns_that_are_shown(board: Locator, parallel: Locator) -> None:
     expect(parallel.locator("[data-axis]")).to_have_count(10)
     board.locator("[data-role=filter-tags]").fill("rate|^loss$")
