@@ -26,7 +26,7 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import boards
 from nbtrain.notebook.boards import Following, opened
 from nbtrain.panel import board as room
-from nbtrain.panel import board_figure
+from nbtrain.panel import board_figure, legend
 from nbtrain.panel import curves as curves_room
 from nbtrain.panel.board import Board
 from nbtrain.panel.board_requests import answer
@@ -724,7 +724,7 @@ def test_the_picture_draws_a_validation_in_the_colour_of_its_training(tmp_path: 
     for run, above in (("a/train", 0.0), ("a/validation", 1.0), ("b", 2.0)):
         run_of(tmp_path / run, list(np.linspace(above, above + 0.5, 50)))
     pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
-    blue, orange, green = (of(pixels, colour).sum() for colour in board_figure.COLOURS[:3])
+    blue, orange, green = (of(pixels, colour).sum() for colour in legend.COLOURS[:3])
     assert blue > 1.5 * orange > 0, "a line and a dashed one beside a line"
     assert not green
 

@@ -4,6 +4,7 @@ import { PrChart } from "../charts/pr_chart.js";
 import { decodePr } from "../charts/pr_points.js";
 import { el, say } from "../../shared/dom.js";
 import { place } from "../../shared/format.js";
+import { Pin } from "../../shared/pin.js";
 import { choiceOf, placeOf } from "./steps.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
@@ -28,11 +29,12 @@ export class PrCard {
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.rows = el("div", { class: "nbt-pr-runs", role: "group", "aria-label": `steps of ${tag}` });
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    this.pin = new Pin(tag, () => board.choices.toggle("pins", tag));
     this.root = el("section", {
       class: "nbt-chart nbt-card",
       "data-tag": tag,
       children: [
-        el("div", { class: "nbt-chart-head", children: [name] }),
+        el("div", { class: "nbt-chart-head", children: [name, this.pin.root] }),
         this.chart.host,
         this.problem,
         this.rows,
@@ -197,7 +199,7 @@ export class PrCard {
     const name = el("span", {
       class: "nbt-of-run",
       title: run,
-      children: [this.board.swatch(run), el("span", { text: run })],
+      children: [this.board.swatch(run), el("span", { text: this.board.nameOf(run) })],
     });
     const root = el("div", {
       "data-run": run,

@@ -36,7 +36,7 @@ export class PrChart extends BaseChart {
     /** @type {number[][]} */
     this.places = [];
     /** @type {string | null} */
-    this.pointed = null; // a run in the list
+    this.pointed = null; // the leader of a fit in the list
   }
 
   get height() {
@@ -103,7 +103,7 @@ export class PrChart extends BaseChart {
       class: nearest && this.curves.length > 1 ? "nbt-tip-row nbt-nearest" : "nbt-tip-row",
       children: [
         this.board.swatch(run),
-        el("span", { class: "nbt-tip-run", text: run }),
+        el("span", { class: "nbt-tip-run", text: this.board.nameOf(run) }),
         el("b", { text: `threshold ${threshold}` }),
       ],
     });
@@ -150,7 +150,7 @@ export class PrChart extends BaseChart {
 
   /** @param {string} run */
   #alpha(run) {
-    return this.pointed === null || this.pointed === run ? 1 : FAINT;
+    return this.pointed === null || this.pointed === this.board.leaderOf(run) ? 1 : FAINT;
   }
 
   /**

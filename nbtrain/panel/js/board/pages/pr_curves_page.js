@@ -1,5 +1,6 @@
 // The page of the precision-recall curves: a chart for each tag, its runs overlaid.
 
+import { apart } from "../choices.js";
 import { PrCard } from "../cards/pr_card.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
@@ -40,10 +41,13 @@ export class PrCurvesPage {
       this.having = having(tags, index.runs);
     }
     const shown = [...this.having].filter(([tag, runs]) => fits(tag) && runs.some(chosen));
-    const key = JSON.stringify(shown.map(([tag]) => tag));
+    const { pins } = this.board.choices.values;
+    const { pinned, others } = apart(new Map(shown.map(([tag]) => [tag, [tag]])), pins);
+    const key = JSON.stringify([pinned, [...others.keys()]]);
     if (this.key !== key) {
       this.key = key;
-      this.groups.show(new Map(shown.map(([tag]) => [tag, [tag]])));
+      this.groups.show(others, pinned);
+      this.cards.forEach((card) => card.pin.show(pins.includes(card.tag)));
       this.viewport.recheck();
     }
     this.viewport.seen.forEach((card) => {
@@ -75,6 +79,7 @@ export class PrCurvesPage {
         seen: this.viewport.seen,
         runsOf: (name) => this.having.get(name) ?? [],
       });
+      card.pin.show(this.board.choices.values.pins.includes(tag));
       this.cards.set(tag, card);
       this.viewport.watch(card);
     }
