@@ -5,6 +5,8 @@ It goes to the standard error.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -15,6 +17,9 @@ from nbtrain.core.states import Phase, Status
 
 # The last values that fit into a line.
 _MOST_VALUES = 4
+
+# For a terminal that tells no size, as in some containers: tqdm would show nothing there.
+_UNKNOWN: dict[str, int | bool] = {"ncols": 80, "nrows": 24}
 
 
 class Watched(Protocol):
@@ -48,8 +53,8 @@ class Line:
             initial=status.step,
             unit=" steps",
             file=file,
-            dynamic_ncols=True,
             miniters=1,
+            **_size(file or sys.stderr),
         )
         self._forget = run.on_tick(self.tick)
 
@@ -65,6 +70,16 @@ class Line:
             bar.refresh()
             bar.close()
             self._forget()
+
+
+def _size(file: Any) -> dict[str, int | bool]:
+    """Returns tqdm's arguments for the size of a terminal."""
+    try:
+        if not all(os.get_terminal_size(file.fileno())):
+            return _UNKNOWN
+    except OSError:  # no terminal
+        pass
+    return {"dynamic_ncols": True}
 
 
 def described(status: Status) -> str:

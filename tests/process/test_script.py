@@ -24,14 +24,14 @@ from tests.models import Counter
 
 
 class Terminal:
-    """A terminal of 100 columns, as the standard error of this process.
+    """A terminal, as the standard error of this process.
 
     It is read all the time: one that is full would hold up whoever prints.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int, columns: int) -> None:
         self._ours, theirs = os.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         sys.stderr = open(theirs, "w")  # noqa: SIM115 - as long as the process lives
         self._got: list[bytes] = []
         threading.Thread(target=self._read, daemon=True).start()
@@ -51,9 +51,11 @@ class Terminal:
         return b"".join(self._got).decode(errors="replace")
 
 
-def script(pipe: Connection, steps: int | None, times: int = 0) -> None:
+def script(
+    pipe: Connection, steps: int | None, times: int = 0, size: tuple[int, int] = (40, 100)
+) -> None:
     """Trains; without `steps`, the fourth step stands still until the second Ctrl-C."""
-    terminal, gate = Terminal(), Gate(3)
+    terminal, gate = Terminal(*size), Gate(3)
     counter = Counter(gate)
     run = nbtrain.train(counter.step, steps=steps, checkpoint=counter.checkpoint, name="script")
     gate.wait_for_arrivals(steps or 4)
@@ -90,6 +92,12 @@ def test_a_script_shows_a_line_with_its_steps_and_values() -> None:
         phase, step, line = child.answer()
     assert (phase, step) == ("finished", 3)
     assert re.search(r"script: 100%\|█+\| 3/3 \[.* steps/s, finished, count 3\]", line), line
+
+
+def test_a_terminal_that_does_not_tell_its_size_shows_the_line_too() -> None:
+    with Forked(script, 3, 0, (0, 0)) as child:
+        _, _, line = child.answer()
+    assert re.search(r"script: 100%\|█+\| 3/3 \[", line), line
 
 
 def test_ctrl_c_stops_the_run_which_saves_and_the_script_goes_on() -> None:
