@@ -118,9 +118,9 @@ def _end(result: Any) -> None:
     execution = _executions.get(request, _Execution())
     only = execution.started if len(execution.started) == 1 else {}
     error = result.error_in_exec if result is not None else None
-    for run in execution.in_foreground if error is not None else ():
-        if not run.status.phase.ended:  # its loop is held by the traceback
-            run.attempt.abandon(error)
+    for looped in execution.in_foreground if error is not None else ():
+        if not looped.status.phase.ended:  # its loop is held by the traceback
+            looped.attempt.abandon(error)
     try:
         if not _is_quiet(result):
             for ref, show in (only | execution.due).items():

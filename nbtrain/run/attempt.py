@@ -19,16 +19,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import SupportsFloat
 
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core.commands import Save
-from nbtrain.core.errors import PhaseError, WaitError
+from nbtrain.core.errors import WaitError
 from nbtrain.core.log_lines import LogLines
-from nbtrain.core.states import Event, Phase
+from nbtrain.core.states import Phase
 from nbtrain.run import endings, registry
 from nbtrain.run.attempt_end import AttemptEnd
 from nbtrain.run.boundary import Boundary
@@ -39,12 +38,10 @@ from nbtrain.run.loops import OwnLoop
 from nbtrain.run.machine import Machine
 from nbtrain.run.mail import Mail
 from nbtrain.run.mirror import Mirror
-from nbtrain.run.monitor_threads import MonitorThreads
 from nbtrain.run.remote_loop import RemoteLoop
 from nbtrain.run.run_log import RunLog
 from nbtrain.run.session_host import SessionHost, owner
 from nbtrain.run.session_loop import SessionLoop
-from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.time_usage import PAUSED
 from nbtrain.run.track_loop import TrackLoop
 from nbtrain.run.unsaved import Unsaved
@@ -69,7 +66,7 @@ class Attempt(AttemptEnd):
     def __init__(
         self, context: Context, evaluate: Evaluation | None, lines: LogLines, *, again: bool
     ) -> None:
-        self.context = context
+        super().__init__(context)
         self.boundary = Boundary(
             context, evaluate and functools.partial(self._evaluate, evaluate), again=again
         )
@@ -102,10 +99,6 @@ class Attempt(AttemptEnd):
         self.in_foreground = False
         self.abandon: Callable[..., object] = lambda _error=None: None
         self._opened: contextlib.ExitStack | None = None  # what `enter` has opened
-        self._raised: tuple[BaseException, TracebackType | None] | None = None
-        self.ended = threading.Event()
-        self.monitor_threads = MonitorThreads(context)
-        self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
 
     def start(
         self,
@@ -161,16 +154,6 @@ class Attempt(AttemptEnd):
         return wait
 
     # --- state ----------------------------------------------------------------------
-
-    @property
-    def error(self) -> BaseException | None:
-        """The error that ended the attempt; None while it runs or if it ended well."""
-        return self._raised and self._raised[0]
-
-    @property
-    def traceback(self) -> TracebackType | None:
-        """The lines of the user that have raised it."""
-        return self._raised and self._raised[1]
 
     @property
     def steps_per_s(self) -> float | None:
@@ -261,18 +244,3 @@ class Attempt(AttemptEnd):
         """Returns the error; None if it only says that a stop has cancelled a wait."""
         caused = self._stopped_by is not None and isinstance(error, tf.errors.CancelledError)
         return None if caused else error
-
-    # --- other threads ------------------------------------------------------------------
-
-    def _on_stop(self) -> None:
-        """Handles a stop that anyone has requested from the coordinator."""
-        context = self.context
-        with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
-            context.lifecycle.apply(Event.STOP)
-            self._stopped_by = "the program" if context.coord.exhausted else "the user"
-            context.monitor.notices.stop_asked()
-            begin_short_turns(self)
-            if self.ended.is_set():  # it has ended meanwhile
-                end_short_turns(self)
-        self.handle.host.stop()
-        context.commands.wake()

@@ -1,4 +1,7 @@
-"""The end of an attempt: its threads end, its folder is released, its phase is final."""
+"""The stop and the end of an attempt.
+
+Its threads end, its folder is released, and its phase is final.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +18,39 @@ from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.monitor_threads import MonitorThreads
-from nbtrain.run.switching import end_short_turns
+from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.threads import names_of_live
 from nbtrain.run.unsaved import Unsaved
 
 
 class AttemptEnd:
-    """The end of an attempt; the training thread, after its session."""
+    """The stop of an attempt, by any thread, and its end in the training thread.
 
-    context: Context
+    Attributes:
+        ended: Set at the end of all.
+    """
+
     boundary: Boundary
     handle: LoopHandle
     unsaved: Unsaved
     ident: int
-    ended: threading.Event
-    monitor_threads: MonitorThreads
-    _raised: tuple[BaseException, TracebackType | None] | None
-    _stopped_by: str | None
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.ended = threading.Event()
+        self.monitor_threads = MonitorThreads(context)
+        self._raised: tuple[BaseException, TracebackType | None] | None = None
+        self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that ended the attempt; None while it runs or if it ended well."""
+        return self._raised and self._raised[0]
+
+    @property
+    def traceback(self) -> TracebackType | None:
+        """The lines of the user that have raised it."""
+        return self._raised and self._raised[1]
 
     @property
     def step(self) -> int:
@@ -90,3 +109,16 @@ class AttemptEnd:
             context.monitor.write_journal()  # while the folder is still locked
             if saved := self.unsaved.say_saved():
                 endings.say(saved)
+
+    def _on_stop(self) -> None:
+        """Handles a stop that anyone has requested from the coordinator."""
+        context = self.context
+        with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
+            context.lifecycle.apply(Event.STOP)
+            self._stopped_by = "the program" if context.coord.exhausted else "the user"
+            context.monitor.notices.stop_asked()
+            begin_short_turns(self)
+            if self.ended.is_set():  # it has ended meanwhile
+                end_short_turns(self)
+        self.handle.host.stop()
+        context.commands.wake()

@@ -147,7 +147,7 @@ def test_a_run_of_a_busy_cell_is_steered_from_another_process(kernel: Kernel) ->
     answers: list[Any] = []
 
     def steer() -> None:
-        far = nbtrain.attach(kernel.folder / "runs" / "steered")
+        far: Any = nbtrain.attach(kernel.folder / "runs" / "steered")
         answers.append(far.pause().wait(SOON))
         answers.append(far.save().wait(SOON))
         far.resume().wait(SOON)

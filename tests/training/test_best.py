@@ -15,8 +15,8 @@ import nbtrain
 from nbtrain.core.commands import Pause
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Checkpoint, Phase
-from nbtrain.engines.foreground import TrackedRun
 from nbtrain.engines.loops import LoopRun
+from nbtrain.engines.tracked_run import TrackedRun
 from nbtrain.run.run import Run
 from tests.gate import SOON
 from tests.models import Count, Counter, applied, refused

@@ -74,7 +74,7 @@ class Training:
 def test_a_loop_makes_a_run_of_its_turns() -> None:
     run = nbtrain.track(range(5), name="flat")
     assert run.status.phase is Phase.CREATED
-    threads = set()
+    threads: set[threading.Thread] = set()
     for number in run:
         assert run.status.phase is Phase.RUNNING
         threads.add(threading.current_thread())
@@ -339,7 +339,11 @@ def test_a_pause_is_told_once_to_who_sees_no_panel(capsys: pytest.CaptureFixture
     told: list[str] = []
 
     def resume() -> None:
-        eventually(lambda: told.append(capsys.readouterr().err) or "is paused" in told[-1])
+        def is_told() -> bool:
+            told.append(capsys.readouterr().err)
+            return "is paused" in told[-1]
+
+        eventually(is_told)
         run.request_stop()
 
     thread = threading.Thread(target=resume)
@@ -503,13 +507,13 @@ def test_a_run_of_each_turn_may_have_a_name_of_its_own() -> None:
 
 def test_something_without_turns_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"track\(3\): give something to loop over"):
-        nbtrain.track(3)
+        nbtrain.track(3)  # type: ignore[arg-type]
     assert not Path("runs").exists()
 
 
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'batch_size'"):
-        nbtrain.track(range(3), batch_size=3)
+        nbtrain.track(range(3), batch_size=3)  # type: ignore[call-arg]
 
 
 def test_a_value_that_cannot_be_used_is_refused_before_anything_starts() -> None:

@@ -19,10 +19,12 @@ class Passes(EpochIterator):
 
     Attributes:
         elements: The iterator to draw from.
+        failed: Whether an error has left the loop over them.
     """
 
     def __init__(self, data: Any) -> None:
         super().__init__(data, None)
+        self.failed = False
         self.elements: Iterator[Any] = self
 
     @property

@@ -77,7 +77,6 @@ class Tracks:
         self._next = 0  # the number of the next outermost loop
         self._several = False  # whether a turn has had more than one loop within it
         self._ended: Path = []  # where a stop, an error or their end has left the loops
-        self._failed: list[Passes | Turns] = []  # left by an error, each within a pass
         self._resume: Path = []  # where they go on
         self._resumed = 0  # loops that have gone on
         self._file: tuple[str, tuple[int, ...]] | None = None  # it holds the data of this key
@@ -89,7 +88,9 @@ class Tracks:
         Args:
             again: Whether the loops go on where an earlier start has left them.
         """
-        self._open, self._failed, self._next = [], [], 0
+        self._open, self._next = [], 0
+        for _, source in self._sources.values():
+            source.failed = False
         self._resume, self._resumed, self._ended = self._ended if again else [], 0, []
 
     # --- loops ------------------------------------------------------------------------
@@ -111,9 +112,7 @@ class Tracks:
     def _enter(self, iterable: Iterable[Any], loop: LoopHandle) -> _Open:
         if not loop.track.must_end:
             self._ended = []
-            for source in self._failed:  # the program goes on after the error
-                source.end_pass()
-            self._failed = []
+            self._end_failed()
         around = self._open[-1] if self._open else None
         number = self._next if around is None else around.next_inner()
         key = (*(around.key if around else ()), number)
@@ -136,6 +135,13 @@ class Tracks:
         self._several |= len(key) > 1 and number > 0
         self._measure()
         return opened
+
+    def _end_failed(self) -> None:
+        """Ends the passes that an error has left, as the program goes on after it."""
+        for _, source in self._sources.values():
+            if source.failed:
+                source.failed = False
+                source.end_pass()
 
     def _source(self, key: tuple[int, ...], iterable: Iterable[Any]) -> Passes | Turns:
         """Returns the elements of an iterable, which go on where its last loop has left them."""
@@ -170,7 +176,7 @@ class Tracks:
             self._ended = self._ended or self._path()
         elif failed:
             self._ended = self._ended or self._path_within_turn()
-            self._failed.append(left.source)
+            left.source.failed = True
         elif broken:
             left.source.end_pass()
         depth = self._open.index(left)

@@ -22,9 +22,11 @@ class Turns:
 
     Attributes:
         elements: The iterator to draw from; another one after `go_to`.
+        failed: Whether an error has left the loop over them.
     """
 
     def __init__(self, iterable: Iterable[Any]) -> None:
+        self.failed = False
         self.elements: Iterator[Any] = iter(())
         self._iterable = iterable
         self._left = repeat(True, sys.maxsize)  # has one less for each element that was drawn
