@@ -25,6 +25,14 @@ from tests.page.test_charts import shown
 FOLDER = Path("runs/paced")
 
 
+# Keeps each text that an element has.
+HEAR = """\
+e => {
+  window.said = [];
+  new MutationObserver(() => said.push(e.textContent)).observe(e, { childList: true });
+}"""
+
+
 def form_of(panel: Locator) -> Locator:
     """The form of a trial, opened."""
     panel.get_by_role("button", name="Try…").click()
@@ -56,16 +64,19 @@ def test_a_list_is_tried_and_its_outcome_is_a_table_with_the_choice(
     told = form.locator("[data-role=trial-told]")
     expect(told).to_have_text("Several values: 3e-4, 1e-3, 3e-3")
     form.get_by_label("new value").fill("0.002, 0.0005,0.001")
-    form.get_by_label("steps").fill("40")
-    expect(told).to_have_text("3 settings × 40 steps: 120 steps")
+    form.get_by_label("steps").fill("150")
+    expect(told).to_have_text("3 settings × 150 steps: 450 steps")
     form.get_by_label("keep the best").select_option("no: go back and let me choose")
     picture(panel, "trial-form")
-    form.get_by_label("steps").press("Enter")
     message = panel.locator("[data-role=message]")
-    expect(message).to_contain_text("Trying 2 of 3: learning_rate 0.0005 from step")
+    message.evaluate(HEAR)
+    form.get_by_label("steps").press("Enter")
     result = result_of(panel)
     expect(result).to_contain_text("the choice is yours", timeout=30 * SECOND)
     expect(message).to_be_hidden()
+    turns = (f"Trying {turn} of 3: learning_rate" for turn in (1, 2, 3))
+    said = page.page.evaluate("said")
+    assert all(any(text.startswith(turn) for text in said) for turn in turns), said
     heads = result.locator("th")
     expect(heads).to_have_text(["values", "loss before", "after", "difference"])
     rows = result.locator("tbody tr td:first-child")
