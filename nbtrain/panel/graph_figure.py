@@ -38,7 +38,7 @@ def png(graphs: Graphs) -> bytes | None:
 
 
 def _seen(hierarchy: Hierarchy) -> tuple[list[Item], list[Edge], str]:
-    """Returns the nodes and scopes that a page shows first, as far as there is room, and words."""
+    """Returns the nodes and scopes that a page shows first, their edges, and what is left out."""
     view = hierarchy.view(beginning(hierarchy))
     closed = [item for item in view.items if not item.is_open and item.number >= 0]
     left_out = sum(item.number < 0 for item in view.items) > 0 or len(closed) > _NODES

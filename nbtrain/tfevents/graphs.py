@@ -29,7 +29,7 @@ class Node:
         op: The type of its operation, or the class of a layer.
         device: "" if none was assigned.
         attributes: Returns names and values in words.
-        shapes: Returns the shapes of its outputs, as far as they were written.
+        shapes: Returns the shapes of its outputs; empty if they were not written.
     """
 
     path: tuple[str, ...]

@@ -295,8 +295,3 @@ def test_a_graph_fits_a_narrow_page_in_a_dark_theme(page: BarePage, board: Locat
     assert frame is not None
     assert frame["x"] + frame["width"] <= 480
     assert board.evaluate("e => e.scrollWidth <= e.clientWidth")
-
-
-def test_a_saved_notebook_keeps_a_picture(page: BarePage, logdir: Path) -> None:
-    cell = page.line("graphs logs")
-    expect(cell.locator("img")).to_have_count(1)

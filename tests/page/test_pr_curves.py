@@ -114,8 +114,3 @@ def test_curves_are_drawn_again_in_another_theme_and_width(page: BarePage, board
     expect(canvas).not_to_have_js_property("clientWidth", width)
     page.page.wait_for_function(f"c => ({COLOURED})(c) > 50", arg=canvas.element_handle())
     assert board.evaluate("e => e.scrollWidth <= e.clientWidth")
-
-
-def test_a_saved_notebook_keeps_a_picture(page: BarePage, logdir: Path) -> None:
-    cell = page.line("pr_curves logs")
-    expect(cell.locator("img")).to_have_count(1)

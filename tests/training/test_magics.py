@@ -20,6 +20,7 @@ import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.rundir.journal import MOST_MARKS, Mark
 from tests.gate import SOON
+from tests.logdirs import write_graph, write_pr_curves
 from tests.models import Counter, applied, reached
 from tests.shells import own_shell
 from tests.training.test_find_learning_rate import Slope
@@ -663,7 +664,9 @@ def test_scalars_that_end_a_cell_show_their_board(
     assert "<scalars of 2 runs and 2 tags in 'logs'>" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("tab", ["images", "text", "hparams", "custom_scalars", "compare"])
+@pytest.mark.parametrize(
+    "tab", ["images", "text", "pr_curves", "graphs", "hparams", "custom_scalars", "compare"]
+)
 def test_a_tab_shows_a_logdir_in_the_same_words_each_time(
     shell: Any, logdir: Path, capsys: pytest.CaptureFixture[str], tab: str
 ) -> None:
@@ -687,6 +690,22 @@ def test_a_board_that_begins_with_images_keeps_a_picture_of_them(
     assert completed(shell, "%nbtrain images logs --tags ") == ["digits"]
     assert completed(shell, "%nbtrain text logs --runs ") == ["adam"]
     assert "--smooth" not in completed(shell, "%nbtrain images logs --s")
+
+
+@pytest.mark.parametrize(("tab", "tag"), [("pr_curves", "cat"), ("graphs", "graph")])
+def test_a_board_of_curves_or_graphs_keeps_a_picture_of_them(
+    shell: Any, logdir: Path, tab: str, tag: str
+) -> None:
+    write_pr_curves(logdir, range(2))
+    write_graph(logdir / "sgd")
+    with capture_output() as out:
+        line(shell, f"{tab} logs")
+    live, still, words = [each.data for each in out.outputs]
+    assert live["text/plain"] == f"<{tab} in 'logs'>"
+    assert len(still["image/png"]) > 1000
+    assert "<pre>" not in words["text/html"]
+    assert tag in completed(shell, f"%nbtrain {tab} logs --tags ")
+    assert "sgd" in completed(shell, f"%nbtrain {tab} logs --runs ")
 
 
 def test_a_comparison_that_ends_a_cell_shows_its_table(
