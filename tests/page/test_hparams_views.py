@@ -263,7 +263,7 @@ def test_narrow_pages_scroll_within_the_axes_and_nowhere_else(
     expect(board.locator(".nbt-runs")).to_be_visible()
     wide = parallel.locator(".nbt-wide")
     assert wide.evaluate("node => node.scrollWidth > node.clientWidth")
-    assert page.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    page.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_a_name_from_a_file_is_text_in_every_view(page: BarePage, own_folder: Path) -> None:
