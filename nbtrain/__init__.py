@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nbtrain import cluster as cluster
+    from nbtrain import media as media
     from nbtrain import tf1 as tf1
     from nbtrain.core.errors import NbtrainError
     from nbtrain.engines.foreground import track
@@ -41,6 +42,7 @@ __all__ = [
     "hparams",
     "launch",
     "load_ipython_extension",
+    "media",
     "replay",
     "runs",
     "scalars",
@@ -88,7 +90,7 @@ _HOMES |= dict.fromkeys(_IN_TF1, "nbtrain.tf1")
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("cluster", "tf1"):
+    if name in ("cluster", "media", "tf1"):
         return importlib.import_module(f"nbtrain.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")

@@ -26,16 +26,24 @@ class AtHand(StepCounter):
             `should_stop`; 0 otherwise, when counting takes more than adding one.
         values: The scalars recorded for the current step; None before.
         tags: Their tags: a tuple from the record queue.
+        samples: What was recorded for it and is no scalar: tag, wall time, value, and the number of
+            its images.
         tracked: Whether a tracked loop counts the steps, so that `should_stop` does not.
     """
 
-    __slots__ = ("items", "most_items", "next", "tags", "thread", "tracked", "values")
+    __slots__ = ("items", "most_items", "next", "samples", "tags", "thread", "tracked", "values")
 
     def __init__(self, items: deque[Any], most_items: int) -> None:
         super().__init__()
         self.next = self.thread = 0
         self.values: Sequence[Any] | None = None
         self.tags: tuple[str, ...] = ()
+        self.samples: list[tuple[str, float, Any, int]] = []
         self.tracked = False
         self.items = items
         self.most_items = most_items
+
+    @property
+    def holds(self) -> bool:
+        """True if something was recorded for the current step."""
+        return bool(self.values or self.samples)

@@ -21,11 +21,12 @@ from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation
-from nbtrain.engines.summary_calls import tell_unwritten
+from nbtrain.engines.summary_calls import tell_unrecorded
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
+from nbtrain.run.summary_writer import theirs
 from nbtrain.run.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
@@ -43,6 +44,9 @@ class LoopEngine:
         hyperparameters: The variables that can be set while it trains.
         evaluate: None if there is nothing to evaluate.
         passes: The data, whose position is saved and restored too; None if the loop has its own.
+
+    Attributes:
+        theirs: Enters the summary writer that the user has set, if there is one.
     """
 
     kind = "own loop"
@@ -65,6 +69,7 @@ class LoopEngine:
         self.evaluate = evaluate
         self.passes = passes
         self.tracks = Tracks()
+        self.theirs = theirs()
         self._trained = trained
         self._checkpoint = checkpoint
         self._directory = directory
@@ -121,11 +126,12 @@ class LoopEngine:
 
     def train(self, run: Run) -> None:
         """Calls the loop."""
-        tell_unwritten(run, self.functions)
-        if self.passes is None:
-            self.functions[0](run)
-        else:
-            self.functions[0](run, self.passes.begin(run.handle))
+        tell_unrecorded(run, self.functions)
+        with self.theirs(), run.handle.summaries():
+            if self.passes is None:
+                self.functions[0](run)
+            else:
+                self.functions[0](run, self.passes.begin(run.handle))
 
 
 class LoopRun(Run):

@@ -18,7 +18,7 @@ from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.ps.training import on_cluster
 from nbtrain.engines.signatures import check_call, check_evaluation
-from nbtrain.engines.summary_calls import tell_unwritten
+from nbtrain.engines.summary_calls import tell_unrecorded
 from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
@@ -70,13 +70,14 @@ class StepEngine(LoopEngine):
 
     def train(self, run: Run) -> None:
         """Lets the run call the step."""
-        tell_unwritten(run, self.functions)
+        tell_unrecorded(run, self.functions)
         step, passes = self._trace.step, self.passes
-        if passes is None:
-            run.drive(step)
-        else:
-            batches = passes.begin(run.handle)
-            run.drive(lambda: step(next(batches)))
+        with self.theirs(), run.handle.summaries():
+            if passes is None:
+                run.drive(step)
+            else:
+                batches = passes.begin(run.handle)
+                run.drive(lambda: step(next(batches)))
 
 
 class StepRun(Run):

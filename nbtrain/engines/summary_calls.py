@@ -1,22 +1,23 @@
-"""Finds calls of `tf.summary` in trained code that record nothing because there is no writer.
+"""Finds calls of `tf.summary` in trained code that record nothing, and says why.
 
-A summary writer belongs to the thread that set it, and a traced function to the writer that it was
-traced under. The calls are found in the code, before anything is called.
+A run records what its step gives to `tf.summary`. But a traced function keeps what it was traced
+with: one that was traced before, without a writer, has no such operations. XLA has none either.
 """
 
 from __future__ import annotations
 
 import dis
-import os
 import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.framework import ops
 
 from nbtrain.core.tracebacks import is_of_the_user
 from nbtrain.run.run import Run
-from nbtrain.run.walk import Walk
+from nbtrain.run.traced import traces
+from nbtrain.run.walk import COMPILED, Walk
 
 _KINDS = frozenset({"scalar", "image", "histogram", "text", "audio", "write", "graph"})
 _WRITERS = frozenset({"as_default", "set_as_default"})
@@ -25,18 +26,54 @@ _WRITERS = frozenset({"as_default", "set_as_default"})
 _NAMES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF")
 
 
-def tell_unwritten(run: Run, functions: Iterable[object]) -> None:
-    """Says in the panel what the functions would record in vain; training thread only."""
-    run.handle.note("summaries", unwritten(functions, os.path.relpath(run.logdir)))
+def tell_unrecorded(run: Run, functions: Iterable[object]) -> None:
+    """Says in the panel what the functions give to `tf.summary` in vain; training thread only."""
+    run.handle.note("summaries", unrecorded(functions))
 
 
-def unwritten(functions: Iterable[object], logdir: str) -> str | None:
-    """Describes the first call of `tf.summary` that records nothing, and how to fix it.
+def unrecorded(functions: Iterable[object]) -> str | None:
+    """Describes the first call of `tf.summary` in vain, and how to mend it; None without any.
 
-    Must be called in the thread that will train.
+    Must be called before the training, and after a first trace.
     """
-    if bool(tf.summary.should_record_summaries()):
-        return None
+    functions = [*functions]
+    compiled = [*functions, *(found for _, found in Walk(functions).named.values())]
+    for each in compiled:
+        if not isinstance(each, COMPILED):
+            continue
+        call = first_call([each])
+        if call is None:
+            continue
+        name = getattr(each, "__name__", "the function")
+        if getattr(each, "_jit_compile", None):
+            return (
+                f"{call} records nothing: {name} is compiled by XLA, which cannot write summaries. "
+                "Leave jit_compile=True out, or record with run.record(...) outside of it."
+            )
+        if traces(each) and not _writes(each):
+            return (
+                f"{call} records nothing: {name} was traced before this run, without a summary "
+                "writer. Run the cell that defines it again, then start the run."
+            )
+    return None
+
+
+def begin_recording(run: Run, model: Any) -> None:
+    """Lets Keras trace its step again if that gives anything to `tf.summary`."""
+    call = first_call(_of_model(model))
+    if call is None:
+        return
+    model.train_function = None
+    if model.jit_compile:
+        run.handle.note(
+            "summaries",
+            f"{call} records nothing: Keras compiles the step by XLA, which cannot write "
+            "summaries. Give model.compile(..., jit_compile=False).",
+        )
+
+
+def first_call(functions: Iterable[object]) -> str | None:
+    """Names the first call of `tf.summary` in functions without a writer of their own."""
     found = None
     for function in Walk(functions).functions:
         if not is_of_the_user(function.__code__.co_filename):
@@ -46,16 +83,22 @@ def unwritten(functions: Iterable[object], logdir: str) -> str | None:
                 return None
             if found is None and names[-1] in _KINDS and _is_summary(names[:-1], function):
                 found = f"tf.summary.{names[-1]} in {function.__name__}()"
-    if found is None:
-        return None
-    return (
-        f"{found} records nothing: the training thread has no summary writer. Make one before the "
-        f"step is traced, writer = tf.summary.create_file_writer({logdir!r}), and call it inside "
-        "`with writer.as_default():`, with step= of a variable that counts."
-    )
+    return found
 
 
-def of_model(model: Any) -> list[object]:
+def _writes(compiled: Any) -> bool:
+    """Tells if a trace of a function, or of one that it calls, writes summaries."""
+    graphs = [each.graph for each in compiled._list_all_concrete_functions()]
+    for graph in graphs:
+        if graph.get_collection(ops.GraphKeys._SUMMARY_COLLECTION):
+            return True
+        library = graph.as_graph_def().library.function
+        if any(node.op == "WriteSummary" for made in library for node in made.node_def):
+            return True
+    return False
+
+
+def _of_model(model: Any) -> list[object]:
     """The methods of a Keras model and its layers that the user may have written."""
     parts = [model, *model._flatten_layers(include_self=False)]
     names = ("call", "train_step", "compute_loss")

@@ -8,6 +8,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.recording.tags import by_tag, check_real
+from nbtrain.run.summary_writer import as_default, theirs
 
 
 class Trace:
@@ -42,13 +43,15 @@ class Trace:
 
     def _start(self) -> None:
         self._error: BaseException | None = None
+        self._theirs = theirs()
         self._thread = threading.Thread(target=self._check, name="nbtrain trace", daemon=True)
         self._thread.start()
 
     def _check(self) -> None:
         try:
             if hasattr(self.step, "get_concrete_function") and self._args is not None:
-                traced = self.step.get_concrete_function(*self._args)
+                with self._theirs(), as_default():
+                    traced = self.step.get_concrete_function(*self._args)
                 _check_result(traced.structured_outputs)
                 self.graph = traced.graph
         except BaseException as error:  # noqa: BLE001 - kept, and raised by join()
@@ -61,7 +64,7 @@ def _check_result(result: Any) -> None:
         if not isinstance(tag, str) or shape is None or shape.rank not in (0, None):
             raise ArgumentError(
                 f"step() returns {_described(tensor)} as {tag!r}: return scalars by name, such as "
-                "tf.reduce_mean(...) gives."
+                "tf.reduce_mean(...) gives, and give pictures to tf.summary.image(...) in the step."
             )
         check_real(tag, tensor)
 

@@ -243,7 +243,7 @@ class EventRun:
                 if kind in KINDS:
                     index = self._index(kind, value.tag)
                     index.add(event.step, event.wall_time, (*record, which))
-                elif kind == "scalars" and (number := _number(value)) is not None:
+                elif kind == "scalars" and (number := number_of(value)) is not None:
                     yield Decoded(
                         np.array([other.row]),
                         np.array([self._decoder.tag_id(value.tag)]),
@@ -279,7 +279,7 @@ def _timeline(folder: str, state: tuple[int, int] | None) -> RunTimeline | None:
     return None if state is None else RunTimeline.of(Path(folder))
 
 
-def _number(value: Any) -> float | None:
+def number_of(value: Any) -> float | None:
     """Returns the scalar in a `Summary.Value`; None for other values."""
     if value.WhichOneof("value") == "simple_value":
         return float(value.simple_value)

@@ -36,6 +36,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 
 from nbtrain.notebook.execution import Place, place
 from nbtrain.panel.widget import Shown
+from nbtrain.recording.drawing import DRAWING
 
 if TYPE_CHECKING:
     from IPython.core.displaypub import DisplayPublisher
@@ -70,7 +71,6 @@ _BLANK = (
 )
 
 _numbers = itertools.count(1)
-_drawing = threading.RLock()  # Matplotlib draws in one thread at a time
 _leaving = threading.Event()  # set when the process ends: then only last pictures are drawn
 
 
@@ -196,7 +196,7 @@ class Still:
 
     def settle(self) -> None:
         """Draws the picture in the calling thread if it has changed."""
-        with _drawing:
+        with DRAWING:
             if not _leaving.is_set():
                 self._settle()
 
@@ -233,7 +233,7 @@ class Still:
 
     def _refresh(self) -> None:
         try:
-            with _drawing:
+            with DRAWING:
                 if not _leaving.is_set():
                     self._update()
         except Exception as error:  # noqa: BLE001 - raised at the next look
@@ -245,7 +245,7 @@ class Still:
         state = self._state()  # read before drawing: later changes are drawn the next time
         began = time.thread_time()
         try:
-            with _drawing:
+            with DRAWING:
                 drawn = self._below(self._draw())
         finally:
             self._cost = time.thread_time() - began
@@ -276,7 +276,7 @@ def bundle(png: bytes | None, text: str) -> Bundle:
 
 def drawn(draw: Callable[[], Png]) -> Png:
     """Draws a picture with a function that uses Matplotlib. Any thread may call it."""
-    with _drawing:
+    with DRAWING:
         return draw()
 
 

@@ -95,6 +95,11 @@ class RecordQueue:
         tags = tuple(values)
         return self._known.setdefault(tags, tags)
 
+    @property
+    def tags(self) -> frozenset[str]:
+        """All tags that were recorded here. Any thread may read it."""
+        return frozenset(tag for tags in list(self._known) for tag in tags)
+
     def mark(self, segment: Segment) -> None:
         """Adds the mark that a segment begins; training thread only."""
         for tag, point in self._thinned_points():  # these came before the mark

@@ -9,26 +9,36 @@ and writing happen in `drain`, on a LooperThread, for all waiting records at onc
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 
 from nbtrain.core.arrays import FloatArray
-from nbtrain.recording.backlog import MOST, Backlog, Write
+from nbtrain.recording.backlog import MOST
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.earlier import Earlier
+from nbtrain.recording.event_file import EventFile, words
 from nbtrain.recording.loss_monitor import LossMonitor
 from nbtrain.recording.queue import LIMIT, Batch, RecordQueue, Segment, by_tag
+from nbtrain.recording.sample_queue import SampleQueue
+from nbtrain.recording.samples import Sample
 from nbtrain.recording.store import ScalarStore
 from nbtrain.recording.tags import changes
 from nbtrain.tfevents.writer import EventWriter
 
 # NumPy converts these to floats by dropping the imaginary part.
 _COMPLEX = {np.complex64, np.complex128, np.clongdouble}
+
+_NUMBER = 8  # bytes
+
+# Scalars, and serialized events with their steps, up to a wall time.
+Beside = Callable[[float], tuple[Sequence[Batch], Sequence[tuple[int, bytes]]]]
 
 
 class Recorder:
@@ -43,6 +53,7 @@ class Recorder:
 
     Attributes:
         queue: The queue that the training thread fills.
+        samples: The queue of what is no scalar.
     """
 
     def __init__(
@@ -57,15 +68,15 @@ class Recorder:
     ) -> None:
         self.loss_monitor, self.best_monitor = loss_monitor, best_monitor
         self._errors: dict[str, str] = {}
-        self._backlog = Backlog(unwritten)
         self._store = store
         known = bool(store)  # recorded by earlier starts
         self._earlier = None if logdir is None or known else Earlier(store, logdir)
         self._goes_on = False
-        self._writer = EventWriter(logdir) if logdir is not None else None
+        self._file = EventFile(logdir, unwritten, self._errors)
         self.queue = RecordQueue(self._number, limit=limit)
-        self._begun: tuple[int, Mapping[str, float]] | None = None  # step, hyperparameters
-        self._described = True  # whether they are in the event file
+        self.samples = SampleQueue(self._write_sample)
+        self._beside: Beside | None = None
+        self._openings: list[int] = []  # the steps at which segments were opened
         self._draining = threading.Lock()  # one drain at a time, so records stay in order
 
     @property
@@ -76,13 +87,12 @@ class Recorder:
     @property
     def event_file(self) -> Path | None:
         """The current event file; None if there is none."""
-        return self._writer.path if self._writer is not None else None
+        return self._file.path
 
     @property
     def in_place(self) -> bool:
         """True unless the event file was deleted or renamed."""
-        writer = self._writer
-        return writer is None or writer.in_place
+        return self._file.in_place
 
     @property
     def thinned_steps(self) -> int:
@@ -93,11 +103,16 @@ class Recorder:
         self, step: int, limits: Mapping[int, float] | None = None, *, marked: bool = True
     ) -> None:
         """Queues the mark that the run continues from `step`; training thread only."""
+        self._openings.append(step)
         self.queue.mark(Segment(step, time.time(), limits, marked))
+
+    def add_sample(self, tag: str, step: int, wall_time: float, value: Any, of: int) -> None:
+        """Queues a value of `samples.taken` to be encoded; training thread only."""
+        self.samples.append(Sample(tag, step, wall_time, value, of, len(self._openings)))
 
     def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
         """Records the values that the run begins with; training thread only."""
-        self._begun, self._described = (step, hyperparameters), False
+        self._file.describe(step, hyperparameters)
 
     def means(self, first: int, last: int) -> dict[str, float]:
         """Means of the scalars recorded after step `first` up to `last`, by tag.
@@ -131,6 +146,11 @@ class Recorder:
         with self._draining:
             self._drain()
 
+    def take_beside(self, source: Beside | None) -> None:
+        """Drains a source of events as well, or none any more. Any thread may call it."""
+        with self._draining:
+            self._beside = source
+
     def aside(self, values: Mapping[str, float], step: Callable[[], int]) -> None:
         """Records scalars that come from another thread than the training, at its present step.
 
@@ -149,40 +169,63 @@ class Recorder:
 
     def _drain(self) -> bool:
         """Drains the queue; tells if a segment was opened."""
-        self._write_on()
-        if self._begun and not self._described:
-            self._described = True
-            step, values = self._begun
-            self._write([step], lambda writer: writer.hyperparameters(values, time.time()))
+        self._file.write_on()
         opened, batches = False, list[Batch]()
         for entry in self.queue.take():
             if isinstance(entry, Batch):
                 batches.append(entry)
             else:
                 self._keep(batches)
+                self._drain_beside(entry.wall_time)
                 self._segment(entry)
                 opened, batches = True, []
         self._keep(batches)
+        self._drain_beside(math.inf)
         return opened
+
+    def _drain_beside(self, until: float) -> None:
+        """Takes what calls of `tf.summary` have written up to a wall time."""
+        if self._beside is None:
+            return
+        batches, events = self._beside(until)
+        own = self.queue.tags if batches else frozenset()
+        for batch in batches:
+            if own.isdisjoint(batch.tags):
+                self._keep([batch])
+            else:
+                self._errors["twice"] = (
+                    f"tf.summary.scalar({batch.tags[0]!r}, ...) is left out: the step records "
+                    f"{batch.tags[0]!r} itself. Give it another name to see both."
+                )
+        for step, event in events:
+            self._file.write(
+                [step],
+                functools.partial(EventWriter.event, serialized=event),
+                size=len(event) // _NUMBER,
+            )
+
+    def _write_sample(self, sample: Sample, summary: bytes) -> None:
+        """Writes an encoded sample, unless the run has gone back behind it."""
+        step, wall_time = sample.step, sample.wall_time
+        with self._draining:
+            if all(opened >= step for opened in self._openings[sample.segment :]):
+                self._file.write(
+                    [step],
+                    lambda writer: writer.summary(summary, step, wall_time),
+                    size=len(summary) // _NUMBER,
+                )
 
     def close(self, *, failed: bool = False) -> None:
         """Drains what is left and closes the event file; `failed`: the run ended with an error."""
         self.drain()
         with self._draining:
-            if self._begun:
-                end, now = [self._begun[0]], time.time()
-                self._write(end, lambda writer: writer.session_end(failed=failed, wall_time=now))
+            self._file.end(failed=failed)
         self.give_up()
 
     def give_up(self) -> None:
         """Writes to no event file any more, only to the store. Any thread may call it."""
         with self._draining:
-            writer, self._writer = self._writer, None
-            if self._backlog:
-                self._errors["event file"] = f"{self._lacks()}."
-                self._backlog.clear()
-            if writer is not None:
-                writer.close()
+            self._file.close()
 
     def _segment(self, segment: Segment) -> None:
         self._store.open_segment(segment.step, segment.limits)
@@ -192,7 +235,7 @@ class Recorder:
             self.loss_monitor.turn_back(segment.step)
         if self.best_monitor is not None:
             self.best_monitor.turn_back()
-        self._write(
+        self._file.write(
             [segment.step], lambda writer: writer.session_start(segment.step, segment.wall_time)
         )
 
@@ -206,7 +249,7 @@ class Recorder:
             except Exception as error:  # noqa: BLE001 - the records after it are kept
                 first, last = batch.steps[0], batch.steps[-1]
                 self._errors["steps"] = (
-                    f"Scalars of steps {first:,} to {last:,} could not be kept: {_words(error)}"
+                    f"Scalars of steps {first:,} to {last:,} could not be kept: {words(error)}"
                 )
 
     def _keep_one(self, batch: Batch) -> None:
@@ -223,48 +266,11 @@ class Recorder:
             if self.best_monitor is not None:
                 self.best_monitor.look(tag, steps, column)
         if columns:
-            self._write(
+            self._file.write(
                 batch.steps,
                 lambda writer: writer.scalars(steps, walls, columns),
                 size=len(steps) * (len(columns) + 2),
             )
-
-    def _write(self, steps: Sequence[int], write: Write, *, size: int = 0) -> None:
-        """Writes to the event file, after earlier writes that wait for space."""
-        if self._writer is not None:
-            self._backlog.add(steps, write, size=size)
-            self._write_on()
-
-    def _write_on(self) -> None:
-        """Does waiting writes while there is space; reports a failure, and the store goes on."""
-        while self._writer is not None and self._backlog:
-            try:
-                self._backlog.write_next(self._writer)
-            except OSError as error:
-                self._tell_dropped()
-                why = f"{self._lacks()}: {_words(error)}. They are written once there is room."
-                self._errors["event file"] = why
-                return
-            except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
-                self._errors["unwritable"] = f"{self._lacks()}: {_words(error)}."
-            if self._writer.doubt is not None:
-                self._errors["checksums"] = self._writer.doubt
-            self._errors.pop("event file", None)
-
-    def _tell_dropped(self) -> None:
-        if self._backlog.dropped is not None:
-            first, last = self._backlog.dropped
-            self._errors["dropped"] = (
-                f"Scalars of steps {first:,} to {last:,} are never written to the event file, "
-                "which had no room for too long. They are in memory (run.scalars)."
-            )
-
-    def _lacks(self) -> str:
-        first, last = self._backlog.span
-        return (
-            f"The event file lacks scalars of steps {first:,} to {last:,}, which are in memory "
-            "(run.scalars)"
-        )
 
     def _column(
         self, tag: str, steps: Sequence[int], values: Sequence[SupportsFloat]
@@ -290,10 +296,3 @@ class Recorder:
         except (TypeError, ValueError, OverflowError) as error:
             self._errors["value"] = f"{tag!r} at step {step:,} is no scalar, kept as NaN: {error}"
             return float("nan")
-
-
-def _words(error: Exception) -> str:
-    """Describes an error: the system's message, or its type and message."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return f"{type(error).__name__}: {error}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.recording.queue import Values
+from nbtrain.recording.samples import is_sample, refusal
 
 
 class KnownTags:
@@ -19,11 +20,13 @@ class KnownTags:
         last: Those of the last step. Most steps have the same ones: one comparison is enough.
         changing: The tags of variables and arrays. These are read at once, as the next step
             overwrites them; tensors are kept, and converted in another thread.
+        samples: The tags of what is no scalar, such as images.
     """
 
     def __init__(self) -> None:
         self.last: KeysView[str] = {}.keys()
         self.changing: set[str] = set()
+        self.samples: set[str] = set()
         self._known: set[str] = set()
 
     def admit(self, values: Values) -> None:
@@ -38,6 +41,28 @@ class KnownTags:
             self.changing |= {tag for tag, value in values.items() if changes(type(value))}
             self._known |= values.keys()
         self.last = dict.fromkeys(values, None).keys()
+
+    def part(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parts the values of tags that differ from the last step's into scalars and samples.
+
+        Raises:
+            ArgumentError: A tag was that of samples, and its value is none now, or is no name.
+        """
+        found: dict[str, Any] = {}
+        for tag, value in values.items():
+            if tag in self.samples:
+                if not is_sample(value):
+                    raise ArgumentError(
+                        f"{tag!r} was recorded as a picture, a text or the like before, and is "
+                        f"{value!r:.200} now: give scalars a name of their own."
+                    )
+            elif tag in self._known or not is_sample(value):
+                continue
+            elif not isinstance(tag, str) or not tag:
+                raise _nameless(tag)
+            found[tag] = value
+        self.samples |= found.keys()
+        return {tag: value for tag, value in values.items() if tag not in found}, found
 
     def read(self, values: Values) -> dict[str, SupportsFloat]:
         """Returns the values; those that may change later are converted to numbers."""
@@ -108,12 +133,12 @@ def _now(value: SupportsFloat) -> SupportsFloat:
 
 def _check(tag: object, value: object) -> None:
     if not isinstance(tag, str) or not tag:
-        raise ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")
+        raise _nameless(tag)
     check_real(tag, value)
     shape = getattr(value, "shape", None)
     if (shape is not None and len(shape)) or not hasattr(value, "__float__"):
-        what = f"has the shape {tuple(shape)}" if shape else f"is {value!r}"
-        raise ArgumentError(
-            f"{tag!r} {what}, and a scalar was expected: a number, or a tensor of shape "
-            "(), such as tf.reduce_mean(...) gives."
-        )
+        raise refusal(tag, value)
+
+
+def _nameless(tag: object) -> ArgumentError:
+    return ArgumentError(f"The tag {tag!r} is no name: give a string, such as 'loss'.")

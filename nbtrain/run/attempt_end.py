@@ -94,6 +94,7 @@ class AttemptEnd:
             last_first.callback(registry.release, context.folder.name)
             last_first.callback(self.monitor_threads.finish_mirror)
             last_first.callback(context.recorder.close, failed=error is not None)
+            last_first.callback(context.recorder.samples.finish, context.settings.stop_grace_secs)
             last_first.callback(context.coord.request_stop)
             last_first.callback(context.commands.close, "the run has ended", step=step)
             if error is not None:

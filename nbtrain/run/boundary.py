@@ -158,6 +158,9 @@ class Boundary:
             values = dict(zip(steps.tags, steps.values, strict=True))
             self._context.recorder.queue.append(steps.step, time.time(), values)
         steps.values = None
+        for tag, wall_time, value, of in steps.samples:
+            self._context.recorder.add_sample(tag, steps.step, wall_time, value, of)
+        steps.samples.clear()
 
     def leave(self, *, finished: bool) -> None:
         """Executes the commands that still wait after the loop."""

@@ -15,6 +15,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.tracebacks import told
 from nbtrain.recording.recorder import Recorder
+from nbtrain.recording.samples import taken
 from nbtrain.recording.tags import KnownTags
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.time_usage import EVALUATE
@@ -85,28 +86,41 @@ class Evaluator:
         self._steps.complete()
         step, spent = self._steps.step, self._monitor.time_usage.during(EVALUATE)
         with self._monitor.notices.busy(f"Evaluating at step {step:,}"), spent:
-            values = scalars(self._evaluate())
+            values, samples = parted(self._evaluate())
         self._monitor.notices.note("evaluate", None)
-        self._recorder.queue.append(step, time.time(), values)
+        now = time.time()
+        self._recorder.queue.append(step, now, values)
+        for tag, value in samples.items():
+            self._recorder.add_sample(tag, step, now, *taken(tag, value))
         self._recorder.drain()  # written to disk before the answer, as it may have taken long
         self.tags |= values.keys()
         return values
 
 
-def scalars(given: Any) -> dict[str, float]:
-    """Returns the result of an evaluation under the tags of its curves."""
+def parted(given: Any) -> tuple[dict[str, float], dict[str, Any]]:
+    """Returns the result of an evaluation under the tags of its curves: scalars, and samples.
+
+    Raises:
+        ArgumentError: It is no dict, has no scalar, or a value is neither.
+    """
     if not isinstance(given, Mapping) or not given:
         raise ArgumentError(
             f"evaluate() returns {given if given == {} else type(given).__name__}: return a dict "
             'of scalars, such as {"loss": loss}.'
         )
-    KnownTags().admit(given)
-    return {
-        tag if tag.startswith(PREFIX) else PREFIX + tag: float(value)
-        for tag, value in given.items()
-    }
+    scalars, samples = KnownTags().part(given)
+    KnownTags().admit(scalars)
+    return (
+        {_validating(tag): float(value) for tag, value in scalars.items()},
+        {_validating(tag): value for tag, value in samples.items()},
+    )
+
+
+def _validating(tag: str) -> str:
+    return tag if tag.startswith(PREFIX) else PREFIX + tag
 
 
 def described(values: Mapping[str, float]) -> str:
     """Returns the scalars in one line of text."""
-    return ", ".join(f"{tag} {value:.4g}" for tag, value in values.items())
+    said = ", ".join(f"{tag} {value:.4g}" for tag, value in values.items())
+    return said or "pictures and media alone"

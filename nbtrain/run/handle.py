@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import SupportsFloat
 
 from nbtrain.run.bindings import Bindings
@@ -12,6 +13,7 @@ from nbtrain.run.log import Log
 from nbtrain.run.loops import OwnLoop
 from nbtrain.run.remote_loop import RemoteLoop
 from nbtrain.run.session_host import SessionHost
+from nbtrain.run.summaries import taken
 from nbtrain.run.time_usage import TimeUsage
 from nbtrain.run.track_loop import TrackLoop
 
@@ -73,6 +75,14 @@ class LoopHandle:
     def counts(self) -> bool:
         """True while a loop counts the steps."""
         return self._boundary.counting is not Counting.NOBODY
+
+    def summaries(self) -> AbstractContextManager[None]:
+        """Records what the calling thread gives to `tf.summary` within a block."""
+        return taken(self._context.recorder, self._step_taken, self.note)
+
+    def _step_taken(self) -> int:
+        """The step that is being taken; during an evaluation the last one."""
+        return self.step + self.is_own_thread()
 
     def settle(self) -> None:
         """Assigns what the program has set since the last boundary to the completed step."""

@@ -14,9 +14,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.recording.samples import taken
 from nbtrain.recording.tags import by_tag
 from nbtrain.run.boundary import Boundary, Counting
 from nbtrain.run.context import Context
@@ -40,7 +41,7 @@ class OwnLoop:
         self._coord = context.coord
         self._steps = context.steps
         self._commands = context.commands
-        self._queue = context.recorder.queue
+        self._recorder, self._queue = context.recorder, context.recorder.queue
         self._tags = boundary.tags
 
     def reach(self, *, last: bool = False) -> bool:
@@ -108,6 +109,11 @@ class OwnLoop:
             scalars = {**values, **scalars}
         tags, steps = self._tags, self._steps
         if scalars.keys() != tags.last:
+            scalars, samples = tags.part(scalars)
+            if samples:
+                self._record_samples(samples, step)
+                if not scalars:
+                    return
             tags.admit(scalars)
         self._boundary.best.recorded(scalars)
         if tags.changing:
@@ -129,6 +135,21 @@ class OwnLoop:
                 steps.move_to(step - 1)
             steps.step = step - 1
             self._session.left = False
+
+    def _record_samples(self, samples: Mapping[str, Any], step: int | None) -> None:
+        """Keeps samples until the number of their step is known: at the next boundary."""
+        now = time.time()
+        kept = [(tag, now, *taken(tag, value)) for tag, value in samples.items()]
+        recorder = self._recorder
+        if step is not None or self._boundary.counting is _HOOK:
+            at = self._steps.step if step is None else _whole(step)
+            for tag, wall_time, value, of in kept:
+                recorder.add_sample(tag, at, wall_time, value, of)
+            return
+        self._steps.samples += kept
+        self._steps.thread = 0
+        if self.driven:
+            self._commands.call()
 
     def record_execution(self, values: Mapping[str, SupportsFloat], count: int) -> None:
         """Stores scalars for the last of several steps that were taken since the boundary."""
@@ -162,6 +183,7 @@ class StepLoop:
             self._drive(step)
         except BaseException:
             self._context.steps.values = None  # of a step that was not completed
+            self._context.steps.samples.clear()
             raise
         finally:
             self._own.driven = self._session.gone_on = False

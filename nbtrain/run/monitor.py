@@ -166,6 +166,7 @@ class Monitor:
     def _record(self) -> None:
         self._recorder.drain()
         self.notices.note("event file", self._recorder.error)
+        self.notices.note("samples", self._recorder.samples.message)
         if self._recorder.thinned_steps:
             self.notices.note(
                 "thinned",

@@ -1,7 +1,7 @@
 """The threads beside a training.
 
-One monitors it, one calls the functions of `run.on`, one serves other processes, and one copies
-the run's folder to its mirror.
+One monitors it, one calls the functions of `run.on`, one encodes pictures and media, one serves
+other processes, and one copies the run's folder to its mirror.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from nbtrain.run.mirror import Mirror
 from nbtrain.run.monitor import TICK_SECS
 from nbtrain.run.threads import Coordinator, LooperThread
 from nbtrain.rundir.mailbox import Address
+
+# Seconds between two looks for samples to be encoded.
+_ENCODE_SECS = 0.2
 
 
 class MonitorThread(LooperThread):
@@ -60,6 +63,7 @@ class MonitorThreads:
         acts: list[tuple[str, float, Callable[[], object]]] = [
             ("watch", TICK_SECS, self._tick),
             ("tell", TICK_SECS, self._tell),
+            ("encode", _ENCODE_SECS, self._encode),
             ("mail", MAIL_SECS, functools.partial(guarded, "mail", mail.tick)),
         ]
         if mirror is not None:
@@ -104,6 +108,9 @@ class MonitorThreads:
         context.commands.call()
         phase = context.lifecycle.phase
         context.monitor.tick(phase, steps.step, steps.steps_done, self._training)
+
+    def _encode(self) -> None:
+        self._context.monitor.guarded("encoding", self._context.recorder.samples.encode)
 
     def _tell(self) -> None:
         self._context.monitor.tell(self._context.lifecycle.phase)

@@ -66,6 +66,7 @@ class SessionLoop:
         if boundary.begun and not hooked:
             boundary.count_by(_NOBODY)
             steps.values = None  # no step of this session is current
+            steps.samples.clear()
             boundary.executor.open_segment()
 
     def pass_by(self, recount: Callable[[int], int]) -> None:
@@ -94,7 +95,7 @@ class SessionLoop:
     def hand_over(self) -> None:
         """Queues the record of a completed step, which may be counted already."""
         steps = self._context.steps
-        if steps.values:
+        if steps.holds:
             steps.step += steps.step <= self._handed
             self._handed = steps.step
             self._boundary.hand_over()
@@ -113,7 +114,9 @@ class SessionLoop:
     def leave(self, *, finished: bool) -> None:
         """Ends the loop: queues the last record, executes waiting commands, and saves."""
         steps = self._context.steps
-        if finished and steps.values is not None:  # the loop ended without a last boundary
+        if finished and (
+            steps.values is not None or steps.samples
+        ):  # the loop ended without a last boundary
             steps.step += not self.left
             self._boundary.hand_over()
         self._boundary.leave(finished=finished)

@@ -113,6 +113,16 @@ class EventWriter:
             records.append(self._proven(made))
         self._append(b"".join(records))  # all or none, so that a failed call can be repeated
 
+    def summary(self, serialized: bytes, step: int, wall_time: float) -> None:
+        """Writes a serialized `Summary`, such as an image."""
+        summary = Summary.FromString(serialized)
+        self._write_event(summary=summary, step=step, wall_time=wall_time)
+
+    def event(self, serialized: bytes) -> None:
+        """Writes a serialized `Event` as it is."""
+        header = struct.pack("<Q", len(serialized))
+        self._append(header + _checksum(header) + serialized + _checksum(serialized))
+
     def close(self) -> None:
         """Closes the file; calling it again does nothing."""
         self._file.close()
@@ -123,9 +133,7 @@ class EventWriter:
         self._write_event(summary=summary, wall_time=wall_time)
 
     def _write_event(self, **fields: Any) -> None:
-        payload = Event(**fields).SerializeToString()
-        header = struct.pack("<Q", len(payload))
-        self._append(header + _checksum(header) + payload + _checksum(payload))
+        self.event(Event(**fields).SerializeToString())
 
     def _proven(self, records: ByteArray) -> bytes:
         """Verifies the first records with google-crc32c; if it differs, uses it for all."""

@@ -312,8 +312,8 @@ def test_any_error_of_the_event_file_is_shown_and_the_store_continues(
     store: ScalarStore, tmp_path: Path
 ) -> None:
     recorder = Recorder(store, tmp_path)
-    assert recorder._writer is not None
-    recorder._writer._file.close()
+    assert recorder._file._writer is not None
+    recorder._file._writer._file.close()
     record(recorder, 1, 0.5)
     recorder.drain()
     assert "lacks scalars of steps 1 to 1" in str(recorder.error)

@@ -26,7 +26,7 @@ from nbtrain.engines.keras.resumed_loss import ResumedLoss
 from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
-from nbtrain.engines.summary_calls import of_model, tell_unwritten
+from nbtrain.engines.summary_calls import begin_recording
 from nbtrain.engines.trained import Trained
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.run import Run
@@ -146,10 +146,7 @@ class FitEngine:
             loop.note("epochs", f"{why}, or another name= to start from scratch.")
             run.should_stop()
             return
-        if not any(
-            isinstance(each, keras.callbacks.TensorBoard) for each in self._arguments["callbacks"]
-        ):
-            tell_unwritten(run, of_model(self._model))  # otherwise there is a writer
+        begin_recording(run, self._model)
         self._loss = loss = ResumedLoss(self._model, position)
         loop.host.at_end(loss.remove)
         if not self._model.run_eagerly:
@@ -165,10 +162,11 @@ class FitEngine:
             epochs=self.epochs,
             steps=position.data.steps,
         )
-        while position.epoch < self.epochs:
-            self._fit(loop, fit_callbacks)
-            if not position.moved or loop.host.asked_to_stop():
-                break
+        with loop.summaries():
+            while position.epoch < self.epochs:
+                self._fit(loop, fit_callbacks)
+                if not position.moved or loop.host.asked_to_stop():
+                    break
         loop.host.at_end(lambda: self._end(fit_callbacks))
         if (
             self._model.stop_training

@@ -1,0 +1,139 @@
+"""The samples that wait to be encoded, from the training thread to a thread beside it.
+
+    training thread ── append ──▶ SampleQueue ── encode ──▶ event file
+
+Encoding takes milliseconds, a figure a tenth of a second. So the thread rests after each, and if
+samples come faster, every second one that waits is left out. The newest always stays.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from nbtrain.core.tracebacks import told
+from nbtrain.recording.encoding import encoded
+from nbtrain.recording.samples import Sample
+
+# The most that wait.
+MOST, MOST_BYTES = 256, 256 << 20
+
+# The part of the time that encoding may take from the training, whose lock Python shares.
+_SHARE = 0.2
+
+# Messages that are kept, the newest, one for each tag.
+_MESSAGES = 4
+
+Write = Callable[[Sample, bytes], None]
+
+
+class SampleQueue:
+    """Samples that wait.
+
+    Args:
+        write: Writes a sample and its serialized `Summary`; called by the thread that encodes.
+        most: The most that wait.
+        most_bytes: Bytes of all that wait.
+        clock: Returns seconds that never go backwards.
+
+    Attributes:
+        left_out: How many were left out.
+    """
+
+    def __init__(
+        self,
+        write: Write,
+        *,
+        most: int = MOST,
+        most_bytes: int = MOST_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.left_out = 0
+        self._write, self._clock = write, clock
+        self._most, self._most_bytes = most, most_bytes
+        self._waiting: list[Sample] = []
+        self._bytes = 0  # of all that wait
+        self._lock = threading.Lock()  # protects both
+        self._encoding = threading.Lock()  # one encodes at a time, so samples stay in order
+        self._messages: dict[str, str] = {}
+        self._rested_at = 0.0
+
+    def __len__(self) -> int:
+        """The number that wait."""
+        return len(self._waiting)
+
+    @property
+    def message(self) -> str | None:
+        """Says which samples are not shown as they were given; None if all are."""
+        messages = [*self._messages.values()][-_MESSAGES:]
+        if self.left_out:
+            messages.append(
+                f"Pictures and media come faster than they can be encoded: {self.left_out:,} were "
+                "left out, spread over the steps. Record fewer, such as every 100 steps."
+            )
+        return "\n".join(messages) or None
+
+    def append(self, sample: Sample) -> None:
+        """Adds a sample; never blocks for long. Any thread may call it."""
+        with self._lock:
+            self._waiting.append(sample)
+            self._bytes += sample.size
+            while len(self._waiting) > 1 and (
+                len(self._waiting) > self._most or self._bytes > self._most_bytes
+            ):
+                kept = self._waiting[::-2][::-1]
+                self.left_out += len(self._waiting) - len(kept)
+                self._waiting, self._bytes = kept, sum(each.size for each in kept)
+
+    def encode(self) -> None:
+        """Encodes what waits, for a part of the time; a thread beside the training."""
+        while self._waiting and self._clock() >= self._rested_at:
+            began = self._clock()
+            self._encode_next()
+            now = self._clock()
+            self._rested_at = now + (now - began) * (1 / _SHARE - 1)
+
+    def finish(self, secs: float) -> None:
+        """Encodes all that waits, at most for some seconds; at the end of the training."""
+        until = self._clock() + secs
+        while self._waiting and self._clock() < until:
+            self._encode_next()
+        with self._lock:
+            left, self._waiting, self._bytes = self._waiting, [], 0
+        if left:
+            self._messages["end"] = (
+                f"The training ended before {len(left):,} pictures and media were encoded, the "
+                f"first of step {left[0].step:,}: they are lost."
+            )
+
+    def _encode_next(self) -> None:
+        with self._encoding:
+            with self._lock:
+                if not self._waiting:
+                    return
+                sample = self._waiting.pop(0)
+                self._bytes -= sample.size
+                again = [each for each in self._waiting if each.value is sample.value]
+            where = f"{sample.tag} at step {sample.step:,}"
+            if again and hasattr(sample.value, "savefig"):
+                self._say(
+                    sample.tag,
+                    f"{where} is not shown: its figure was recorded again at step "
+                    f"{again[0].step:,} before it was drawn. Make a new figure for each.",
+                )
+                return
+            try:
+                summary, warning = encoded(sample)
+            except Exception as error:  # noqa: BLE001 - whatever it holds, the training goes on
+                self._say(sample.tag, f"{where} is not shown: {told(error)}.")
+                return
+            self._say(sample.tag, f"Of {where}, {warning}." if warning else None)
+            self._write(sample, summary)
+
+    def _say(self, tag: str, text: str | None) -> None:
+        """Keeps the first of several warnings of a tag, until a sample of it needs none."""
+        if text is None:
+            self._messages.pop(tag, None)
+        else:
+            self._messages.setdefault(tag, text)

@@ -1,0 +1,201 @@
+"""What can be recorded besides scalars: its kinds, what is refused, and what waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.recording.sample_queue import SampleQueue
+from nbtrain.recording.samples import (
+    IMAGES,
+    Audio,
+    ConfusionMatrix,
+    Histogram,
+    PRCurve,
+    Sample,
+    is_sample,
+    taken,
+)
+from nbtrain.recording.tags import KnownTags
+
+GREY, COLOURED = np.zeros((20, 8, 8)), np.zeros((2, 8, 8, 3), np.uint8)
+
+
+@pytest.mark.parametrize("value", [GREY, COLOURED, COLOURED[0], "a text", Histogram([1.0])])
+def test_pictures_and_texts_are_told_from_scalars(value: Any) -> None:
+    assert is_sample(value)
+    assert not any(map(is_sample, (1, 2.0, np.float32(3), np.zeros(()), np.zeros(4), None)))
+
+
+@pytest.mark.parametrize(
+    ("given", "shape", "count"),
+    [(GREY, (IMAGES, 8, 8), 20), (COLOURED, (2, 8, 8, 3), 2), (COLOURED[0], (1, 8, 8, 3), 1)],
+)
+def test_images_become_a_batch_of_which_the_first_are_kept(
+    given: Any, shape: tuple[int, ...], count: int
+) -> None:
+    value, of = taken("x", given)
+    assert (value.shape, of) == (shape, count)
+
+
+def test_an_array_is_copied_as_the_next_step_may_overwrite_it() -> None:
+    array = np.zeros((1, 4, 4, 1))
+    value, _ = taken("x", array)
+    counts = np.eye(2, dtype=int)
+    matrix, _ = taken("m", ConfusionMatrix(counts))
+    array += 1
+    counts += 1
+    assert not value.any()
+    assert matrix.counts.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.zeros((2, 3, 4, 5)), r"'x' has the shape \(2, 3, 4, 5\), and a scalar was expected"),
+        (np.zeros((0, 4, 4, 1)), r"'x' has the shape \(0, 4, 4, 1\), and"),
+        (np.zeros((2, 4, 4), int), "images are uint8 from 0 to 255, or floats from 0 to 1"),
+        ("0.5", r"a text that is a number: record float\('0.5'\)"),
+    ],
+)
+def test_what_is_no_picture_is_refused_with_what_is(value: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        taken("x", value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Histogram("abc"), "Histogram.values. has the type <U3: give an array of numbers"),
+        (lambda: Histogram([]), r"has the shape \(0,\), so no value"),
+        (lambda: Histogram([[1], [1, 2]]), "give an array of numbers"),
+        (lambda: Audio(np.zeros((5, 3)), 8000), r"has the shape \(5, 3\): give \(frames,\)"),
+        (lambda: Audio(np.zeros(5), 0), "sample_rate=0.: give the frames a second"),
+        (lambda: Audio(np.zeros(5), 8e3), "sample_rate=8000.0.: give the frames a second"),
+        (lambda: ConfusionMatrix(np.zeros((2, 3), int)), r"the shape \(2, 3\) and the type int64"),
+        (lambda: ConfusionMatrix(np.eye(2)), "the type float64: give whole numbers"),
+        (lambda: ConfusionMatrix(np.eye(2, dtype=int), ["a"]), "give a list of 2 names"),
+        (lambda: ConfusionMatrix(np.eye(2, dtype=int), "ab"), "names='ab'.: give a list of 2"),
+        (lambda: PRCurve([1, 0], [0.5]), r"labels have the shape \(2,\), and predictions \(1,\)"),
+    ],
+)
+def test_the_classes_refuse_what_they_cannot_be_made_of(make: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make()
+
+
+def test_a_tag_is_either_of_scalars_or_of_samples() -> None:
+    tags = KnownTags()
+    scalars, samples = tags.part({"loss": 1.0, "said": "hello"})
+    assert (scalars, samples) == ({"loss": 1.0}, {"said": "hello"})
+    tags.admit(scalars)
+    with pytest.raises(ArgumentError, match="'said' was recorded as a picture, a text or the like"):
+        tags.part({"said": 2.0})
+    with pytest.raises(ArgumentError, match="The tag 3 is no name"):
+        tags.part({3: "hello"})
+
+
+# --- the queue ------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that goes on by a second with each look."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def sample(step: int, value: Any = "text", tag: str = "x") -> Sample:
+    return Sample(tag, step, 0.0, value)
+
+
+def queue(**more: Any) -> tuple[SampleQueue, list[int]]:
+    """A queue, and the steps that it has written."""
+    written: list[int] = []
+    return SampleQueue(lambda each, _: written.append(each.step), **more), written
+
+
+def test_samples_that_come_too_fast_are_thinned_and_the_newest_stays() -> None:
+    waiting, written = queue(most=10)
+    for step in range(1, 101):
+        waiting.append(sample(step))
+    assert len(waiting) <= 10
+    assert f"{100 - len(waiting):,} were left out, spread over the steps" in str(waiting.message)
+    waiting.finish(60)
+    assert written[-1] == 100
+    assert written == sorted(written)
+
+
+def test_the_bytes_of_what_waits_are_bounded_but_one_always_does() -> None:
+    waiting, written = queue(most_bytes=1000)
+    for step in (1, 2, 3):
+        waiting.append(sample(step, np.zeros((1, 20, 20, 1))))
+    waiting.finish(60)
+    assert written == [3]
+
+
+def test_encoding_rests_after_each_so_that_it_takes_a_part_of_the_time() -> None:
+    clock = Clock()
+    waiting, written = queue(clock=clock)
+    waiting.append(sample(1))
+    waiting.append(sample(2))
+    waiting.encode()
+    assert written == [1]
+    clock.now += 10
+    waiting.encode()
+    assert written == [1, 2]
+
+
+def test_what_is_not_encoded_before_the_end_is_told() -> None:
+    waiting, written = queue(clock=Clock())
+    waiting.append(sample(7))
+    waiting.finish(0)
+    assert written == []
+    assert "ended before 1 pictures and media were encoded, the first of step 7" in str(
+        waiting.message
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.full((1, 2, 2, 1), 2.0), "Of x at step 1, its values go from 2 to 2, and are cut"),
+        (np.full((1, 2, 2, 1), np.nan), "Of x at step 1, it has values that are NaN or infinite"),
+        (Histogram([1.0, np.inf]), "Of x at step 1, 1 of 2 values are NaN or infinite"),
+        (Audio([2.0], 8000), "Of x at step 1, samples reach 2, and are cut at -1 and 1"),
+    ],
+)
+def test_values_that_are_cut_are_told_until_others_are_right(value: Any, message: str) -> None:
+    waiting, written = queue()
+    waiting.append(sample(1, value))
+    waiting.append(sample(2, value))
+    waiting.finish(60)
+    assert message in str(waiting.message)
+    waiting.append(sample(3))
+    waiting.finish(60)
+    assert waiting.message is None
+    assert written == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (PRCurve([2, 0], [0.5, 0.5]), "labels are 0 or 1, and one is 2"),
+        (PRCurve([1, 0], [1.5, 0.5]), "predictions are from 0 to 1, and one is 1.5"),
+    ],
+)
+def test_what_cannot_be_encoded_is_told_and_what_follows_is_written(
+    value: Any, message: str
+) -> None:
+    waiting, written = queue()
+    waiting.append(sample(1, value, "pr"))
+    waiting.append(sample(2))
+    waiting.finish(60)
+    assert f"pr at step 1 is not shown: ValueError: {message}" in str(waiting.message)
+    assert written == [2]
