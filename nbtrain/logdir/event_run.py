@@ -50,6 +50,7 @@ class EventRun:
     Args:
         folder: The folder.
         decoder: What has been learnt of the records of other runs; None for a decoder of its own.
+        scalars: Whether to keep the scalars.
 
     Attributes:
         series: The scalars by tag, in the order in which the tags first appeared.
@@ -61,8 +62,10 @@ class EventRun:
         unreadable: Files that could not be read since the last look, and why.
     """
 
-    def __init__(self, folder: str, decoder: Decoder | None = None) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: str, decoder: Decoder | None = None, *, scalars: bool = True
+    ) -> None:
+        self.folder, self._with_scalars = folder, scalars
         self.unreadable: dict[str, str] = {}
         self._decoder = Decoder() if decoder is None else decoder
         self._reset()
@@ -171,11 +174,8 @@ class EventRun:
         tags of other writers, for folders without a journal, and for restarts that it lacks.
         """
         points = self.series[tag].points(self.starts)
-        if not self.starts or tag in self._foreign:
-            return points
-        timeline = _timeline(self.folder, _state_of_journal(self.folder))
-        if timeline is not None and timeline.begins == [step - 1 for step, _ in self.starts]:
-            limits = timeline.limits
+        limits = None if tag in self._foreign else self._limits()
+        if limits is not None:
             bounds = [0, *(counts.get(tag, 0) for counts in self.before), len(points)]
             for segment, (begin, end) in enumerate(itertools.pairwise(bounds)):
                 points.abandoned[begin:end] = points.steps[begin:end] > limits.get(segment, -1)
@@ -184,7 +184,22 @@ class EventRun:
     def places(self, kind: str, tag: str) -> Places:
         """Returns the file positions of all values of a tag."""
         paths = tuple(tail.path for tail in self._tails.values())
-        return self.indexes[kind][tag].places(paths, self.starts)
+        places = self.indexes[kind][tag].places(paths, self.starts)
+        begins = [wall_time for _, wall_time in self.starts]
+        limits = self._limits() if begins == sorted(begins) else None
+        if limits is not None:
+            within = np.searchsorted(begins, places.wall_times, side="right")
+            last = np.array([limits.get(number, -1) for number in range(len(begins) + 1)])
+            places.abandoned[:] = places.steps > last[within]
+        return places
+
+    def _limits(self) -> Mapping[int, float] | None:
+        """The last step that counts of each segment; None if the journal does not know them."""
+        if not self.starts:
+            return None
+        timeline = _timeline(self.folder, _state_of_journal(self.folder))
+        known = timeline is not None and timeline.begins == [step - 1 for step, _ in self.starts]
+        return timeline.limits if timeline is not None and known else None
 
     def _take(self, piece: Piece | None, file: int) -> bool:
         if piece is None:
@@ -193,6 +208,8 @@ class EventRun:
         self.doubtful += piece.doubtful
         restarts: list[int] = []  # their rows
         others = list(self._one_by_one(piece.others, file, restarts))  # learns kinds of tags
+        if not self._with_scalars:
+            return True
         names = self._by_name([*piece.scalars, *others])
         if restarts:
             counts = {name: each.count for name, each in self.series.items()}

@@ -1,8 +1,9 @@
 """The panel's kernel side: one anywidget, one comm.
 
-    front end ── hello, alive, cmd, log ──▶ Panel ──▶ source.post
-    front end ◀── snap, pts, here, ack, ───── Panel ◀── source.status, source.scalars, source.log
-                  note, log
+    front end ── hello, alive, cmd, log, ──▶ Panel ──▶ source.post
+                 media
+    front end ◀── snap, pts, here, ack, ───── Panel ◀── source.status, source.scalars, source.log,
+                  note, log, media                      source.media
 
 The history stays in the kernel. A page that opens, or has missed a message, asks for a snapshot.
 Updates are sent while somebody is looking. A page that is closed or behind costs one message every
@@ -23,8 +24,8 @@ from nbtrain.core.command_json import command_of
 from nbtrain.core.commands import Sender
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase, Status
+from nbtrain.panel import log_wire, media_wire
 from nbtrain.panel.epochs import Epochs
-from nbtrain.panel.log_wire import answer
 from nbtrain.panel.mark_actions import MarkActions
 from nbtrain.panel.source import Source
 from nbtrain.panel.view import Fields, answers, fields
@@ -95,10 +96,18 @@ class Panel(Shown):
 
     def _fields(self, status: Status, receipts: Sequence[Fields]) -> Fields:
         source = self._source
-        by, log, epochs = source.trained_by, source.log, self._epochs.points(status)
+        by, epochs = source.trained_by, self._epochs.points(status)
         if by is not None:  # its status and its curves are read from files of different age
             status = replace(status, values={**status.values, **source.scalars.last_values()})
-        return fields(status, receipts, source.mailbox, trained_by=by, log=log, epochs=epochs)
+        return fields(
+            status,
+            receipts,
+            source.mailbox,
+            trained_by=by,
+            log=source.log,
+            epochs=epochs,
+            media=source.media,
+        )
 
     def _may_send(self, phase: Phase) -> bool:
         now = self._clock()
@@ -134,11 +143,18 @@ class Panel(Shown):
                 self.tick()
         elif kind == "cmd":
             self._obey(content)
-        elif kind == "log":
+        elif kind in ("log", "media"):
             try:
-                self.send(answer(self._source.log, content.get("have")), [])
+                self._answer(content)
             except ArgumentError as error:
                 self.note(str(error))
+
+    def _answer(self, content: dict[str, Any]) -> None:
+        """Answers a question about the log, or about pictures and media."""
+        if content["t"] == "log":
+            self.send(log_wire.answer(self._source.log, content.get("have")), [])
+        else:
+            self.send(*media_wire.answer(self._source.media, content))
 
     def _obey(self, content: dict[str, Any]) -> None:
         click = str(content.get("id"))

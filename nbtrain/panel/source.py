@@ -8,6 +8,7 @@ from typing import Protocol
 from nbtrain.core.commands import Command, Receipt, Sender
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Status
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.mailbox import Address
@@ -31,6 +32,10 @@ class Source(Protocol):
     @property
     def log(self) -> LogLines:
         """The newest lines of its log."""
+
+    @property
+    def media(self) -> RunMedia:
+        """Its pictures and media."""
 
     @property
     def mailbox(self) -> Address | None:

@@ -11,7 +11,9 @@ from nbtrain.core.commands import Receipt
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import TRANSITIONS, Checkpoint, Event, Phase, Status, Usage
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.logdir.summary_stats import higher_is_better
+from nbtrain.panel import media_wire
 from nbtrain.panel.epochs import Point
 from nbtrain.panel.log_wire import extent
 from nbtrain.panel.task_table import table_of
@@ -57,6 +59,7 @@ def fields(
     trained_by: str | None = None,
     log: LogLines | None = None,
     epochs: Sequence[Point] = (),
+    media: RunMedia | None = None,
 ) -> Fields:
     """Returns everything that the front end shows besides the curves.
 
@@ -68,6 +71,7 @@ def fields(
         trained_by: The process that trains, if it is another one.
         log: The lines of its log.
         epochs: Its epochs: see `Epochs.points`.
+        media: Its pictures and media.
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
@@ -100,6 +104,7 @@ def fields(
         "error": status.error,
         "failure": status.failure and cut(status.failure, RECEIPT_CHARS),
         "log": None if log is None else extent(log),
+        "media": None if media is None else media_wire.extent(media),
         "usage": status.usage and used(status.usage),
         "tasks": table_of(status.tasks),
         "tags": list(status.tags),

@@ -51,6 +51,7 @@ class AttachedRun(Requests):
         scalars: Every recorded scalar, read from the event files about twice a second.
         marks: The marks on the curves, read from the journal.
         log: The lines of its log, read from `log.txt`.
+        media: Its pictures and media, found in the event files.
         receipts: The receipts of the last eight commands that were sent from here.
     """
 
@@ -62,6 +63,7 @@ class AttachedRun(Requests):
         self._follower = Follower(folder, sign, self.receipts)
         records = self._follower.records
         self.scalars, self.marks, self.log = records.scalars, records.marks, records.log
+        self.media = records.media
         self._closing, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(
             target=self._follow, name=f"nbtrain attached {self.name}", daemon=True

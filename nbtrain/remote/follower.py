@@ -89,6 +89,7 @@ class Follower:
         self._guarded("journal", self.records.poll_marks)
         self._guarded("log", self.records.poll_log)
         self._guarded("curves", self._read_curves)
+        self._guarded("media", lambda: self.records.media.tick(to_end=self._status.is_ending))
         self._guarded("answers", lambda: self.outbox.tell(answers))
         if (why := self.liveness.refusal) is not None:
             self._guarded("commands", lambda: self.outbox.settle(why))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nbtrain.core.log_lines import LogLines
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.store import ScalarStore
 from nbtrain.remote.curves import Curves
 from nbtrain.remote.journal_tail import JournalTail
@@ -31,10 +32,12 @@ class RecordTail:
         scalars: The points that were read.
         marks: The marks that were read.
         log: The lines of the log that were read.
+        media: The pictures and media that were found.
     """
 
     def __init__(self, folder: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.scalars, self.marks, self.log = ScalarStore(), Marks(), LogLines()
+        self.media = RunMedia(folder, clock)
         self._lines = LogTail(folder / LOG)
         self._clock = clock
         self._journal = JournalTail(folder, self.marks)

@@ -86,6 +86,7 @@ class Attempt(AttemptEnd):
         self.context.monitor.each_tick |= {
             "hyperparameters": self.boundary.executor.control.flush,
             "log": self.log.drain,
+            "media": lambda: context.media.tick(to_end=context.lifecycle.phase.ended),
         }
         if context.settings.system:
             self.context.monitor.each_tick["machine"] = Machine(

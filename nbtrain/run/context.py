@@ -9,6 +9,7 @@ from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.states import Lifecycle
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.bindings import Bindings
 from nbtrain.run.monitor import Monitor
@@ -30,5 +31,6 @@ class Context:
     monitor: Monitor
     bindings: Bindings
     hyperparameters: Hyperparameters
+    media: RunMedia
     steps: AtHand
     total: Callable[[], int | None]

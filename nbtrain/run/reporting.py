@@ -9,6 +9,7 @@ from typing import Any
 
 from nbtrain.core import tracebacks
 from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.engine import Engine
@@ -35,6 +36,11 @@ class Reporting:
         phase, step = self.attempt.context.lifecycle.phase, self.attempt.step
         known = self.attempt.session.taken_up or phase.ended or phase is Phase.CREATED
         return step if known else step or self._before[0]
+
+    @property
+    def media(self) -> RunMedia:
+        """Its pictures and media, found in the event files of its folder."""
+        return self.attempt.context.media
 
     @property
     def status(self) -> Status:

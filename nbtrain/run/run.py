@@ -30,6 +30,7 @@ from nbtrain.core.errors import PhaseError, WaitError
 from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run import registry
@@ -90,6 +91,7 @@ class Run(Steering, Stepping, Reporting):
             monitor=Monitor(recorder, logdir, self.marks, grace_secs=settings.stop_grace_secs),
             bindings=Bindings(()),
             hyperparameters=Hyperparameters(engine.hyperparameters),
+            media=RunMedia(logdir.path),
             steps=AtHand(recorder.queue.items, recorder.queue.most_items),
             total=lambda: self.total_steps,
         )
@@ -262,9 +264,7 @@ class Run(Steering, Stepping, Reporting):
         folder = Logdir(None, name, kind=self.name, beside=self.logdir)
         try:
             engine = self._engine.branched(folder)
-            known = (saved if wanted is None else restorable)(
-                self.attempt.context.folder.checkpoints
-            )
+            known = (saved if wanted is None else restorable)(context.folder.checkpoints)
             branch = Branch(find(known, wanted))
             child = type(self)(engine, folder, context.settings)
             branch.check_leaves_steps(child.total_steps)

@@ -11,7 +11,7 @@ class Element {
 }
 
 globalThis.document = { createElement: () => new Element() };
-const { HistogramBody } = await import("../../nbtrain/panel/js/board/cards/histogram_body.js");
+const { HistogramBody } = await import("../../nbtrain/panel/js/shared/cards/histogram_body.js");
 
 const body = () =>
   new HistogramBody({ tag: "w", run: "a", steps: [0, 10], page: { option: true } });

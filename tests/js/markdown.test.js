@@ -28,7 +28,7 @@ class Element {
 }
 
 globalThis.document = { createElement: (tag) => new Element(tag) };
-const { markdown } = await import("../../nbtrain/panel/js/board/cards/markdown.js");
+const { markdown } = await import("../../nbtrain/panel/js/shared/cards/markdown.js");
 const made = (text) => markdown(text).children.join("");
 
 test("words, lists and code", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { binAt, nearest, ridges } from "../../nbtrain/panel/js/board/cards/ridges.js";
+import { binAt, nearest, ridges } from "../../nbtrain/panel/js/shared/cards/ridges.js";
 
 const edges = [0, 1, 2, 3];
 const counts = [

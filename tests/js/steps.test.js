@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { choiceOf, placeOf } from "../../nbtrain/panel/js/board/cards/steps.js";
+import { choiceOf, placeOf } from "../../nbtrain/panel/js/shared/cards/steps.js";
 
 test("a slider that was left alone shows the newest step, however many come", () => {
   assert.equal(placeOf([0], null), 0);

@@ -405,6 +405,19 @@ export interface Body<Content> {
   resize?(): void;
 }
 
+/** What a body knows of its card. */
+export interface BodyCard {
+  tag: string;
+  run: string;
+  steps: number[];
+  /** The place among the steps that is shown. */
+  at: number;
+  page: { option?: boolean };
+  board: { styleOf(run: string): { colour: string }; paint(): Paint };
+  /** Shows the step at another place. */
+  move(at: number): void;
+}
+
 /** The class of a kind of body. */
 export interface BodyKind {
   new (card: Card): Body<Summary>;

@@ -5,7 +5,7 @@ import boardCss from "./board.css";
 import { BoardChoices } from "./choices.js";
 import { BoardConnection } from "./board_connection.js";
 import { brief } from "./fits.js";
-import cardsCss from "./cards/cards.css";
+import cardsCss from "../shared/cards/cards.css";
 import graphCss from "./graph/graph.css";
 import { el, say } from "../shared/dom.js";
 import { optionsOf, written } from "./options.js";

@@ -2,7 +2,7 @@
 
 import { floats } from "../../shared/columns.js";
 import { el, say } from "../../shared/dom.js";
-import { choiceOf, placeOf } from "./steps.js";
+import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 import { place } from "../../shared/format.js";
 import { Pin } from "../../shared/pin.js";
 

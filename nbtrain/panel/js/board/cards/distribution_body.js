@@ -3,8 +3,8 @@
 import { floats } from "../../shared/columns.js";
 import { el } from "../../shared/dom.js";
 import { axes, yScale } from "../../shared/plot.js";
-import { PlotBody } from "./plot_body.js";
-import { nearest } from "./ridges.js";
+import { PlotBody } from "../../shared/cards/plot_body.js";
+import { nearest } from "../../shared/cards/ridges.js";
 import { number, place } from "../../shared/format.js";
 
 /** @import uPlot from "uplot" */

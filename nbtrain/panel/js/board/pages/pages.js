@@ -1,17 +1,17 @@
 // The pages of a board, one line each, in the order of their tabs.
 
-import { AudioBody } from "../cards/audio_body.js";
+import { AudioBody } from "../../shared/cards/audio_body.js";
 import { cardsPage } from "./cards_page.js";
 import { ComparePage } from "./compare_page.js";
 import { CustomScalarsPage } from "./custom_scalars_page.js";
 import { DistributionBody } from "../cards/distribution_body.js";
 import { GraphsPage } from "./graphs_page.js";
-import { HistogramBody } from "../cards/histogram_body.js";
+import { HistogramBody } from "../../shared/cards/histogram_body.js";
 import { HparamsPage } from "./hparams_page.js";
-import { ImageBody } from "../cards/image_body.js";
+import { ImageBody } from "../../shared/cards/image_body.js";
 import { PrCurvesPage } from "./pr_curves_page.js";
 import { ScalarsPage } from "./scalars_page.js";
-import { TextBody } from "../cards/text_body.js";
+import { TextBody } from "../../shared/cards/text_body.js";
 
 /** @import { Board, Page } from "../../types.d.ts" */
 

@@ -1,7 +1,7 @@
 // Shows Markdown as elements, made one by one. HTML in a text is never parsed.
 
 import MarkdownIt from "markdown-it";
-import { el } from "../../shared/dom.js";
+import { el } from "../dom.js";
 
 /** @import { Token } from "markdown-it" */
 

@@ -1,14 +1,13 @@
 // A chart in a card, which is made again when the colours change.
 
-import { BaseChart } from "../../shared/base_chart.js";
+import { BaseChart } from "../base_chart.js";
 
-/** @import { Columns, PlotOptions } from "../../types.d.ts" */
-/** @import { Card } from "./card.js" */
+/** @import { BodyCard, Columns, PlotOptions } from "../../types.d.ts" */
 
 export class PlotBody extends BaseChart {
   /**
    * Subclasses give `data` and `options()`.
-   * @param {Card} card
+   * @param {BodyCard} card
    * @param {string} label
    */
   constructor(card, label) {

@@ -1,17 +1,16 @@
 // The text of a step, as Markdown like TensorBoard's or plain. Nothing in it can run: HTML stays
 // text, nothing is loaded, and a link only leads to another page.
 
-import { el, say } from "../../shared/dom.js";
+import { el, say } from "../dom.js";
 import { markdown } from "./markdown.js";
 
 /** @import { Text as Texts } from "../../protocol.d.ts" */
-/** @import { Body } from "../../types.d.ts" */
-/** @import { Card } from "./card.js" */
+/** @import { Body, BodyCard } from "../../types.d.ts" */
 
 export class TextBody {
   static option = { text: "plain", title: "Show the text as it was written, not as Markdown" };
 
-  /** @param {Card} card */
+  /** @param {BodyCard} card */
   constructor(card) {
     this.card = card;
     /** @type {string[][] | null} */

@@ -2,16 +2,15 @@
 // the slider's step stands out, and a click on another one moves the slider to it.
 
 import uPlot from "uplot";
-import { floats } from "../../shared/columns.js";
-import { el } from "../../shared/dom.js";
-import { axes, yScale } from "../../shared/plot.js";
+import { floats } from "../columns.js";
+import { el } from "../dom.js";
+import { axes, yScale } from "../plot.js";
 import { PlotBody } from "./plot_body.js";
 import { binAt, nearest, ridges } from "./ridges.js";
-import { number, place, ticks } from "../../shared/format.js";
+import { number, place, ticks } from "../format.js";
 
 /** @import { Histograms } from "../../protocol.d.ts" */
-/** @import { Body, PlotOptions } from "../../types.d.ts" */
-/** @import { Card } from "./card.js" */
+/** @import { Body, BodyCard, PlotOptions } from "../../types.d.ts" */
 
 const stepped = uPlot.paths.stepped({ align: 1 });
 
@@ -22,7 +21,7 @@ export class HistogramBody extends PlotBody {
 
   static option = { text: "overlay", title: "Draw the histograms of all steps over each other" };
 
-  /** @param {Card} card */
+  /** @param {BodyCard} card */
   constructor(card) {
     super(card, "histograms");
     /** @type {number[] | null} */

@@ -1,14 +1,13 @@
 // The sounds of a step, with labels and lengths.
 
-import { el } from "../../shared/dom.js";
-import { number } from "../../shared/format.js";
+import { el } from "../dom.js";
+import { number } from "../format.js";
 
 /** @import { Sounds } from "../../protocol.d.ts" */
-/** @import { Body, Bytes } from "../../types.d.ts" */
-/** @import { Card } from "./card.js" */
+/** @import { Body, BodyCard, Bytes } from "../../types.d.ts" */
 
 export class AudioBody {
-  /** @param {Card} card */
+  /** @param {BodyCard} card */
   constructor(card) {
     this.card = card;
     /** @type {string[]} */

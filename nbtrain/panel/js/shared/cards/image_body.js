@@ -1,10 +1,9 @@
 // The images of a step, side by side.
 
-import { el } from "../../shared/dom.js";
+import { el } from "../dom.js";
 
 /** @import { Images } from "../../protocol.d.ts" */
-/** @import { Body, Bytes } from "../../types.d.ts" */
-/** @import { Card } from "./card.js" */
+/** @import { Body, BodyCard, Bytes } from "../../types.d.ts" */
 
 const ALONE = 160; // pixels: what is smaller is enlarged, so that its pixels can be seen
 
@@ -14,7 +13,7 @@ export class ImageBody {
     title: "Show each pixel of an image as one of the page's",
   };
 
-  /** @param {Card} card */
+  /** @param {BodyCard} card */
   constructor(card) {
     this.card = card;
     /** @type {string[]} */
