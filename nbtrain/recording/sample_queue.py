@@ -2,8 +2,8 @@
 
     training thread ── append ──▶ SampleQueue ── encode ──▶ event file
 
-Encoding takes milliseconds, a figure a tenth of a second. So the thread rests after each, and if
-samples come faster, every second one that waits is left out. The newest always stays.
+Encoding takes milliseconds, a figure a tenth of a second. So the thread rests after each while the
+training runs. If samples come faster, every second one that waits is left out; the newest stays.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from nbtrain.core.tracebacks import told
 from nbtrain.recording.encoding import encoded
 from nbtrain.recording.samples import Sample
 
-# The most that wait.
-MOST, MOST_BYTES = 256, 256 << 20
+# The most that wait: with more, what a panel shows as the newest would be old.
+MOST, MOST_BYTES = 64, 256 << 20
 
 # The part of the time that encoding may take from the training, whose lock Python shares.
 _SHARE = 0.2
@@ -36,6 +36,7 @@ class SampleQueue:
         most: The most that wait.
         most_bytes: Bytes of all that wait.
         clock: Returns seconds that never go backwards.
+        cost: Returns the seconds that the calling thread has worked.
 
     Attributes:
         left_out: How many were left out.
@@ -48,9 +49,10 @@ class SampleQueue:
         most: int = MOST,
         most_bytes: int = MOST_BYTES,
         clock: Callable[[], float] = time.monotonic,
+        cost: Callable[[], float] = time.thread_time,
     ) -> None:
         self.left_out = 0
-        self._write, self._clock = write, clock
+        self._write, self._clock, self._cost = write, clock, cost
         self._most, self._most_bytes = most, most_bytes
         self._waiting: list[Sample] = []
         self._bytes = 0  # of all that wait
@@ -86,13 +88,16 @@ class SampleQueue:
                 self.left_out += len(self._waiting) - len(kept)
                 self._waiting, self._bytes = kept, sum(each.size for each in kept)
 
-    def encode(self) -> None:
-        """Encodes what waits, for a part of the time; a thread beside the training."""
-        while self._waiting and self._clock() >= self._rested_at:
-            began = self._clock()
+    def encode(self, *, rests: bool = True) -> None:
+        """Encodes what waits; a thread beside the training.
+
+        Args:
+            rests: Whether to rest after each, so that it works for a part of the time.
+        """
+        while self._waiting and (self._clock() >= self._rested_at or not rests):
+            began = self._cost()
             self._encode_next()
-            now = self._clock()
-            self._rested_at = now + (now - began) * (1 / _SHARE - 1)
+            self._rested_at = self._clock() + (self._cost() - began) * (1 / _SHARE - 1)
 
     def finish(self, secs: float) -> None:
         """Encodes all that waits, at most for some seconds; at the end of the training."""

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from nbtrain.core.states import Phase
 from nbtrain.run.context import Context
 from nbtrain.run.mail import TICK_SECS as MAIL_SECS
 from nbtrain.run.mail import Mail
@@ -110,7 +111,10 @@ class MonitorThreads:
         context.monitor.tick(phase, steps.step, steps.steps_done, self._training)
 
     def _encode(self) -> None:
-        self._context.monitor.guarded("encoding", self._context.recorder.samples.encode)
+        context = self._context
+        rests = context.lifecycle.phase is Phase.RUNNING
+        encode = functools.partial(context.recorder.samples.encode, rests=rests)
+        context.monitor.guarded("encoding", encode)
 
     def _tell(self) -> None:
         self._context.monitor.tell(self._context.lifecycle.phase)

@@ -32,6 +32,7 @@ from nbtrain.core.errors import NbtrainError
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.ranges import Hyperparameter
 from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel import panel as room
 from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
 from nbtrain.recording.store import ScalarStore
@@ -48,6 +49,7 @@ class FakeRun:
     def __init__(self) -> None:
         self.scalars = ScalarStore()
         self.marks, self.log = Marks(), LogLines()
+        self.media = RunMedia("no/such/folder")
         self.receipts: deque[Receipt] = deque(maxlen=8)
         self.status = Status(name="digits", engine="step function", phase=Phase.RUNNING)
         self.mailbox: Address | None = None

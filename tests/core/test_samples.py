@@ -140,16 +140,18 @@ def test_the_bytes_of_what_waits_are_bounded_but_one_always_does() -> None:
     assert written == [3]
 
 
-def test_encoding_rests_after_each_so_that_it_takes_a_part_of_the_time() -> None:
+def test_encoding_rests_after_each_while_the_training_runs() -> None:
     clock = Clock()
-    waiting, written = queue(clock=clock)
-    waiting.append(sample(1))
-    waiting.append(sample(2))
+    waiting, written = queue(clock=clock, cost=Clock())  # each costs a second
+    for step in range(1, 5):
+        waiting.append(sample(step))
     waiting.encode()
     assert written == [1]
     clock.now += 10
     waiting.encode()
     assert written == [1, 2]
+    waiting.encode(rests=False)
+    assert written == [1, 2, 3, 4]
 
 
 def test_what_is_not_encoded_before_the_end_is_told() -> None:

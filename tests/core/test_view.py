@@ -110,7 +110,7 @@ def test_the_fields_are_those_of_the_wire() -> None:
     assert set(fields(RUNNING)) == {
         "name", "engine", "trained_by", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error", "usage",
-        "failure", "log", "hyperparameters", "values", "rates",
+        "failure", "log", "media", "hyperparameters", "values", "rates",
         "validations", "higher", "mailbox", "tasks", "tags", "epochs",
     }  # fmt: skip
 

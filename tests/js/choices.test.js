@@ -14,7 +14,7 @@ function window(kept = {}) {
   });
 }
 const SCALES = { smooth: 0, x: "step", logX: false, logs: [] };
-const BEGIN = { height: null, all: false, ...SCALES, pins: [], log: false };
+const BEGIN = { height: null, all: false, ...SCALES, pins: [], log: false, media: false };
 
 test("a choice is kept for the next page", () => {
   const kept = {};

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Viewport } from "../../nbtrain/panel/js/board/viewport.js";
+import { Viewport } from "../../nbtrain/panel/js/shared/viewport.js";
 
 // The browser's observer, which tells what it is told to tell.
 globalThis.IntersectionObserver = class {

@@ -12,11 +12,19 @@ export type ToPanel =
   | There
   | { t: "alive"; seq: number }
   | { t: "log"; have: number }
+  | ({ t: "media"; id: number } & MediaQuestion)
   | ({ t: "cmd"; id: string } & Command);
 
 /** From a panel to its pages. */
 export type FromPanel =
-  Snapshot | Update | { t: "here" } | Acknowledgement | Note | LogRows | Still;
+  | Snapshot
+  | Update
+  | { t: "here" }
+  | Acknowledgement
+  | Note
+  | LogRows
+  | ({ t: "media"; id: number } & MediaAnswer)
+  | Still;
 
 /** A view has opened, or has missed a message. */
 export interface Hello {
@@ -72,6 +80,44 @@ export type LogRow = [wall: number, step: number, level: Level, source: LogSourc
 export type Level = "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
 
 export type LogSource = "print" | "logging" | "warning" | "tensorflow" | "process";
+
+export type MediaKind = "images" | "text" | "pr_curves" | "histograms" | "audio";
+
+/** at: the index of a value among all of its tag. */
+export type MediaQuestion =
+  | { about: "tags" }
+  | { about: "history"; kind: MediaKind; tag: string; known: string | null }
+  | { about: "value"; kind: MediaKind; tag: string; at: number };
+
+export type MediaAnswer =
+  | { about: "refused"; text: string }
+  | { about: "same" }
+  /** more: the number of tags that are not listed. */
+  | { about: "tags"; tags: [kind: MediaKind, tag: string, count: number][]; more: number }
+  /** count: of all its steps. Buffer: some of them, their wall times, and the indices (float64). */
+  | { about: "history"; known: string; count: number }
+  | ({ about: "value" } & MediaValue);
+
+/** said: what the writer says about it. */
+export type MediaValue = { step: number; said: string } & (
+  Images | Sounds | Text | PRCurves | Ridges
+);
+
+/** Buffer: recalls, precisions and thresholds (float64). */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
+export interface PRCurves {}
+
+/** The steps of several histograms, and the place of the one that was asked for. */
+export interface Ridges {
+  steps: number[];
+  marked: number;
+}
+
+/** How many tags have pictures or media, and how many values. */
+export interface MediaExtent {
+  tags: number;
+  count: number;
+}
 
 /** How many lines a log has, how many of them are warnings or errors, and the newest one. */
 export interface LogExtent {
@@ -175,6 +221,8 @@ export interface Status {
   failure: string | null;
   /** null: the log has no lines. */
   log: LogExtent | null;
+  /** null: there are none. */
+  media: MediaExtent | null;
   usage: Usage | null;
   /** null: it trains on no cluster. */
   tasks: TaskTable | null;

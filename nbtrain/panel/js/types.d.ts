@@ -17,6 +17,7 @@ import type {
   Hparams,
   Index,
   MarkDetails,
+  MediaAnswer,
   Question,
   Summary,
   TrialTable,
@@ -403,6 +404,12 @@ export interface Body<Content> {
   choose?(): void;
   /** There is more room or less, or the colours are others. */
   resize?(): void;
+}
+
+/** An answer about pictures and media. */
+export interface MediaReply {
+  content: MediaAnswer;
+  buffers: Bytes[];
 }
 
 /** What a body knows of its card. */

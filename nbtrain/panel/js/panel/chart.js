@@ -31,19 +31,19 @@ const COLUMNS = 4; // of a smoothed line
 const REACH = 6; // the most pixels from a validation's point to a pointer that selects it
 
 /** @typedef {ConstructorParameters<typeof ChartHead>[1]} HeadClicks */
+/** @typedef {{open: MarksMenu["open"], pointed: (step: number | null) => void, chosen: (step: number) => unknown}} Told */
 
 export class Chart extends BaseChart {
   /**
-   * paint: returns the colours of the current theme; open: see marks_menu.js; clicks: see
-   * chart_head.js.
-   * @param {{tag: string, syncKey: string, paint: () => Paint, open: MarksMenu["open"], clicks: HeadClicks}} panel
+   * paint: returns the colours of the current theme; told, clicks: see chart_grid.js, chart_head.js.
+   * @param {{tag: string, syncKey: string, paint: () => Paint, told: Told, clicks: HeadClicks}} panel
    */
-  constructor({ tag, syncKey, paint, open, clicks }) {
+  constructor({ tag, syncKey, paint, told, clicks }) {
     const strip = new MarksStrip(paint);
     super("", strip.tip);
     this.syncKey = syncKey;
     this.paint = paint;
-    this.open = open;
+    this.tell = told;
     this.strip = strip;
     this.log = false;
     /** @type {ChartAxis} */
@@ -208,6 +208,7 @@ export class Chart extends BaseChart {
   /** @param {uPlot} u */
   hover(u) {
     this.hovered = u.cursor.left >= 0;
+    this.tell.pointed(this.hovered ? this.#stepAt(u, u.cursor.left) : null);
     const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
     this.head.tell(buckets, this.found.flat(), { hovered: this.hovered, x: this.x });
     this.dots.forEach((dot, i) => placeDot(dot, u, buckets[i]));
@@ -262,7 +263,23 @@ export class Chart extends BaseChart {
     const anchor = inPlot ? this.host : this.strip.strip;
     const { left: from } = this.plot.over.getBoundingClientRect();
     if (meant)
-      this.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
+      this.tell.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
+    else this.#choose(this.#stepAt(this.plot, left));
+  }
+
+  /** @param {number | null} step */
+  #choose(step) {
+    if (step !== null) this.tell.chosen(Math.round(step));
+  }
+
+  /**
+   * The step at a place in the plot; on another axis than that of the steps, of the nearest point.
+   * @param {uPlot} u
+   * @param {number} left
+   */
+  #stepAt(u, left) {
+    const place = u.posToVal(left, "x");
+    return this.x === "step" ? place : (bucketAt(this.lines[0].curves, place)?.step ?? null);
   }
 
   /**

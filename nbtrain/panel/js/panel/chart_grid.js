@@ -26,8 +26,8 @@ let grids = 0;
 export class ChartGrid {
   /**
    * store: of the run; paint: returns the colours of the current theme; open: see marks_menu.js;
-   * system: whether the charts are those of the machine, all shown, or else all others.
-   * @param {{store: Store, choices: Choices, paint: () => Paint, open: MarksMenu["open"], system?: boolean}} panel
+   * pointed: called with the step under the cursor, or null; chosen: with that of a click; system: whether the charts are those of the machine, all shown, or else all others.
+   * @param {{store: Store, choices: Choices, paint: () => Paint, open: MarksMenu["open"], pointed: (step: number | null) => void, chosen: (step: number) => unknown, system?: boolean}} panel
    */
   constructor(panel) {
     this.panel = panel;
@@ -161,11 +161,12 @@ export class ChartGrid {
 
   /** @param {string} tag */
   #add(tag) {
-    const { paint, open, choices } = this.panel;
+    const { paint, open, choices, pointed, chosen } = this.panel;
     const toggleLog = () => choices.toggle("logs", tag);
     const togglePin = () => choices.toggle("pins", tag);
     const clicks = { toggleLog, togglePin };
-    const chart = new Chart({ tag, syncKey: this.syncKey, paint, open, clicks });
+    const told = { open, pointed, chosen };
+    const chart = new Chart({ tag, syncKey: this.syncKey, paint, told, clicks });
     this.charts.set(tag, { chart, shows: "" });
   }
 

@@ -10,8 +10,8 @@ import { isNames, Kept } from "../shared/kept.js";
  * smooth: TensorBoard's smoothing, from 0 to below 1.
  * x: the horizontal axis; logX: whether it is logarithmic; logs: the tags whose values are, the newest last.
  * pins: the tags whose charts come first, in this order.
- * log: whether the log is open.
- * @typedef {{height: number | null, all: boolean, smooth: number, x: ChartAxis, logX: boolean, logs: string[], pins: string[], log: boolean}} Chosen
+ * log: whether the log is open; media: whether the pictures and media are.
+ * @typedef {{height: number | null, all: boolean, smooth: number, x: ChartAxis, logX: boolean, logs: string[], pins: string[], log: boolean, media: boolean}} Chosen
  */
 
 /** @type {import("../shared/kept.js").Kind<Chosen>} */
@@ -26,6 +26,7 @@ const KIND = {
     logs: [],
     pins: [],
     log: false,
+    media: false,
   },
   valid: {
     height: (value) => value === null || (value >= 100 && value <= 10000),
@@ -36,6 +37,7 @@ const KIND = {
     logs: isNames,
     pins: isNames,
     log: (value) => typeof value === "boolean",
+    media: (value) => typeof value === "boolean",
   },
 };
 

@@ -10,10 +10,13 @@ import { Notes } from "./notes.js";
 import { Statusbar } from "./statusbar.js";
 import { Mailbox } from "./mailbox.js";
 import { MarksMenu } from "./marks_menu.js";
+import cardsCss from "../shared/cards/cards.css";
 import chartsCss from "./charts.css";
 import css from "../shared/common.css";
 import { Log } from "./log.js";
+import { Media } from "./media.js";
 import { Machine } from "./machine.js";
+import mediaCss from "./media.css";
 import logCss from "./log.css";
 import { MessageActions } from "./message_actions.js";
 import { widget } from "../shared/connection.js";
@@ -55,10 +58,20 @@ class View {
       choices: this.choices,
       paint: () => this.paints,
       open: (marks, anchor, left) => this.menu.open(marks, anchor, left),
+      pointed: (step) => this.media.pointAt(step),
+      chosen: (step) => this.media.root.open && this.media.choose(step),
     };
     this.charts = new ChartGrid(charted);
+    this.media = new Media({
+      questions: connection.media,
+      choices: this.choices,
+      paint: () => this.paints,
+      point: (...at) => this.charts.pointAt(...at),
+    });
     this.machine = new Machine(charted, () => this.changed());
-    const style = el("style", { text: uplotCss + css + chartsCss + logCss + trialCss });
+    const style = el("style", {
+      text: uplotCss + css + chartsCss + cardsCss + mediaCss + logCss + trialCss,
+    });
     this.log = new Log(connection.log, this.choices, (...at) => this.charts.pointAt(...at));
     this.tasks = new Tasks();
     this.statusbar = new Statusbar(connection.notices);
@@ -68,6 +81,7 @@ class View {
         style,
         ...this.controls.nodes,
         this.charts.root,
+        this.media.root,
         this.tasks.root,
         this.machine.root,
         this.log.root,
@@ -97,6 +111,7 @@ class View {
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
     this.paints = theme.paints(this.root);
     this.charts.repaint();
+    this.media.repaint();
     this.machine.charts.repaint();
   }
 
@@ -127,6 +142,7 @@ class View {
     this.trialResult.show();
     if (this.menu.popover.isOpen) this.menu.show();
     this.tasks.show(status);
+    this.media.show(status);
     this.log.show(status);
     this.statusbar.show(status);
     this.charts.draw(status.last, this.inSight);
@@ -140,6 +156,7 @@ class View {
     this.clicks.destroy();
     this.choices.close();
     this.charts.close();
+    this.media.close();
     this.machine.charts.close();
     this.log.close();
     this.root.remove();

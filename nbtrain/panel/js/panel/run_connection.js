@@ -3,6 +3,7 @@
 import { ENDED } from "./clicks.js";
 import { LogStore } from "./log_store.js";
 import { Contact } from "./contact.js";
+import { MediaQuestions } from "./media_questions.js";
 import { Notices } from "./notices.js";
 import { Connection } from "../shared/connection.js";
 import { Store } from "./store.js";
@@ -17,6 +18,7 @@ export class RunConnection extends Connection {
   notices = new Notices(() => this.changed());
   store = new Store(() => this.send({ t: "hello" }));
   log = new LogStore((have) => this.send({ t: "log", have }));
+  media = new MediaQuestions((message) => this.send(message));
   note = ""; // the kernel's complaint about a message; until the next snapshot
 
   /** @param {Model} model */
@@ -60,6 +62,7 @@ export class RunConnection extends Connection {
     if (content.t === "ack")
       for (const view of this.views) view.clicks.acknowledged(content.id, content.text);
     else if (content.t === "log") this.log.receive(content);
+    else if (content.t === "media") this.media.receive(content, buffers);
     else this.store.receive(content, buffers);
     this.notices.look(this.store.status);
     this.changed();

@@ -5,7 +5,7 @@ import { decodePr } from "../charts/pr_points.js";
 import { el, say } from "../../shared/dom.js";
 import { place } from "../../shared/format.js";
 import { Pin } from "../../shared/pin.js";
-import { choiceOf, placeOf } from "./steps.js";
+import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
 /** @import { Board, Bytes, PrLine } from "../../types.d.ts" */

@@ -1,7 +1,7 @@
 // A plot for each hyperparameter: its values along x, a metric up y, a point for each run.
 
 import { el, say } from "../../shared/dom.js";
-import { Viewport } from "../viewport.js";
+import { Viewport } from "../../shared/viewport.js";
 import { Colouring } from "./colouring.js";
 import { ScatterChart } from "./scatter_chart.js";
 import { axisOf } from "./value_axis.js";

@@ -3,7 +3,7 @@
 import { apart } from "../choices.js";
 import { Card } from "../cards/card.js";
 import { el } from "../../shared/dom.js";
-import { Viewport } from "../viewport.js";
+import { Viewport } from "../../shared/viewport.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 

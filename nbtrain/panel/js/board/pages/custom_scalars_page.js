@@ -4,7 +4,7 @@ import { AxisTools } from "../../shared/axis_tools.js";
 import { CustomChart } from "../charts/custom_chart.js";
 import { el, say } from "../../shared/dom.js";
 import { Latest } from "../latest.js";
-import { Viewport } from "../viewport.js";
+import { Viewport } from "../../shared/viewport.js";
 import { having } from "../tags.js";
 
 /** @import { Layout, LayoutChart } from "../../protocol.d.ts" */

@@ -4,7 +4,7 @@ import { apart } from "../choices.js";
 import { PrCard } from "../cards/pr_card.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
-import { Viewport } from "../viewport.js";
+import { Viewport } from "../../shared/viewport.js";
 
 /** @import { Tags } from "../../protocol.d.ts" */
 /** @import { Board, Page } from "../../types.d.ts" */

@@ -4,7 +4,7 @@ import { apart } from "../choices.js";
 import { AxisTools } from "../../shared/axis_tools.js";
 import { Charts } from "../charts/charts.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
-import { Viewport } from "../viewport.js";
+import { Viewport } from "../../shared/viewport.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 

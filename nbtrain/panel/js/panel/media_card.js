@@ -1,0 +1,226 @@
+// One tag of the run's pictures and media: what was written at a step, or last before it.
+
+import { AudioBody } from "../shared/cards/audio_body.js";
+import { HistogramBody } from "../shared/cards/histogram_body.js";
+import { ImageBody } from "../shared/cards/image_body.js";
+import { PRCurveBody } from "../shared/cards/pr_curve_body.js";
+import { placeOf } from "../shared/cards/steps.js";
+import { TextBody } from "../shared/cards/text_body.js";
+import { floats } from "../shared/columns.js";
+import { el, say } from "../shared/dom.js";
+import { place } from "../shared/format.js";
+import { nearest } from "../shared/cards/ridges.js";
+
+/** @import { MediaKind, MediaQuestion, MediaValue } from "../protocol.d.ts" */
+/** @import { Bytes, MediaReply, Paint } from "../types.d.ts" */
+
+const BODIES = {
+  images: ImageBody,
+  text: TextBody,
+  pr_curves: PRCurveBody,
+  histograms: HistogramBody,
+  audio: AudioBody,
+};
+
+export class MediaCard {
+  page = { option: false };
+  board = {
+    styleOf: () => ({ colour: this.panel.paint().colours[0] }),
+    paint: () => this.panel.paint(),
+  };
+  count = -1; // of all values, when the steps came
+  /** @type {number[]} */
+  steps = []; // those that the body knows
+  at = -1;
+  /** @type {number[]} */
+  all = []; // the steps that can be shown
+  /** @type {number[]} */
+  walls = [];
+  /** @type {number[]} */
+  numbers = []; // of the values at these steps
+  /** @type {string | null} */
+  known = null;
+  /** @type {number | null} */
+  shown = null; // the number of the value in the body
+  ridged = false; // whether the body has histograms of these steps
+  asking = false;
+
+  /**
+   * run: its name; step: returns the step to be shown, null for the newest; ask: see
+   * media_questions.js; choose: called with a step that a click has chosen; told: called when there
+   * are other steps.
+   * @param {{run: string, kind: MediaKind, tag: string}} what
+   * @param {{paint: () => Paint, step: () => number | null, ask: (question: MediaQuestion) => Promise<MediaReply | null>, choose: (step: number) => void, told: () => void}} panel
+   */
+  constructor({ run, kind, tag }, panel) {
+    Object.assign(this, { run, kind, tag });
+    this.run = run;
+    this.kind = kind;
+    this.tag = tag;
+    this.panel = panel;
+    this.body = new BODIES[kind](this);
+    this.said = el("span", { class: "nbt-soft", "data-role": "step" });
+    this.note = el("div", { class: "nbt-soft", hidden: "", "data-role": "said" });
+    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    this.root = el("section", {
+      class: "nbt-chart nbt-card",
+      "data-tag": tag,
+      "data-kind": kind,
+      children: [
+        el("div", { class: "nbt-chart-head", children: [name, this.said] }),
+        this.body.root,
+        this.note,
+        this.problem,
+      ],
+    });
+  }
+
+  /**
+   * Asks for what it lacks, until it shows what it should.
+   * @param {number} [count] the number of values that there are
+   */
+  async want(count = this.wanted ?? this.count) {
+    this.wanted = count;
+    if (this.asking || !this.seen) return;
+    this.asking = true;
+    while (this.seen && (await this.#next()));
+    this.asking = false;
+  }
+
+  /** @param {number} at */
+  move(at) {
+    this.panel.choose(this.steps[at]);
+  }
+
+  enter() {
+    this.seen = true;
+    this.want();
+  }
+
+  // Out of sight nothing is kept but its height.
+  leave() {
+    this.seen = false;
+    const height = this.body.root.offsetHeight;
+    if (height) this.body.root.style.minHeight = `${height}px`;
+    this.body.clear();
+    this.shown = null;
+    this.ridged = false;
+  }
+
+  repaint() {
+    if ("resize" in this.body) this.body.resize();
+  }
+
+  // Asks for one thing, if something is missing; tells if it was.
+  async #next() {
+    const of = { kind: this.kind, tag: this.tag };
+    if (this.count !== this.wanted) {
+      const { wanted } = this;
+      const reply = await this.panel.ask({ about: "history", ...of, known: this.known });
+      if (!reply) return false;
+      this.count = wanted;
+      return this.#takeSteps(reply);
+    }
+    const step = this.panel.step();
+    const place_ = step === null ? this.all.length - 1 : placeOf(this.all, { place: -1, step });
+    if (place_ < 0) return false;
+    if (this.ridged && this.kind === "histograms") return this.#mark(this.all[place_]);
+    if (this.numbers[place_] === this.shown) return false;
+    const number = this.numbers[place_];
+    const reply = await this.panel.ask({ about: "value", ...of, at: number });
+    if (!reply || !this.seen) return false;
+    this.shown = number;
+    await this.#show(reply, place_);
+    return true;
+  }
+
+  /** @param {MediaReply} reply */
+  #takeSteps({ content, buffers }) {
+    if (content.about === "refused") say(this.problem, content.text);
+    if (content.about !== "history") return content.about === "same";
+    const numbers = floats(buffers[0]);
+    const size = numbers.length / 3;
+    const [steps, walls, indices] = [0, 1, 2].map((row) => [
+      ...numbers.subarray(row * size, (row + 1) * size),
+    ]);
+    this.known = content.known;
+    this.all = steps;
+    this.walls = walls;
+    this.numbers = indices;
+    this.ridged = false;
+    if (content.count > size)
+      this.thinned = `${size.toLocaleString("en")} of ${content.count.toLocaleString("en")} steps can be shown.`;
+    if (!size) say(this.problem, "The run has gone back behind all of it.");
+    this.panel.told();
+    return true;
+  }
+
+  /**
+   * @param {MediaReply} reply
+   * @param {number} at
+   */
+  async #show({ content, buffers }, at) {
+    if (content.about === "refused") {
+      this.body.clear();
+      say(this.problem, content.text);
+      return;
+    }
+    if (content.about !== "value") return;
+    say(this.problem, "");
+    say(this.note, [sentence(content.said), this.thinned].filter(Boolean).join(" "));
+    this.#tell(content.step, this.walls[at]);
+    await this.#fill(content, buffers, at);
+    this.body.root.style.minHeight = "";
+    this.root.dataset.step = String(content.step);
+  }
+
+  /**
+   * @param {MediaValue} content
+   * @param {Bytes[]} buffers
+   * @param {number} at
+   */
+  async #fill(content, buffers, at) {
+    if (this.body instanceof HistogramBody && "marked" in content) {
+      this.steps = content.steps;
+      this.at = content.marked;
+      this.ridged = true;
+    } else {
+      this.steps = this.all;
+      this.at = at;
+    }
+    const shown = { ...content, shown: [...this.steps.keys()] };
+    await /** @type {any} */ (this.body).show(shown, buffers, this.at);
+  }
+
+  /**
+   * Lets the histogram nearest to a step stand out.
+   * @param {number} step
+   */
+  #mark(step) {
+    const at = nearest(this.steps, step);
+    if (at === this.at || !(this.body instanceof HistogramBody)) return false;
+    this.at = at;
+    this.body.marked = at;
+    this.body.choose();
+    this.#tell(this.steps[at]);
+    this.root.dataset.step = String(this.steps[at]);
+    return false;
+  }
+
+  /**
+   * @param {number} step
+   * @param {number} [wall]
+   */
+  #tell(step, wall) {
+    say(this.said, place(step, "step"));
+    this.said.title = wall ? place(wall, "wall") : "";
+  }
+}
+
+/** @param {string} said */
+function sentence(said) {
+  const text = said.trim();
+  if (!text) return "";
+  return `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}
