@@ -10,7 +10,7 @@ import functools
 import io
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,11 +46,17 @@ _FEW = 40  # a validation with at most this many points shows them
 
 
 def png(
-    status: Status, curves: Sequence[Curve], marks: Sequence[Mark] = (), last: str = ""
+    status: Status,
+    curves: Sequence[Curve],
+    marks: Sequence[Mark] = (),
+    last: str = "",
+    cards: Sequence[Callable[[Axes], None]] = (),
 ) -> bytes:
     """Draws a run: its status in words, then a chart for each tag with its validation.
 
-    `last` is the last line of the words.
+    Args:
+        last: The last lines of the words.
+        cards: What draws the pictures and media, which come below the charts.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -58,15 +64,17 @@ def png(
     words = list(_words(status, recorded=bool(charts)))
     if charts and marks:
         words += [(writable(part), INK) for part in _wrapped(legend(marks))]
-    words += [(writable(part), INK) for part in _wrapped(last)]
+    words += [(writable(part), INK) for line in last.splitlines() for part in _wrapped(line)]
     head = _MARGIN + _LINE * len(words)
-    figure, each_axes = framed(len(charts), _CHART, head)
+    figure, each_axes = framed(len(charts) + len(cards), _CHART, head)
     height = figure.get_figheight()
     figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height)))
     for index, (text, colour) in enumerate(words):
         y = 1 - (_MARGIN / 2 + _LINE * index) / height
         figure.text(0.01, y, text, fontsize=8.5, va="top", color=colour, parse_math=False)
-    for axes, lines in zip(each_axes, charts, strict=True):
+    for axes, draw in zip(each_axes[len(charts) :], cards, strict=True):
+        draw(axes)
+    for axes, lines in zip(each_axes, charts, strict=False):
         _draw(axes, lines)
         _entitle(axes, lines, status, _ABOVE if marks else _NEAR)
         _sign(axes, marks)

@@ -182,7 +182,7 @@ def taken(tag: str, value: Any) -> tuple[Any, int]:
         ArgumentError: It is none of the kinds that can be recorded.
     """
     if isinstance(value, str):
-        return _text(tag, value), 1
+        return value, 1
     if isinstance(value, Histogram):
         return Histogram(_fixed(value.values)), 1
     if isinstance(value, Audio):
@@ -201,17 +201,6 @@ def refusal(tag: object, value: object) -> ArgumentError:
     shape = getattr(value, "shape", None)
     what = f"has the shape {tuple(shape)}" if shape else f"is {value!r:.200}"
     return ArgumentError(f"{tag!r} {what}, and {_WAYS}")
-
-
-def _text(tag: str, value: str) -> str:
-    try:
-        float(value)
-    except ValueError:
-        return value
-    raise ArgumentError(
-        f"{tag!r} is {value!r}, a text that is a number: record float({value!r}) for a curve, or a "
-        f"text with words, such as 'it was {value}'."
-    )
 
 
 def _images(tag: str, value: Any) -> tuple[Any, int]:

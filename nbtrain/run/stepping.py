@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from threading import get_ident
 from time import time
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.errors import ArgumentError
@@ -58,23 +58,33 @@ class Stepping:
 
     def record(
         self,
-        values: Mapping[str, SupportsFloat] = NO_VALUES,
+        values: Mapping[str, Any] = NO_VALUES,
         /,
         *,
         step: int | None = None,
-        **scalars: SupportsFloat,
+        **scalars: Any,
     ) -> None:
-        """Records scalars of the current step; training thread only.
+        """Records scalars, pictures and media of the current step; training thread only.
+
+        Another thread converts and encodes them. Tensors are kept as they are. The numbers of
+        arrays and variables are read at once, which takes up to 1 ms for each MB. A figure is drawn
+        later, as it is then: make a new one for each step.
 
         Args:
-            values: Scalars by tag: numbers, or tensors or arrays of shape (). Tensors are kept,
-                and converted later by another thread.
+            values: Values by tag. A scalar is a number, or a tensor or array of shape (). Images
+                have the shape (height, width, channels), (batch, height, width, channels) or
+                (batch, height, width), as uint8 or as floats from 0 to 1; the first 12 of a batch
+                are kept. There may also be Matplotlib figures, texts, and what `nbtrain.media` has
+                for histograms, sounds, confusion matrices and PR curves.
             step: The number of this step if the program counts its steps itself.
             scalars: More of them, by keyword.
 
         Raises:
-            ArgumentError: `values` is not a mapping of strings to scalars, or another thread
+            ArgumentError: `values` is not a mapping of strings to such values, or another thread
                 calls this.
+
+        Example:
+            >>> run.record(loss=loss, samples=images, note="after a *restart*")
         """
         at_hand = self._at_hand
         given = scalars or values

@@ -13,6 +13,7 @@ with as_default():               # in a thread that only traces
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import operator
 import shutil
@@ -245,3 +246,9 @@ def _present(known: Writes | None = None) -> Writes:
         if not _outside:
             _outside.append(Writes(lambda: 0))
         return _outside[0]
+
+
+@atexit.register
+def _leave() -> None:
+    while _outside:
+        _outside.pop().close()

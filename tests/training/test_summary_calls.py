@@ -1,15 +1,16 @@
-"""Summaries that a step would write without a writer: told in the panel."""
+"""Calls of `tf.summary` in a step: what they record, and what they cannot."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import keras
+import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.summary_calls import of_model, unwritten
 from nbtrain.run.run import Run
 from tests.fitted import X, Y
 from tests.gate import SOON
@@ -17,85 +18,212 @@ from tests.gate import SOON
 PICTURE = tf.zeros((1, 4, 4, 3))
 
 
-def drawn(step: Any) -> None:
-    tf.summary.image("picture", PICTURE, step=step)
-
-
 def told(run: Run) -> str:
     run.wait(SOON)
     return run.status.message or ""
 
 
-def test_a_summary_without_a_writer_is_told_with_what_to_write() -> None:
-    count = tf.Variable(0, dtype=tf.int64)
-
-    @tf.function
-    def step() -> dict[str, Any]:
-        drawn(count.assign_add(1))
-        return {"loss": tf.constant(1.0)}
-
-    run = nbtrain.train(step, steps=2, name="drawn")
-    assert told(run).startswith(
-        "tf.summary.image in drawn() records nothing: the training thread has no summary writer. "
-        "Make one before the step is traced, writer = tf.summary.create_file_writer("
-    )
-    assert "runs/drawn" in told(run)
+def steps(run: Run, kind: str, tag: str) -> list[int]:
+    """The steps at which the run's event file has a tag."""
+    run.wait(SOON)
+    return [*map(int, nbtrain.summaries(run.logdir, kind)[".", tag].steps)]
 
 
-def test_following_the_advice_records_and_ends_the_message() -> None:
-    count = tf.Variable(0, dtype=tf.int64)
-    writer = tf.summary.create_file_writer("runs/written")
+@tf.function
+def inner() -> None:
+    tf.summary.text("inner", "a text")
 
-    @tf.function
-    def step() -> dict[str, Any]:
-        with writer.as_default():
-            drawn(count.assign_add(1))
-        return {"loss": tf.constant(1.0)}
 
-    run = nbtrain.train(step, steps=2, name="other", logdir="runs/written")
+@tf.function
+def traced() -> dict[str, Any]:
+    tf.summary.image("picture", PICTURE)
+    tf.summary.scalar("half", 0.5)
+    if tf.random.uniform(()) < 2.0:  # a branch has a graph of its own
+        tf.summary.histogram("branch", PICTURE)
+    inner()
+    return {"loss": tf.constant(1.0)}
+
+
+def eager() -> dict[str, Any]:
+    tf.summary.image("picture", PICTURE)
+    tf.summary.scalar("half", 0.5)
+    return {"loss": 1.0}
+
+
+@pytest.mark.parametrize("step", [traced, eager])
+def test_a_step_needs_no_writer_and_no_step_number(step: Any) -> None:
+    run = nbtrain.train(step, steps=3)
+    assert steps(run, "images", "picture") == [1, 2, 3]
+    assert run.scalars["half"].steps.tolist() == [1, 2, 3]
     assert told(run) == ""
-    writer.close()
-    assert len(nbtrain.summaries(run.logdir, "images")[".", "picture"]) == 2
+    assert len(list(run.logdir.glob("*tfevents*"))) == 1  # TensorBoard reads one growing file
 
 
-def test_a_loop_and_methods_are_looked_at_and_other_code_is_not() -> None:
-    class Program:
-        def draw(self) -> None:
-            tf.summary.histogram("weights", PICTURE, step=1)
+def test_branches_and_functions_within_the_step_record_too() -> None:
+    run = nbtrain.train(traced, steps=2)
+    assert steps(run, "histograms", "cond/branch") == [1, 2]
+    assert steps(run, "text", "inner") == [1, 2]
 
-        def step(self) -> dict[str, Any]:
-            self.draw()
-            return {"loss": 1.0}
 
-        @tf.function
-        def traced(self) -> None:
-            self.draw()
+def test_a_traced_step_writes_to_the_run_that_calls_it() -> None:
+    first, second = (nbtrain.train(traced, steps=count).wait(SOON) for count in (2, 3))
+    traced()  # by hand, in no run
+    assert steps(first, "images", "picture") == [1, 2]
+    assert steps(second, "images", "picture") == [1, 2, 3]
 
-    program = Program()
-    for step in (program.step, program.traced, lambda: program.traced(), lambda: program.draw()):
-        assert "tf.summary.histogram in draw()" in str(unwritten([step], "runs/a"))
-    assert unwritten([lambda summary: summary.scalar, len, None], "runs/a") is None
-    assert not Path("runs").exists()
 
-    @nbtrain.background(steps=1)
+def test_no_temporary_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    seen: list[str] = []
+
+    def step() -> dict[str, Any]:
+        found = eager()
+        seen.extend(path.name for path in folder.iterdir())
+        return found
+
+    nbtrain.train(step, steps=2).wait(SOON)
+    assert seen
+    assert list(folder.iterdir()) == []
+
+
+def test_the_step_can_be_asked_for_and_given() -> None:
+    def step() -> dict[str, Any]:
+        now = tf.summary.experimental.get_step()
+        with tf.summary.record_if(now % 2 == 0):
+            tf.summary.text("even", "yes")
+        tf.summary.text("given", "yes", step=int(now) + 10)
+        return {"loss": 1.0}
+
+    run = nbtrain.train(step, steps=4)
+    assert steps(run, "text", "even") == [2, 4]
+    assert steps(run, "text", "given") == [11, 12, 13, 14]
+
+
+def test_a_loop_and_an_evaluation_record() -> None:
+    @nbtrain.background(steps=2)
     def loop(run: Run) -> None:
         while not run.should_stop():
-            tf.summary.scalar("own", 1.0, step=1)
+            tf.summary.scalar("own", 1.0)
 
-    assert "tf.summary.scalar in loop() records nothing" in told(loop)
+    def evaluate() -> dict[str, float]:
+        tf.summary.text("judged", "good")
+        return {"loss": 1.0}
+
+    assert loop.wait(SOON).scalars["own"].steps.tolist() == [1, 2]
+    run = nbtrain.train(eager, steps=4, evaluate=evaluate, evaluate_steps=2)
+    assert steps(run, "text", "judged") == [2, 4]
 
 
 class Seen(keras.layers.Layer):
     """Writes what it is given."""
 
     def call(self, inputs: Any) -> Any:
-        tf.summary.histogram("seen", inputs, step=0)
+        tf.summary.histogram("seen", inputs)
         return inputs
 
 
-def test_a_layer_of_a_fit_is_looked_at() -> None:
+class Told(keras.callbacks.Callback):
+    """Writes a text after each epoch."""
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        tf.summary.text("epoch", f"epoch {epoch}")
+
+
+def test_layers_and_callbacks_of_a_fit_record_even_if_keras_had_traced_its_step() -> None:
     model = keras.Sequential([keras.Input((X.shape[1],)), Seen(), keras.layers.Dense(1)])
-    model.compile("sgd", "mse", run_eagerly=True)
-    assert "tf.summary.histogram in call()" in str(unwritten(of_model(model), "runs/a"))
-    run = nbtrain.fit(model, X[:8], Y[:8], batch_size=4)
-    assert "tf.summary.histogram in call() records nothing" in told(run)
+    model.compile("sgd", "mse")
+    model.fit(X[:8], Y[:8], verbose=0)
+    run = nbtrain.fit(model, X[:8], Y[:8], batch_size=4, epochs=2, callbacks=[Told()])
+    assert steps(run, "text", "epoch") == [2, 4]
+    tags = nbtrain.summaries(run.logdir, "histograms").tags
+    assert [len(nbtrain.summaries(run.logdir, "histograms")[".", tag]) for tag in tags] == [4]
+    assert told(run) == ""
+
+
+def test_a_writer_that_the_user_has_set_stays_theirs() -> None:
+    with tf.summary.create_file_writer("theirs").as_default(step=7):
+        run = nbtrain.train(eager, steps=2).wait(SOON)
+    assert len(nbtrain.summaries("theirs", "images")[".", "picture"]) == 2
+    assert list(nbtrain.summaries(run.logdir, "images")) == []
+    assert "half" not in run.scalars
+
+
+def test_a_writer_within_the_step_stays_theirs() -> None:
+    writer = tf.summary.create_file_writer("own")
+
+    @tf.function
+    def step() -> dict[str, Any]:
+        with writer.as_default(step=1):
+            tf.summary.image("picture", PICTURE)
+        return {"loss": tf.constant(1.0)}
+
+    assert told(nbtrain.train(step, steps=2)) == ""
+    writer.close()
+    assert len(nbtrain.summaries("own", "images")[".", "picture"]) == 2
+
+
+def test_a_scalar_that_the_step_records_itself_is_left_out_and_told() -> None:
+    def step() -> dict[str, Any]:
+        tf.summary.scalar("loss", 5.0)
+        return {"loss": 1.0}
+
+    run = nbtrain.train(step, steps=3).wait(SOON)
+    assert run.scalars["loss"].values.tolist() == [1.0] * 3
+    assert "tf.summary.scalar('loss', ...) is left out: the step records 'loss' itself" in told(run)
+
+
+def test_a_step_that_was_traced_before_is_told_with_what_to_do() -> None:
+    @tf.function
+    def step() -> dict[str, Any]:
+        tf.summary.image("picture", PICTURE)
+        return {"loss": tf.constant(1.0)}
+
+    step()
+    run = nbtrain.train(step, steps=2)
+    assert told(run) == (
+        "tf.summary.image in step() records nothing: step was traced before this run, without a "
+        "summary writer. Run the cell that defines it again, then start the run."
+    )
+
+
+def test_what_xla_compiles_records_nothing_and_trains_all_the_same() -> None:
+    @tf.function(jit_compile=True)
+    def step() -> dict[str, Any]:
+        tf.summary.scalar("half", 0.5)
+        return {"loss": tf.constant(1.0)}
+
+    run = nbtrain.train(step, steps=2)
+    assert "records nothing: step is compiled by XLA, which cannot write summaries" in told(run)
+    assert run.status.step == 2
+
+    model = keras.Sequential([keras.Input((X.shape[1],)), Seen(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=True)
+    fitted = nbtrain.fit(model, X[:8], Y[:8], batch_size=4)
+    assert "Give model.compile(..., jit_compile=False)" in told(fitted)
+    assert fitted.status.step == 2
+
+
+def test_what_comes_after_a_way_back_is_told_from_what_came_before() -> None:
+    count = tf.Variable(0)
+
+    @nbtrain.background(
+        steps=6, checkpoint=tf.train.Checkpoint(count=count), save_steps=2, keep=None
+    )
+    def loop(run: Run) -> None:
+        went_back = False
+        while not run.should_stop():
+            count.assign_add(1)
+            tf.summary.text("seen", f"{int(count)}")
+            tf.summary.scalar("count", float(count))
+            if int(count) == 4 and not went_back:
+                went_back = True
+                run.restore(2)
+
+    history = nbtrain.summaries(loop.wait(SOON).logdir, "text")[".", "seen"]
+    back = history.steps.tolist().index(3, 3)
+    assert history.abandoned.tolist() == [step > 2 for step in history.steps[:back]] + [False] * (
+        len(history) - back
+    )
+    assert loop.scalars["count"].abandoned.sum() == history.abandoned.sum()
