@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams import summary as hparams_summary
 from tensorboard.plugins.pr_curve import summary as pr
 
+from nbtrain.media import Audio, Histogram, PRCurve
+from nbtrain.recording.encoding import encoded
+from nbtrain.recording.samples import Sample
 from nbtrain.tfevents.writer import EventWriter
 
 v1 = tf.compat.v1
@@ -109,6 +113,24 @@ def write_graph(folder: Path, *more: Any) -> None:
     event = v1.Event(wall_time=1.7e9, graph_def=graph.SerializeToString())
     with tf.io.TFRecordWriter(str(folder / "events.out.tfevents.2.graph")) as writer:
         writer.write(event.SerializeToString())
+
+
+def write_media(folder: Path, steps: Iterable[int] = (1,)) -> None:
+    """Write a value of each kind that a run records, at each step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    noise, writer = np.random.default_rng(1), EventWriter(folder)
+    for step in steps:
+        chances = noise.uniform(size=100)
+        for tag, value in {
+            "samples": noise.uniform(size=(3, 8, 8, 1)),
+            "notes": f"at step {step}",
+            "kernel": Histogram(noise.normal(step / 10, 1, 200)),
+            "tone": Audio(np.sin(np.arange(800)), 8000),
+            "quality": PRCurve(chances > 0.5, np.clip(chances + noise.normal(0, 0.2, 100), 0, 1)),
+        }.items():
+            sample = Sample(tag, step, 1.7e9 + step, value)
+            writer.summary(encoded(sample)[0], step, 1.7e9 + step)
+    writer.close()
 
 
 def write_trial(folder: Path, n: int) -> None:

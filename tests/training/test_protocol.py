@@ -20,6 +20,7 @@ from nbtrain.core.log_lines import LogLine
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Usage
 from nbtrain.core.tasks import Task, TaskState
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel.board_index import KIND_OF
 from nbtrain.panel.curves import AXES
 from nbtrain.rundir.journal import Mark
@@ -28,7 +29,7 @@ from tests import ROOT
 from tests.core.test_panel import Clock, FakeRun, ShownPanel
 from tests.core.test_still import Shows
 from tests.core.test_store import add
-from tests.logdirs import write_cards, write_graph, write_pr_curves, write_tables
+from tests.logdirs import write_cards, write_graph, write_media, write_pr_curves, write_tables
 from tests.training.test_board import ShownBoard, board_of, run_of
 
 PROTOCOL = ROOT / "nbtrain/panel/js/protocol.d.ts"
@@ -75,7 +76,7 @@ def compiled(folder: Path, lines: Sequence[str]) -> list[str]:
 
 
 @pytest.fixture
-def panel() -> tuple[ShownPanel, list[Message]]:
+def panel(tmp_path: Path) -> tuple[ShownPanel, list[Message]]:
     """A panel that has sent what it can send, and what it was sent."""
     run, clock = FakeRun(), Clock()
     run.mailbox = Address(Path("/home/ada/runs/digits"), "9f6c02d1")
@@ -127,6 +128,15 @@ def panel() -> tuple[ShownPanel, list[Message]]:
     hear(t="alive", seq=1)
     run.log.add([LogLine(1.7e9, 3, "WARNING", "logging", "a line")])
     hear(t="log", have=0)
+    write_media(tmp_path / "media")
+    run.media = RunMedia(tmp_path / "media")
+    run.media.tick()
+    hear(t="media", id=1, about="tags")
+    for kind, tag, _ in run.media.tags():
+        hear(t="media", id=2, about="history", kind=kind, tag=tag, known=None)
+        hear(t="media", id=3, about="history", kind=kind, tag=tag, known="1:1")
+        hear(t="media", id=4, about="value", kind=kind, tag=tag, at=0)
+    hear(t="media", id=5, about="value", kind="images", tag="none", at=0)
     hear(t="cmd", id="n", command="note", text="good")
     hear(t="cmd", id="g", command="tag", tags=["adam"])
     for name in COMMANDS.keys() - {"restore"}:
@@ -225,6 +235,8 @@ def test_the_messages_of_a_panel_are_declared(
     assert lacking(tmp_path, FromPanel=sent, ToPanel=heard) == []
     assert {answer["text"] for answer in sent if answer["t"] == "ack"} == {"requested"}
     assert len([None for message in sent if message["t"] == "note"]) == 1
+    media = [message for message in sent if message["t"] == "media"]
+    assert {each["about"] for each in media} == {"tags", "history", "same", "value", "refused"}
     sent_actions = [each for message in sent for _, each in message.get("actions", ())]
     assert {action[1] for actions in sent_actions for action in actions} == {"restore", "set"}
 
