@@ -91,7 +91,9 @@ export class Media {
     this.root.hidden = !media;
     if (!media) return;
     say(this.summary, words(media));
-    if (this.root.open) this.#look(media);
+    if (!this.root.open) return;
+    for (const card of this.cards.values()) if (card.lost) card.want();
+    this.#look(media);
   }
 
   /**

@@ -44,6 +44,7 @@ export class MediaCard {
   shown = null; // the number of the value in the body
   ridged = false; // whether the body has histograms of these steps
   asking = false;
+  again = false;
 
   /**
    * run: its name; step: returns the step to be shown, null for the newest; ask: see
@@ -53,7 +54,6 @@ export class MediaCard {
    * @param {{paint: () => Paint, step: () => number | null, ask: (question: MediaQuestion) => Promise<MediaReply | null>, choose: (step: number) => void, told: () => void}} panel
    */
   constructor({ run, kind, tag }, panel) {
-    Object.assign(this, { run, kind, tag });
     this.run = run;
     this.kind = kind;
     this.tag = tag;
@@ -82,9 +82,14 @@ export class MediaCard {
    */
   async want(count = this.wanted ?? this.count) {
     this.wanted = count;
+    this.lost = false; // whether no answer has come
+    this.again = true; // something else may be wanted by the time that an answer comes
     if (this.asking || !this.seen) return;
     this.asking = true;
-    while (this.seen && (await this.#next()));
+    while (this.seen && this.again) {
+      this.again = false;
+      if (await this.#next()) this.again = true;
+    }
     this.asking = false;
   }
 
@@ -118,7 +123,7 @@ export class MediaCard {
     if (this.count !== this.wanted) {
       const { wanted } = this;
       const reply = await this.panel.ask({ about: "history", ...of, known: this.known });
-      if (!reply) return false;
+      if (!reply) return this.#lose();
       this.count = wanted;
       return this.#takeSteps(reply);
     }
@@ -129,10 +134,16 @@ export class MediaCard {
     if (this.numbers[place_] === this.shown) return false;
     const number = this.numbers[place_];
     const reply = await this.panel.ask({ about: "value", ...of, at: number });
-    if (!reply || !this.seen) return false;
+    if (!reply) return this.#lose();
+    if (!this.seen) return false;
     this.shown = number;
     await this.#show(reply, place_);
     return true;
+  }
+
+  #lose() {
+    this.lost = true;
+    return false;
   }
 
   /** @param {MediaReply} reply */
