@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.recording.drawing import matrix_figure, png_of
-from nbtrain.recording.samples import Audio, ConfusionMatrix, Histogram, PRCurve, Sample
+from nbtrain.recording.samples import (
+    Audio,
+    ConfusionMatrix,
+    Histogram,
+    PRCurve,
+    Sample,
+    first_images,
+)
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
@@ -50,7 +57,7 @@ def encoded(sample: Sample) -> tuple[bytes, str | None]:
         return _curve(tag, np.asarray(value.labels), np.asarray(value.predictions))
     if hasattr(value, "savefig"):
         return _drawn(tag, value), None
-    return _images(tag, np.asarray(value), sample.of)
+    return _images(tag, np.asarray(first_images(value)), sample.of)
 
 
 def _summary(tag: str, metadata: SummaryMetadata, array: Array) -> bytes:

@@ -142,9 +142,8 @@ class Sample:
         tag: Its tag.
         step: Its step.
         wall_time: Seconds since the epoch.
-        value: One of the classes above, a text, a figure, or images of shape (batch, height, width,
-            channels) or (batch, height, width).
-        of: How many images there were, of which at most `IMAGES` are kept.
+        value: One of the classes above, a text, a figure, or images; see `first_images`.
+        of: How many images there were.
         segment: How often the run had gone back before.
     """
 
@@ -175,8 +174,8 @@ def taken(tag: str, value: Any) -> tuple[Any, int]:
     """Returns a value as it is kept until it is encoded, and how many images it has.
 
     A tensor is kept by reference: it never changes. The numbers of an array or a variable are
-    copied, which takes up to 1 ms for each MB; of images only the first `IMAGES`. A figure is
-    kept by reference.
+    copied, which takes 1 to 2 ms for each MB; of images only the first `IMAGES`. A figure is kept
+    by reference.
 
     Raises:
         ArgumentError: It is none of the kinds that can be recorded.
@@ -203,10 +202,16 @@ def refusal(tag: object, value: object) -> ArgumentError:
     return ArgumentError(f"{tag!r} {what}, and {_WAYS}")
 
 
+def first_images(value: Any) -> Any:
+    """Returns the images that are kept of a picture or a batch, as a batch."""
+    shape = value.shape
+    return (value[None] if len(shape) == 3 and shape[2] in _CHANNELS else value)[:IMAGES]
+
+
 def _images(tag: str, value: Any) -> tuple[Any, int]:
     shape, kind = _shape(value), _dtype(value)
     if len(shape) == 3 and shape[2] in _CHANNELS:
-        value, shape = value[None], (1, *shape)
+        shape = (1, *shape)
     batch = len(shape) == 3 or (len(shape) == 4 and shape[3] in _CHANNELS)
     if not batch or not all(shape):
         raise refusal(tag, value)
@@ -215,7 +220,8 @@ def _images(tag: str, value: Any) -> tuple[Any, int]:
             f"{tag!r} has the shape {shape} and the type {kind}: images are uint8 from 0 to 255, "
             f"or floats from 0 to 1, such as tf.cast({tag}, tf.uint8)."
         )
-    return _fixed(value[:IMAGES]), shape[0]
+    changes = isinstance(value, np.ndarray) or hasattr(value, "assign")
+    return _fixed(first_images(value) if changes else value), shape[0]
 
 
 def _fixed(value: Any) -> Any:

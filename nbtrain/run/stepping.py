@@ -67,8 +67,8 @@ class Stepping:
         """Records scalars, pictures and media of the current step; training thread only.
 
         Another thread converts and encodes them. Tensors are kept as they are. The numbers of
-        arrays and variables are read at once, which takes up to 1 ms for each MB. A figure is drawn
-        later, as it is then: make a new one for each step.
+        arrays and variables are copied at once, which takes 1 to 2 ms for each MB. A figure is
+        drawn later, as it is then: make a new one for each step.
 
         Args:
             values: Values by tag. A scalar is a number, or a tensor or array of shape (). Images

@@ -19,6 +19,7 @@ import numpy as np
 from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Phase, Status
+from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Marks
@@ -45,6 +46,7 @@ class Training:
     def __init__(self, points: int) -> None:
         self.scalars = filled(points)
         self.marks, self.log = Marks(), LogLines()
+        self.media = RunMedia("no/such/folder")
         self.receipts: Sequence[Receipt] = ()
         self.mailbox: Address | None = None
         self.trained_by: str | None = None
