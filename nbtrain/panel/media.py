@@ -17,18 +17,19 @@ CHARACTERS, ROWS, COLUMNS = 200_000, 500, 50
 Sent = tuple[dict[str, Any], list[bytes]]
 
 
-def images(value: Images, *, most_pixels: int = PIXELS) -> Sent:
+def images(value: Images, *, most_pixels: int | None = None) -> Sent:
     """Returns each image with its type, or says why it cannot be shown.
 
     Args:
-        most_pixels: The pixels of all images together, beyond which they are scaled down.
+        most_pixels: The pixels of all images together, beyond which they are scaled down; None
+            for as many as a board shows.
     """
     entries: list[dict[str, Any]] = []
     buffers: list[bytes] = []
     count = min(len(value.encoded), SAMPLES)
     for index in range(count):
         try:
-            data, kind = value.shown(index, most_pixels=most_pixels // count)
+            data, kind = value.shown(index, most_pixels=(most_pixels or PIXELS) // count)
         except ArgumentError as error:
             entries.append({"problem": str(error)})
             continue

@@ -9,6 +9,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.recording.loss_monitor import is_loss
 from nbtrain.recording.queue import Values
 from nbtrain.recording.samples import is_sample, refusal
 
@@ -60,6 +61,8 @@ class KnownTags:
                 continue
             elif not isinstance(tag, str) or not tag:
                 raise _nameless(tag)
+            elif isinstance(value, str) and is_loss(tag):  # a mistake: it is judged as a number
+                continue
             found[tag] = value
         self.samples |= found.keys()
         return {tag: value for tag, value in values.items() if tag not in found}, found

@@ -13,7 +13,7 @@ import nbtrain
 from nbtrain.core.commands import Restore, Save
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
-from nbtrain.run.evaluator import scalars
+from nbtrain.run.evaluator import parted
 from nbtrain.run.run import Run
 from tests.fitted import BATCH, STEPS, Late, X, Y, assert_same, classifier, ended, started
 from tests.gate import SOON, Gate
@@ -195,7 +195,7 @@ def test_a_run_with_nothing_to_evaluate_says_what_to_give(gate: Gate) -> None:
 )
 def test_a_step_result_that_is_not_a_dict_of_scalars_raises(given: Any, says: str) -> None:
     with pytest.raises(ArgumentError) as raised:
-        scalars(given)
+        parted(given)
     assert says in str(raised.value)
 
 
