@@ -76,7 +76,7 @@ class Recorder:
         self.queue = RecordQueue(self._number, limit=limit)
         self.samples = SampleQueue(self._write_sample)
         self._beside: Beside | None = None
-        self._openings: list[int] = []  # the steps at which segments were opened
+        self._openings: list[int] = []  # the steps that the run went back to
         self._draining = threading.Lock()  # one drain at a time, so records stay in order
 
     @property
@@ -103,7 +103,8 @@ class Recorder:
         self, step: int, limits: Mapping[int, float] | None = None, *, marked: bool = True
     ) -> None:
         """Queues the mark that the run continues from `step`; training thread only."""
-        self._openings.append(step)
+        if marked:
+            self._openings.append(step)
         self.queue.mark(Segment(step, time.time(), limits, marked))
 
     def add_sample(self, tag: str, step: int, wall_time: float, value: Any, of: int) -> None:

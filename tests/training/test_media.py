@@ -138,6 +138,7 @@ def test_loops_of_every_kind_record_at_the_step_of_their_scalars() -> None:
 
     @nbtrain.background
     def counts(run: Run) -> None:
+        run.record(step=4, said="before the first boundary")
         for step in (5, 6, 7):
             if run.should_stop():
                 break
@@ -146,7 +147,7 @@ def test_loops_of_every_kind_record_at_the_step_of_their_scalars() -> None:
     assert steps(asks, "text", "said") == [2, 4]
     assert steps(tracked, "text", "said") == [2, 5]
     assert steps(tracked, "text", "epoch") == [3, 6]
-    assert steps(counts, "text", "said") == [5, 6, 7]
+    assert steps(counts, "text", "said") == [4, 5, 6, 7]
     assert tracked.scalars["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
 
 
@@ -281,6 +282,20 @@ def test_what_there_is_not_is_refused(recorded: Run) -> None:
         recorded.media.history("scalars", "loss")
     with pytest.raises(ArgumentError, match="7 is none of the 1 values of 'said'"):
         recorded.media.value("text", "said", 7)
+
+
+def test_images_of_a_monitored_graph_are_found_too() -> None:
+    v1 = tf.compat.v1
+    with tf.Graph().as_default():
+        weights = v1.get_variable("weights", [4])
+        step = v1.train.get_or_create_global_step()
+        loss = tf.reduce_sum(weights**2)
+        train_op = v1.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
+        v1.summary.image("picture", tf.zeros((1, 4, 4, 3)))
+        run = nbtrain.tf1.monitor(train_op, scalars={"loss": loss}, steps=150)
+        run.wait(SOON)
+    run.media.tick(to_end=True)
+    assert [tag for _, tag, _ in run.media.tags()] == ["picture/image/0"]
 
 
 def test_a_folder_that_is_not_there_yet_has_none(tmp_path: Path) -> None:
