@@ -1,6 +1,6 @@
 """What `run.record` and `evaluate=` take besides scalars, images, figures and texts.
 
-Each wraps arrays of which nobody could tell the meaning:
+Each says what an array means, which nbtrain could not tell from its shape:
 `run.record(weights=nbtrain.media.Histogram(layer.kernel))`.
 """
 

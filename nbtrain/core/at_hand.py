@@ -26,8 +26,8 @@ class AtHand(StepCounter):
             `should_stop`; 0 otherwise, when counting takes more than adding one.
         values: The scalars recorded for the current step; None before.
         tags: Their tags: a tuple from the record queue.
-        samples: What was recorded for it and is no scalar: tag, wall time, value, and the number of
-            its images.
+        samples: Other values that were recorded for it: tag, wall time, value, and the number of
+            images.
         tracked: Whether a tracked loop counts the steps, so that `should_stop` does not.
     """
 

@@ -50,7 +50,6 @@ class EventRun:
     Args:
         folder: The folder.
         decoder: What has been learnt of the records of other runs; None for a decoder of its own.
-        scalars: Whether to keep the scalars.
 
     Attributes:
         series: The scalars by tag, in the order in which the tags first appeared.
@@ -62,10 +61,8 @@ class EventRun:
         unreadable: Files that could not be read since the last look, and why.
     """
 
-    def __init__(
-        self, folder: str, decoder: Decoder | None = None, *, scalars: bool = True
-    ) -> None:
-        self.folder, self._with_scalars = folder, scalars
+    def __init__(self, folder: str, decoder: Decoder | None = None) -> None:
+        self.folder = folder
         self.unreadable: dict[str, str] = {}
         self._decoder = Decoder() if decoder is None else decoder
         self._reset()
@@ -208,8 +205,6 @@ class EventRun:
         self.doubtful += piece.doubtful
         restarts: list[int] = []  # their rows
         others = list(self._one_by_one(piece.others, file, restarts))  # learns kinds of tags
-        if not self._with_scalars:
-            return True
         names = self._by_name([*piece.scalars, *others])
         if restarts:
             counts = {name: each.count for name, each in self.series.items()}

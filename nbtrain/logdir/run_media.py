@@ -13,11 +13,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.history import History, summary_value
+from nbtrain.tfevents.decode import Decoded
 from nbtrain.tfevents.names import PART
 from nbtrain.tfevents.values import Value, value_of
 
@@ -26,6 +27,13 @@ KINDS = ("images", "text", "pr_curves", "histograms", "audio")
 
 # Seconds between two looks for new values, and seconds of reading in one tick.
 LOOK_SECS, READ_SECS = 0.5, 0.02
+
+
+class _Media(EventRun):
+    """The events of a run without its scalars."""
+
+    def _by_name(self, _found: Iterable[Decoded]) -> dict[str, Decoded]:
+        return {}
 
 
 class RunMedia:
@@ -41,7 +49,7 @@ class RunMedia:
     ) -> None:
         self._folder, self._clock = os.fspath(folder), clock
         self._lock = threading.RLock()  # protects what was read
-        self._run = EventRun(self._folder, scalars=False)
+        self._run = _Media(self._folder)
         self._reading: Iterator[None] | None = None
         self._due = 0.0
         self.extent = (0, 0)
@@ -110,6 +118,6 @@ class RunMedia:
         except (FileNotFoundError, NotADirectoryError):
             names = []
         if not self._run.files <= {*names}:  # moved aside: another run begins there
-            self._run = EventRun(self._folder, scalars=False)
+            self._run = _Media(self._folder)
         self._run.look(names)
         self._reading = self._run.read()

@@ -53,7 +53,7 @@ class Recorder:
 
     Attributes:
         queue: The queue that the training thread fills.
-        samples: The queue of what is no scalar.
+        samples: The queue of pictures and media.
     """
 
     def __init__(

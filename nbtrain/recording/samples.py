@@ -1,8 +1,8 @@
 """What a step can record besides scalars: pictures, texts, histograms, sounds, and curves.
 
 An array of images, a Matplotlib figure and a text are recognized as they are. The classes below
-wrap arrays of which nobody could tell the meaning. The training thread only looks at types and
-shapes and keeps a reference; see `encoding` for the rest.
+say what other arrays mean. The training thread only looks at types and shapes, and keeps a
+reference or a copy; see `encoding` for the rest.
 """
 
 from __future__ import annotations

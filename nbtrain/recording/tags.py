@@ -21,7 +21,7 @@ class KnownTags:
         last: Those of the last step. Most steps have the same ones: one comparison is enough.
         changing: The tags of variables and arrays. These are read at once, as the next step
             overwrites them; tensors are kept, and converted in another thread.
-        samples: The tags of what is no scalar, such as images.
+        samples: The tags of other values than scalars, such as images.
     """
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -73,7 +73,10 @@ def test_what_is_no_picture_is_refused_with_what_is(value: Any, message: str) ->
         (lambda: Histogram([[1], [1, 2]]), "give an array of numbers"),
         (lambda: Audio(np.zeros((5, 3)), 8000), r"has the shape \(5, 3\): give \(frames,\)"),
         (lambda: Audio(np.zeros(5), 0), "sample_rate=0.: give the frames a second"),
-        (lambda: Audio(np.zeros(5), 8e3), "sample_rate=8000.0.: give the frames a second"),
+        (
+            lambda: Audio(np.zeros(5), cast(Any, 8e3)),
+            "sample_rate=8000.0.: give the frames a second",
+        ),
         (lambda: ConfusionMatrix(np.zeros((2, 3), int)), r"the shape \(2, 3\) and the type int64"),
         (lambda: ConfusionMatrix(np.eye(2)), "the type float64: give whole numbers"),
         (lambda: ConfusionMatrix(np.eye(2, dtype=int), ["a"]), "give a list of 2 names"),
