@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Latest } from "../../nbtrain/panel/js/board/latest.js";
+import { isEarly, Latest } from "../../nbtrain/panel/js/board/latest.js";
 
 // A connection whose kernel answers when it is told to.
 class Connection {
@@ -136,4 +136,12 @@ test("what is known answers the same question only", async () => {
   connection.asked[1].answer({ t: "curves", known: "3 points" });
   await settled();
   assert.deepEqual(taken, ["step", "wall"]);
+});
+
+test("curves of many runs wait for the end of the reading, though not for long", () => {
+  const many = Array.from({ length: 3000 }, (_, i) => `run${i}`);
+  assert.equal(isEarly({ reading: true, runs: many }, 100), true);
+  assert.equal(isEarly({ reading: false, runs: many }, 100), false);
+  assert.equal(isEarly({ reading: true, runs: many }, 2000), false);
+  assert.equal(isEarly({ reading: true, runs: ["a", "b"] }, 100), false);
 });

@@ -16,6 +16,7 @@ export class BoardConnection extends Connection {
   index = null;
   /** The version from which on the files were read to their end once. */
   whole = Infinity;
+  began = performance.now();
   note = "";
   gone = ""; // in words, why nobody answers
   /** @type {string | undefined} */

@@ -4,11 +4,22 @@
 /** @import { BoardConnection } from "./board_connection.js" */
 
 const SHARE = 5; // of the time that passes, the kernel spends at most a fifth on the same question
+const MANY = 300; // runs of which a part takes as long to answer and to draw as the whole soon after
+const PATIENCE_MS = 2000;
 const CLOCK = {
   now: () => performance.now(),
   /** @type {(act: () => void, ms: number) => unknown} */
   later: (act, ms) => setTimeout(act, ms),
 };
+
+/**
+ * Whether to ask later, when more of many runs has been read.
+ * @param {{reading: boolean, runs: string[]}} index
+ * @param {number} waited milliseconds since the page knows of the board
+ */
+export function isEarly({ reading, runs }, waited) {
+  return reading && runs.length >= MANY && waited < PATIENCE_MS;
+}
 
 export class Latest {
   /**

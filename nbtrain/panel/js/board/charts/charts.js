@@ -1,7 +1,7 @@
 // The charts of a page. Each chart in sight asks the kernel for its curves.
 
 import { download } from "../download.js";
-import { Latest } from "../latest.js";
+import { isEarly, Latest } from "../latest.js";
 import { decode } from "./overlay.js";
 
 /** @import { Want } from "../../protocol.d.ts" */
@@ -50,6 +50,7 @@ export class Charts {
   wanted(chart) {
     if (!this.seen.has(chart)) return;
     const { connection } = this.board;
+    if (isEarly(connection.index, performance.now() - connection.began)) return;
     chart.latest ??= new Latest(connection, (answer) => this.#take(chart, answer));
     chart.latest.want(this.#want(chart), connection.index.version);
   }
