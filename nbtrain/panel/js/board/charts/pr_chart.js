@@ -9,7 +9,7 @@ import { merged, nearestPoint } from "./pr_points.js";
 /** @import uPlot from "uplot" */
 /** @import { Board, PlotOptions, PrRows } from "../../types.d.ts" */
 
-const TOLD = 6; // runs in the tip, those nearest to the pointer
+const TOLD = 4; // runs in the tip, those nearest to the pointer
 /** @type {[name: keyof PrRows, text: string][]} */
 const TOLD_OF = [
   ["threshold", "threshold"],
@@ -107,7 +107,7 @@ export class PrChart extends BaseChart {
         el("b", { text: `threshold ${threshold}` }),
       ],
     });
-    const words = TOLD_OF.slice(1).map(([, name], i) => `${name} ${told[i]}`);
+    const words = TOLD_OF.slice(1).map(([, name], i) => `${name}\u00a0${told[i]}`);
     return [head, el("div", { class: "nbt-soft nbt-counts", text: words.join("  ") })];
   }
 
