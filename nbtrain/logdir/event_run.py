@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -255,7 +254,7 @@ class EventRun:
                 if kind in KINDS:
                     index = self._index(kind, value.tag)
                     index.add(event.step, event.wall_time, (*record, which))
-                elif kind == "scalars" and (number := number_of(value)) is not None:
+                elif kind == "scalars" and (number := messages.number_of(value)) is not None:
                     yield Decoded(
                         np.array([other.row]),
                         np.array([self._decoder.tag_id(value.tag)]),
@@ -289,17 +288,3 @@ def _state_of_journal(folder: str) -> tuple[int, int] | None:
 def _timeline(folder: str, state: tuple[int, int] | None) -> RunTimeline | None:
     """The timeline of a run by its journal of this state, read once."""
     return None if state is None else RunTimeline.of(Path(folder))
-
-
-def number_of(value: Any) -> float | None:
-    """Returns the scalar in a `Summary.Value`; None for other values."""
-    if value.WhichOneof("value") == "simple_value":
-        return float(value.simple_value)
-    shape = [dim.size for dim in value.tensor.tensor_shape.dim]
-    if not value.HasField("tensor") or math.prod(shape) != 1:
-        return None
-    try:
-        array = messages.array_of(value.tensor)
-    except ValueError:
-        return None
-    return float(array.reshape(())) if array.dtype.kind in "fiub" else None

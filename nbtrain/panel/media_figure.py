@@ -15,7 +15,9 @@ from nbtrain.core.errors import NbtrainError
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel.figure import COLOURS, GREY, INK, frame, short, writable
 from nbtrain.panel.media_wire import counting
-from nbtrain.tfevents.values import Audio, Histogram, Images, PRCurves, Text
+from nbtrain.panel.pr_curves import shown
+from nbtrain.tfevents.pr_curves import PrCurve
+from nbtrain.tfevents.values import Audio, Histogram, Images, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,9 +103,9 @@ def _histogram(axes: Axes, value: Histogram) -> None:
     frame(axes)
 
 
-def _curve(axes: Axes, value: PRCurves) -> None:
-    positive = value.counts[0] + value.counts[1] > 0
-    axes.plot(value.recall[positive], value.precision[positive], color=COLOURS[0], lw=1.3)
+def _curve(axes: Axes, value: PrCurve) -> None:
+    rows, _ = shown(value)
+    axes.plot(rows[6], rows[5], color=COLOURS[0], lw=1.3)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 1.05)
     axes.set_xlabel("recall", fontsize=8, color=INK)
@@ -128,7 +130,7 @@ _DRAWN: dict[type, Callable[[Axes, Any], None]] = {
     Audio: _sound,
     Histogram: _histogram,
     Images: _images,
-    PRCurves: _curve,
+    PrCurve: _curve,
     Text: _text,
     str: _words,
 }

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from nbtrain.core.tracebacks import named
-from nbtrain.logdir.event_run import number_of
 from nbtrain.recording.queue import Batch
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.summary_writer import Writes, as_default
@@ -90,7 +89,7 @@ class Summaries:
             self._events.append((event.wall_time, event.step, payload))
         for value in event.summary.value:
             kind = value.metadata.plugin_data.plugin_name
-            number = number_of(value) if kind in ("", "scalars") else None
+            number = messages.number_of(value) if kind in ("", "scalars") else None
             if number is None:
                 self._events.append((event.wall_time, event.step, payload))
                 return

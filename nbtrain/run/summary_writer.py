@@ -47,11 +47,13 @@ class Writes:
         step: Returns the step that is being taken.
 
     Attributes:
+        is_closed: Whether the start has ended.
         folder: Their folder; None before the first call.
     """
 
     def __init__(self, step: Callable[[], int]) -> None:
         self.step = step
+        self.is_closed = False
         self.folder: str | None = None
         self._handle: Any = None
         self._lock = threading.Lock()  # protects the handle
@@ -80,6 +82,7 @@ class Writes:
 
     def close(self) -> None:
         """Closes the file and deletes it."""
+        self.is_closed = True
         with self._lock:
             handle, self._handle = self._handle, None
             if handle is not None:
@@ -110,6 +113,19 @@ class Writer(summary_ops_v2.SummaryWriter):
             return gen_summary_ops.summary_writer()
         return graph.capture_call_time_value(
             lambda: _present().handle(), tf.TensorSpec((), tf.resource), key=_RESOURCE
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """True once the run has ended: then nothing is recorded."""
+        return self._writes is not None and self._writes.is_closed
+
+    def can_record(self) -> bool:
+        """Tells if the code at hand can record; XLA has no operation for that."""
+        if self.is_over:
+            return False
+        return tf.executing_eagerly() or not control_flow_util.GraphOrParentsInXlaContext(
+            ops.get_default_graph()
         )
 
     def as_default(self, step: Any = None) -> Any:
@@ -191,33 +207,33 @@ def as_default(writes: Writes | None = None) -> Iterator[None]:
         writes: Those of the run; None while functions are only traced.
     """
     state = summary_ops_v2._summary_state
-    if state.writer is not None:  # the user's own
+    if isinstance(state.writer, Writer) and state.writer.is_over:
+        _here.writes = state.writer = state.is_recording = state.step = None
+    if state.writer is not None:  # the user's own, or that of the run around it
         yield
         return
-    before, _here.writes = _here.writes, writes
-    recording, step = state.is_recording, state.step
-    state.is_recording = _can_record if recording is None else recording
+    thread, before = threading.get_ident(), (_here.writes, state.is_recording, state.step)
+    state.writer = writer = Writer(writes)
+    _here.writes = writes
+    if state.is_recording is None:
+        state.is_recording = writer.can_record
+    if state.step is None:
+        state.step = Step(writes)
     try:
-        with Writer(writes).as_default(Step(writes) if step is None else step):
-            yield
+        yield
     finally:
-        state.is_recording, _here.writes = recording, before
-        state.step = step
+        if threading.get_ident() == thread:  # another one may end a loop in the foreground
+            state.writer = None
+            _here.writes, state.is_recording, state.step = before
 
 
 def theirs() -> Callable[[], contextlib.AbstractContextManager[object]]:
     """Returns what enters, in another thread, the writer and step that the calling one has set."""
     state = summary_ops_v2._summary_state
     writer, step = state.writer, state.step
-    if writer is None or getattr(writer, "_closed", False):
+    if writer is None or isinstance(writer, Writer) or getattr(writer, "_closed", False):
         return contextlib.nullcontext
     return lambda: writer.as_default(step)
-
-
-def _can_record() -> bool:
-    return tf.executing_eagerly() or not control_flow_util.GraphOrParentsInXlaContext(
-        ops.get_default_graph()
-    )
 
 
 def _function_graph() -> Any:
@@ -236,7 +252,7 @@ _calls = 0
 def _present(known: Writes | None = None) -> Writes:
     """The writes of the run that the thread trains; outside of any, some that are deleted."""
     writes = _here.writes or known
-    if writes is not None:
+    if writes is not None and not writes.is_closed:
         return writes
     global _calls
     with _lock:

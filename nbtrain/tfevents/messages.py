@@ -58,3 +58,17 @@ def array_of(tensor: Any) -> npt.NDArray[Any]:
     except (TypeError, KeyError, OverflowError) as error:  # not a type, or NumPy's own limits
         raise ValueError(f"its type is {tensor.dtype}: {error}") from error
     return array
+
+
+def number_of(value: Any) -> float | None:
+    """Returns the scalar in a `Summary.Value`; None for other values."""
+    if value.WhichOneof("value") == "simple_value":
+        return float(value.simple_value)
+    shape = [dim.size for dim in value.tensor.tensor_shape.dim]
+    if not value.HasField("tensor") or math.prod(shape) != 1:
+        return None
+    try:
+        array = array_of(value.tensor)
+    except ValueError:
+        return None
+    return float(array.reshape(())) if array.dtype.kind in "fiub" else None

@@ -222,7 +222,7 @@ def looped(pipe: Connection, name: str, until: int | None = None) -> nbtrain.Run
 
 
 def shows(pipe: Connection) -> None:
-    terminal = Terminal()
+    terminal = Terminal(40, 120)
     looped(pipe, "line", 5)
     pipe.send(terminal.shown())
 

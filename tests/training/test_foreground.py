@@ -554,3 +554,16 @@ def test_a_value_recorded_outside_of_the_loop_is_refused() -> None:
         pass
     with pytest.raises(ArgumentError, match="outside of its loop: record in the body"):
         run.record(loss=1.0)
+
+
+def test_the_summaries_of_the_body_are_recorded_until_the_loop_ends() -> None:
+    run = nbtrain.track(range(3), name="summed")
+    for number in run:
+        tf.summary.scalar("number", number)
+        tf.summary.text("note", f"at {number}")
+    run.media.tick(to_end=True)
+    assert list(run.scalars["number"].values) == [0, 1, 2]
+    assert list(run.scalars["number"].steps) == [1, 2, 3]
+    assert [*map(int, run.media.history("text", "note").steps)] == [1, 2, 3]
+    assert tf.summary.experimental.get_step() is None
+    assert not tf.summary.should_record_summaries()
