@@ -244,8 +244,11 @@ test("what a restore takes that names none is listed first: no copy of a good st
     ["trial/ckpt-7", 7, 0, false],
   ];
   assert.deepEqual(latest([]), [null, "no checkpoint yet"]);
-  assert.deepEqual(latest([copy]), [null, "only copies: choose one"]);
-  assert.deepEqual(latest([copy, ["best/ckpt-9", 9, 2, false]]), [null, "only copies: choose one"]);
+  assert.deepEqual(latest([copy]), [null, "nothing saved yet: choose a copy"]);
+  assert.deepEqual(latest([copy, ["best/ckpt-9", 9, 2, false]]), [
+    null,
+    "nothing saved yet: choose a copy",
+  ]);
   assert.deepEqual(latest([copy, five]), ["ckpt-5", "latest · step 5"]);
   assert.deepEqual(latest([copy, seven, five]), ["trial/ckpt-7", "latest · step 7"]);
   const left = ["ckpt-300", 300, 1000, true];

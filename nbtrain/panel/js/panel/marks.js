@@ -192,6 +192,6 @@ export function latest(checkpoints) {
   const own = checkpoints.filter(([name]) => !/^(last_good|best)\//.test(name));
   const counting = own.find(([, , , abandoned]) => !abandoned);
   const [name, step] = counting ?? own[0] ?? [];
-  if (!name) return [null, "only copies: choose one"];
+  if (!name) return [null, "nothing saved yet: choose a copy"];
   return [name, `latest · ${place(step, "step")}${counting ? "" : " · abandoned"}`];
 }
