@@ -1,4 +1,4 @@
-"""The tags of scalars that are beside the training: they are no metrics of it."""
+"""The tags of scalars that are no metrics of a single step of the training."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from nbtrain.core.hyperparameters import PREFIX
 
 # The use of the machine: see run/machine.py.
 SYSTEM = "system/"
+# The beginnings of the tags of an evaluation and of an epoch of Keras: each value is of a whole set
+# of data, and comes after the update of its step.
+WHOLE = ("val_", "epoch_")
 
 
 def is_metric(tag: str) -> bool:

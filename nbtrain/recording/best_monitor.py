@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.side_tags import WHOLE
 from nbtrain.logdir.summary_stats import higher_is_better
 
 # The prefix of a scalar that Keras reports at the end of an epoch.
 _EPOCH = "epoch_"
-# The prefixes of scalars that are judged value by value: each is of a whole set of data.
-_WHOLE = ("val_", _EPOCH)
 # Values of any other scalar whose mean is judged, as the value of one batch says little.
 WINDOW = 100
 # Recorded values of other scalars after which a scalar that never came is reported.
@@ -79,7 +78,7 @@ class BestMonitor:
 
     def is_whole(self, tags: Iterable[str]) -> bool:
         """Tells if one of these scalars is the judged one, and each value of it is judged."""
-        return any(self.is_about((tag,)) and tag.startswith(_WHOLE) for tag in tags)
+        return any(self.is_about((tag,)) and tag.startswith(WHOLE) for tag in tags)
 
     def missed(self, *, at_end: bool = False) -> str | None:
         """Returns the other scalars if the judged one does not come, otherwise None."""
@@ -101,7 +100,7 @@ class BestMonitor:
             self._passed += len(values)
             if len(self._others) < _MOST_NAMES:
                 self._others[tag] = None
-        elif tag.startswith(_WHOLE):
+        elif tag.startswith(WHOLE):
             for step, value in zip(steps, values, strict=True):
                 self._judge(int(step), float(value))
         else:

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Iterable
 
 from nbtrain.core.errors import CheckpointError
+from nbtrain.core.side_tags import WHOLE
 from nbtrain.core.tracebacks import told
 from nbtrain.recording.best_monitor import BestMonitor, Judged
 from nbtrain.run.context import Context
@@ -90,7 +91,7 @@ class Best:
         monitor.keep()  # also if it failed: the next better value tries again
 
     def _end(self, monitor: BestMonitor) -> None:
-        values = "values" if monitor.tag.startswith(("val_", "epoch_")) else "means of 100 values"
+        values = "values" if monitor.tag.startswith(WHOLE) else "means of 100 values"
         best = f": its best is {monitor.best}" if monitor.best is not None else ""
         text = f"{monitor.tag} was no better in {monitor.patience} {values}{best}. The run ends."
         self._context.monitor.notices.inform(text)

@@ -16,7 +16,7 @@ from nbtrain.core.commands import Outcome, Receipt, Try
 from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.rate_range import RateRange
-from nbtrain.core.side_tags import metrics
+from nbtrain.core.side_tags import WHOLE, metrics
 from nbtrain.core.states import Phase
 from nbtrain.core.tracebacks import told
 from nbtrain.run.comparison import Comparison
@@ -178,7 +178,7 @@ class SideBySide:
         number, step = trial.number, self._steps.step
         result, value = trial.results[number], math.nan
         first = self._recorder.means(trial.begun, trial.begun + 1)
-        first = {tag: first[tag] for tag in metrics(first)}
+        first = {tag: first[tag] for tag in metrics(first) if not tag.startswith(WHOLE)}
         trial.pairing.add(trial.repeat, first)
         if not why:
             try:

@@ -14,7 +14,7 @@ import nbtrain
 from nbtrain.core.commands import Pause
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
-from tests.fitted import BATCH, X, Y, classifier, started
+from tests.fitted import BATCH, STEPS, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import Count, applied, reached, refused
 from tests.training.test_hyperparameter_control import lines
@@ -582,4 +582,21 @@ def test_the_repeats_of_a_fit_have_other_orders_and_draws_which_are_the_same_in_
     assert all(len(set(arm.after)) == 3 for arm in outcome.arms)
     assert "not paired" not in outcome.text
     assert "same batches" not in outcome.text
+    ended(run)
+
+
+def test_a_validation_that_ends_the_first_step_says_nothing_about_the_batches() -> None:
+    fit = {"x": X, "y": Y, "batch_size": BATCH, "epochs": 500, "validation_data": (X, Y)}
+    run = started(classifier(dropout=0.5), "fitted", **fit)
+    applied(run.pause())
+    last = (run.status.step // STEPS + 1) * STEPS - 1  # the next step ends an epoch
+    paused = run.post(Pause(), at=last) if last > run.status.step else None
+    run.resume()
+    if paused is not None:
+        applied(paused)
+    trial = run.trial(learning_rate=[0.02, 0.01], steps=4)
+    run.resume()
+    outcome = applied(trial)
+    assert (outcome.step - 4) % STEPS == STEPS - 1
+    assert "not paired" not in outcome.text
     ended(run)
