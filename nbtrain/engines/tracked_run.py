@@ -23,7 +23,7 @@ from nbtrain.core.leaving import left_by
 from nbtrain.core.tracebacks import caller
 from nbtrain.engines.loops import LoopEngine, LoopRun
 from nbtrain.recording.recorder import Recorder
-from nbtrain.run import registry
+from nbtrain.run import endings, registry
 from nbtrain.run.bindings import Bindings
 from nbtrain.run.context import Context
 from nbtrain.run.interrupts import Interrupts
@@ -161,9 +161,10 @@ class TrackedRun(LoopRun, Iterable[Any]):
             self.coord.request_stop()
             error = None
         self.attempt.leave(error, complete=complete)
-        self.attempt.monitor_threads.join(
-            LAST_ROUND_SECS
-        )  # so the picture, or the line of a script, is complete
+        # So the picture, or the line of a script, is complete.
+        self.attempt.monitor_threads.join(LAST_ROUND_SECS)
+        if threading.current_thread() is threading.main_thread():
+            endings.await_signal(self.attempt.context.settings.grace)
 
     def _abandon(self, error: BaseException | None = None) -> None:
         """Ends a loop that nobody goes on with, by a stop or by an error; its thread."""

@@ -47,6 +47,9 @@ NAME = "nbtrain"
 # Live attempts (`attempt.Attempt`) with their training threads.
 _living: dict[Any, threading.Thread] = {}
 
+# Held from a signal during a loop in the foreground until it has been sent again.
+_sending = _thread.allocate_lock()
+
 # Attempts whose grace is over, with their step at that time. They are not waited for twice.
 _late: dict[Any, int] = {}
 
@@ -81,6 +84,15 @@ def dismiss(attempt: Any) -> None:
     _late.pop(attempt, None)
 
 
+def await_signal(secs: float) -> None:
+    """Waits for a signal that is sent again, so that the program does not end before it comes.
+
+    Called in the main thread, at the end of a loop in the foreground.
+    """
+    if _sending.acquire(timeout=min(secs + _MARGIN_SECS, threading.TIMEOUT_MAX)):
+        _sending.release()
+
+
 def are_ending() -> bool:
     """Tells if the process ends, and waits for its runs."""
     return _ending
@@ -112,7 +124,8 @@ class _Handler:
         if _calling and callable(self.before):  # the program's newer handler calls this one
             self.before(number, frame)
         elif not is_second and _trains_here():
-            _thread.start_new_thread(self._send_again, (number,))
+            if _sending.acquire(blocking=False):
+                _thread.start_new_thread(self._send_again, (number,))
         elif not callable(self.before):
             _apart(_end_all)
             signal.signal(number, signal.SIG_DFL)
@@ -124,12 +137,15 @@ class _Handler:
 
     def _send_again(self, number: int) -> None:
         """Sends the signal again when the runs have ended or saved, or their grace is over."""
-        if callable(self.before):
-            _save_all(signal.Signals(number).name)
-        else:
-            _end_all()
-        self._is_second = True
-        os.kill(os.getpid(), number)
+        try:
+            if callable(self.before):
+                _save_all(signal.Signals(number).name)
+            else:
+                _end_all()
+            self._is_second = True
+            os.kill(os.getpid(), number)
+        finally:
+            _sending.release()
 
     def _call(self, number: int, frame: FrameType | None) -> None:
         global _calling
@@ -286,8 +302,9 @@ def _join(threads: Iterable[threading.Thread], until: float) -> None:
 
 def _forget() -> None:
     """Clears the state in a forked process, which has no threads; restores its signal handlers."""
-    global _ending, _calling
+    global _ending, _calling, _sending
     _ending = _calling = False
+    _sending = _thread.allocate_lock()
     _living.clear()
     _late.clear()
     for number in _SIGNALS:
