@@ -44,7 +44,7 @@ def tracked() -> list[Path]:
 
 
 def test_the_public_names_are_sorted_and_are_those_that_load_when_used() -> None:
-    modules = {"cluster", "tf1"}
+    modules = {"cluster", "media", "tf1"}
     assert nbtrain.__all__ == sorted({*modules, *nbtrain._HOMES} - set(nbtrain._IN_TF1))
 
 
