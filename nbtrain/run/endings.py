@@ -21,7 +21,6 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
-import ctypes
 import os
 import signal
 import sys
@@ -30,6 +29,8 @@ import time
 from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
+
+from nbtrain.run.last_exit import leave_without_crash
 
 # Seconds until a message says what is not saved yet. Jupyter kills a kernel 5 s after it was
 # asked to end, Docker kills a container after 10 s.
@@ -219,26 +220,7 @@ def _at_exit() -> None:
     """Ends the runs; the interpreter ends afterwards."""
     _end_all()
     if _threads():
-        _leave_without_crash()
-
-
-def _leave_without_crash() -> None:
-    """Keeps a step that is still running from crashing the end; without glibc, does nothing.
-
-    Two things would crash the process, and its exit status would be that of the crash:
-
-    1. The end of a process destroys objects that TensorFlow's threads use. Python does not know
-       the status with which the program has ended. glibc's `on_exit` does, and calls `_exit` with
-       it before any destructor.
-    2. Until then, a step that returns to Python ends its thread by `pthread_exit` (before Python
-       3.14), which aborts in TensorFlow's C++ frames. The handler of SIGABRT lets that thread
-       sleep, for as many seconds as the signal's number. The abort of another thread comes late.
-    """
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        libc = ctypes.CDLL(None)
-        libc.on_exit(libc._exit, None)
-        libc.fflush(None)  # `_exit` does not write C's buffered output
-        libc.signal(signal.SIGABRT, libc.sleep)
+        leave_without_crash()
 
 
 def _not_late() -> list[Any]:

@@ -586,7 +586,7 @@ def test_the_repeats_of_a_fit_have_other_orders_and_draws_which_are_the_same_in_
 
 
 def test_a_validation_that_ends_the_first_step_says_nothing_about_the_batches() -> None:
-    fit = {"x": X, "y": Y, "batch_size": BATCH, "epochs": 500, "validation_data": (X, Y)}
+    fit: Any = {"x": X, "y": Y, "batch_size": BATCH, "epochs": 500, "validation_data": (X, Y)}
     run = started(classifier(dropout=0.5), "fitted", **fit)
     applied(run.pause())
     last = (run.status.step // STEPS + 1) * STEPS - 1  # the next step ends an epoch
