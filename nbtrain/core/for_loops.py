@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import ast
+import threading
 
 # Functions that draw from their first argument, and from nothing else.
 _WRAPPERS = frozenset({"enumerate", "tqdm"})
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+# Python before 3.13 counts the depth of a tree for all threads together, so that two that parse at
+# the same time may fail with a SystemError.
+_parsing = threading.Lock()
+
+
+def parsed(source: str) -> ast.Module | None:
+    """Returns the tree of a program; None if it cannot be parsed."""
+    try:
+        with _parsing:
+            return ast.parse(source)
+    except (SyntaxError, ValueError, SystemError):
+        return None
 
 
 def around(tree: ast.AST, line: int) -> ast.For | None:

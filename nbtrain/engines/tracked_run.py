@@ -8,7 +8,6 @@ for batch in run:                   # starts: this thread trains, and the panel 
 
 from __future__ import annotations
 
-import ast
 import contextvars
 import linecache
 import threading
@@ -125,10 +124,8 @@ class TrackedRun(LoopRun, Iterable[Any]):
         """
         code, line = caller()
         source = "".join(linecache.getlines(code.co_filename))
-        try:
-            loop = for_loops.around(ast.parse(source), line)
-        except (SyntaxError, ValueError):  # there is no source
-            return
+        tree = for_loops.parsed(source)
+        loop = None if tree is None else for_loops.around(tree, line)
         if loop is None:
             return
         made_code, made_line = self._made

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from nbtrain.core.for_loops import around, tracked_line
+from nbtrain.core.for_loops import around, parsed, tracked_line
 
 PROGRAM = """\
 for fold in folds:
@@ -53,3 +53,8 @@ def test_a_loop_over_several_lines_is_not_rewritten() -> None:
     loop = around(ast.parse(PROGRAM), 14)
     assert loop is not None
     assert tracked_line(loop, PROGRAM, "run.track") == ("for number in (", None)
+
+
+@pytest.mark.parametrize("text", ["for", "\0", "(" * 500])
+def test_what_is_no_program_has_no_tree(text: str) -> None:
+    assert parsed(text) is None
