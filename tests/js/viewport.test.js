@@ -6,6 +6,7 @@ import { Viewport } from "../../nbtrain/panel/js/shared/viewport.js";
 // The browser's observer, which tells what it is told to tell.
 globalThis.IntersectionObserver = class {
   watched = new Set();
+  observed = []; // in their order
 
   constructor(tell) {
     Object.assign(this, { tell });
@@ -13,6 +14,7 @@ globalThis.IntersectionObserver = class {
 
   observe(node) {
     this.watched.add(node);
+    this.observed.push(node);
   }
 
   unobserve(node) {
@@ -45,4 +47,13 @@ test("a card that leaves is hidden and watched no more", () => {
   viewport.leave(cards[0]);
   assert.deepEqual(hidden, [cards[0]]);
   assert.deepEqual([...viewport.observer.watched], [cards[1].root]);
+});
+
+test("a card that has left the page is hidden, and observed again in case it is back soon", () => {
+  const { viewport, cards, hidden } = inSight(2);
+  cards[0].root.isConnected = true;
+  viewport.recheck();
+  assert.deepEqual(hidden, [cards[1]]);
+  assert.deepEqual(viewport.observer.observed.slice(2), [cards[1].root]);
+  assert.ok(viewport.observer.watched.has(cards[1].root));
 });

@@ -107,6 +107,21 @@ def test_filters_and_checkboxes_choose_tags_and_runs(page: BarePage, board: Loca
     expect(rows.locator("[title]")).to_have_attribute("title", "adam: 3,000 points")
 
 
+def test_a_group_that_is_folded_stays_so_if_the_list_changes_at_once(board: Locator) -> None:
+    group = board.locator("[data-group=validation]")
+    expect(group).to_have_attribute("open", "")
+    board.evaluate(
+        """board => {
+            board.querySelector("[data-group=validation] summary").click();
+            const filter = board.querySelector("[data-role=filter-tags]");
+            filter.value = "loss|acc";
+            filter.dispatchEvent(new Event("input", { bubbles: true }));
+        }"""
+    )
+    expect(board.locator("[data-role=tag-count]")).to_have_text("2 of 3 tags")
+    expect(group).not_to_have_attribute("open", "")
+
+
 def test_runs_without_scalars_are_folded_away_but_where_they_have_something(
     page: BarePage, logdir: Path
 ) -> None:

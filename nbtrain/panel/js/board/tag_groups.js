@@ -96,11 +96,13 @@ export class TagGroups {
     };
     group.open = open;
     if (open) fill();
-    group.addEventListener("toggle", () => {
-      if (group.open === (this.open.get(name) ?? open)) return;
-      this.open.set(name, group.open);
+    // The event "toggle" comes late, also of a group that is made open.
+    group.firstElementChild.addEventListener("click", () => {
+      this.open.set(name, !group.open);
       this.changed();
-      if (group.open) fill();
+    });
+    group.addEventListener("toggle", () => {
+      if (group.open && !grid.firstChild) fill();
     });
     return group;
   }

@@ -25,9 +25,15 @@ export class Viewport {
     this.observer.observe(card.root);
   }
 
-  // Call this when cards may have left the page: the browser tells that late, or never.
+  // Call this when cards may have left the page: the browser tells that late, or never. It tells
+  // nothing either of a card that was away for less than a frame, so that it is observed again.
   recheck() {
-    for (const card of this.seen) if (!card.root.isConnected) this.#hide(card);
+    for (const card of this.seen) {
+      if (card.root.isConnected) continue;
+      this.#hide(card);
+      this.observer.unobserve(card.root);
+      this.observer.observe(card.root);
+    }
   }
 
   /**
