@@ -91,8 +91,10 @@ def test_an_agent_sees_runs_and_steers_none(far: Forked) -> None:
             assert (run["run"], run["phase"]) == ("far", "running")
             status = await told(client, "get_status")
             assert (status["process"], status["phase"]) == (far.pid, "running")
-            while "loss" not in (await told(client, "get_curves"))["curves"]:
+            curves: dict[str, Any] = {}
+            while "loss" not in curves or curves["loss"]["first"] == curves["loss"]["last"]:
                 await asyncio.sleep(0.01)
+                curves = (await told(client, "get_curves"))["curves"]
             loss = (await told(client, "get_curves", tags=["loss"], points=2))["curves"]["loss"]
             assert loss["points"] == [loss["first"], loss["last"]]
             assert loss["min"][1] <= loss["last"][1] <= loss["max"][1]
