@@ -1,4 +1,4 @@
-"""What `run.record` and `evaluate=` take besides scalars, images, figures and texts.
+"""The values that `run.record` and `evaluate=` take besides scalars, images, figures and texts.
 
 Each says what an array means, which nbtrain could not tell from its shape:
 `run.record(weights=nbtrain.media.Histogram(layer.kernel))`.

@@ -116,7 +116,7 @@ export class Chart extends BaseChart {
     return this.lines.map(({ curves }) => divided(curves));
   }
 
-  // Of each line's tails the arms of the trial that they are of; -1 for none.
+  // For each line, the arm of the trial that each tail belongs to; -1 for none.
   get #tails() {
     return this.#parts.map(({ tails }) => tails.map((tail) => armOfTail(this.arms, tail)));
   }

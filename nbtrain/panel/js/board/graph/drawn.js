@@ -1,4 +1,4 @@
-// What is drawn of one node, one scope or one edge.
+// Draws one node, one scope or one edge.
 
 import { fitted, nameOf, pathOf } from "./layout.js";
 import { svg } from "./svg.js";

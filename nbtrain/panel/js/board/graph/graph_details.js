@@ -1,4 +1,4 @@
-// What a node is, or what a scope holds, in words; the names of other nodes lead to them.
+// Describes a node or a scope in words; the names of other nodes lead to them.
 
 import { el, scroller } from "../../shared/dom.js";
 

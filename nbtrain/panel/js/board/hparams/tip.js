@@ -1,4 +1,4 @@
-// What is told of a run beside the pointer, and what marks it.
+// The words about a run beside the pointer, and its mark.
 
 import { el } from "../../shared/dom.js";
 import { shown } from "../table/cells.js";

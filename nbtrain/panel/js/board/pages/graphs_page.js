@@ -115,7 +115,7 @@ export class GraphsPage {
     return this.states.get(name);
   }
 
-  // What the kernel has of one graph.
+  // The kernel's answers about one graph.
   #latest() {
     return new Latest(this.board.connection, (answer) => this.#take(answer));
   }
