@@ -138,6 +138,41 @@ def test_runs_without_scalars_are_folded_away_but_where_they_have_something(
     expect(board.locator("label[data-run=pictures]")).to_be_visible()
 
 
+def test_a_chart_is_drawn_again_if_its_axis_was_changed_and_changed_back_while_it_was_away(
+    page: BarePage, board: Locator
+) -> None:
+    chart_of(board, "train/loss")
+    tags, log_x = board.locator("[data-role=filter-tags]"), board.locator("[data-role=log-x]")
+    tags.fill("acc")
+    expect(board.locator("section[data-tag]")).to_have_count(1)
+    expect(page.page.locator(".u-over")).to_have_count(1)  # the others know that they are away
+    log_x.check()
+    log_x.uncheck()
+    tags.fill("loss")
+    chart_of(board, "train/loss")
+
+
+def test_a_chart_is_drawn_again_if_its_runs_were_others_when_the_answer_came(
+    page: BarePage, board: Locator
+) -> None:
+    chart_of(board, "train/loss")
+    tags, sgd = board.locator("[data-role=filter-tags]"), board.locator("[data-run=sgd] input")
+    page.kernel.work()  # the next question is answered when the chart is away
+    sgd.uncheck()
+    tags.fill("acc")
+    expect(page.page.locator(".u-over")).to_have_count(1)
+    sgd.check()
+    page.kernel.go_on()
+    accuracy = chart_of(board, "validation/accuracy")
+    accuracy.locator("[data-act=table]").click()
+    sgd.uncheck()
+    expect(accuracy.locator("tbody tr")).to_have_count(2)  # the answers of before have come
+    tags.fill("loss")
+    loss = chart_of(board, "train/loss")
+    loss.locator("[data-act=table]").click()
+    expect(loss.locator("tbody tr")).to_have_count(2)
+
+
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:
     loss = chart_of(board, "train/loss")
     board.locator("[data-role=smoothing]").fill("0.9")

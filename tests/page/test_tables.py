@@ -169,6 +169,20 @@ def test_two_runs_are_compared_side_by_side(page: BarePage, logdir: Path) -> Non
     expect(chart).to_have_attribute("data-points", str(2 * 200))
 
 
+def test_a_layouts_chart_is_drawn_again_if_its_axis_was_changed_and_changed_back_meanwhile(
+    page: BarePage, logdir: Path
+) -> None:
+    board = shown(page.line(f"custom_scalars {logdir}"))
+    chart_of(board, "loss with its bounds")
+    tags, log_x = board.locator("[data-role=filter-tags]"), board.locator("[data-role=log-x]")
+    tags.fill("^losses$")
+    expect(board.locator(".u-over")).to_have_count(1)
+    log_x.check()
+    log_x.uncheck()
+    tags.fill("bounds")
+    chart_of(board, "loss with its bounds")
+
+
 def test_a_hyperparameter_from_a_file_is_text_and_nothing_else(
     page: BarePage, own_folder: Path
 ) -> None:

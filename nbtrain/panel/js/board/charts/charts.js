@@ -62,9 +62,11 @@ export class Charts {
   #take(chart, { content, buffers, question }) {
     chart.say(content.t === "refused" ? content.text : "");
     if (content.t !== "curves") return;
+    const seen = this.seen.has(chart);
     if (JSON.stringify(this.#want(chart)) === question)
       chart.curves = decode(content.runs, buffers[0]);
-    if (this.seen.has(chart)) chart.draw();
+    else if (!seen) chart.latest = null; // this question may be the right one when it comes back
+    if (seen) chart.draw();
   }
 
   /** @param {OverlayChart} chart */

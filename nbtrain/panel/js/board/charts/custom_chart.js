@@ -84,9 +84,10 @@ export class CustomChart {
     );
     this.asking = false;
     if (answers.some(({ content }) => content.t === "lost")) return;
-    this.shown = key;
+    const right = JSON.stringify(this.#wants()) === key;
+    this.shown = right ? key : "";
     this.version = version;
-    if (JSON.stringify(this.#wants()) === key) this.#take(wants, answers);
+    if (right) this.#take(wants, answers);
     this.wanted(); // something else may be wanted by now
   }
 
@@ -116,6 +117,7 @@ export class CustomChart {
 
   forget() {
     this.found.clear();
+    this.shown = "";
     this.chart.forget();
   }
 

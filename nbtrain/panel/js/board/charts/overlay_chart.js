@@ -135,10 +135,12 @@ export class OverlayChart extends BaseChart {
     this.board.wanted(this);
   }
 
-  // The curves get another axis, on which the drawn ones have no meaning.
+  // The curves get another axis, on which the drawn ones have no meaning. They are asked for again,
+  // also if the axis is the one of before by the time that the chart is in sight.
   forget() {
     this.#zoomTo(null);
     this.curves = [];
+    this.latest = null;
   }
 
   /** @param {Range | null} zoom */
