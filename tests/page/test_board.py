@@ -173,6 +173,26 @@ def test_a_chart_is_drawn_again_if_its_runs_were_others_when_the_answer_came(
     expect(loss.locator("tbody tr")).to_have_count(2)
 
 
+# Takes the next cell out of the document as soon as it is there, as a notebook that makes the
+# outputs of cells before they are scrolled into sight; `putBack` ends that.
+TAKE_OUT = """\
+() => new MutationObserver(([{ addedNodes: [cell] }], observer) => {
+  observer.disconnect();
+  cell.remove();
+  window.putBack = () => document.body.prepend(cell);
+}).observe(document.body, { childList: true })"""
+
+
+def test_a_board_that_was_made_outside_of_the_document_is_drawn_once_it_is_there(
+    page: BarePage, logdir: Path
+) -> None:
+    page.page.evaluate(TAKE_OUT)
+    cell = page.line("scalars logs")
+    shown(page.line("scalars logs"))  # all messages to the first have come as well
+    page.page.evaluate("() => putBack()")
+    shown(cell)
+
+
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:
     loss = chart_of(board, "train/loss")
     board.locator("[data-role=smoothing]").fill("0.9")

@@ -39,6 +39,7 @@ class View {
     this.options = null;
     this.choices = new BoardChoices(() => this.changed());
     this.inSight = true;
+    this.stale = false;
     this.#controls();
     this.runs = new RunList({
       changed: (filter) => {
@@ -67,7 +68,10 @@ class View {
     });
     host.append(this.root);
     this.observer = new IntersectionObserver(
-      ([{ isIntersecting }]) => (this.inSight = isIntersecting),
+      (entries) => {
+        this.inSight = entries.at(-1).isIntersecting;
+        if (this.stale) this.changed();
+      },
       { rootMargin: "120px" },
     );
     this.observer.observe(this.root);
@@ -136,7 +140,8 @@ class View {
 
   draw() {
     const { index } = this.connection;
-    if (!this.root.isConnected) return;
+    this.stale = !this.root.isConnected; // a view may be made long before it is in the document
+    if (this.stale) return;
     if (!this.paints) this.retheme();
     this.#tell();
     if (!index?.tabs) return;
