@@ -13,13 +13,11 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.notebook.boards import opened
 from nbtrain.notebook.display import AnyRun
 from nbtrain.notebook.kernel import at_hand, find_run
 from nbtrain.notebook.listed_actions import listed_actions
 from nbtrain.notebook.options import ON_NAN, VERBS, cell_parser
 from nbtrain.notebook.verb_options import CURVES, TABS, add_arguments
-from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.view import controls
 from nbtrain.rundir.folder import BEST
 from nbtrain.rundir.timeline import side_folder
@@ -133,6 +131,9 @@ def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
         case []:
             return _folders(begun)
         case [logdir, *_, "--runs" | "--tags" as option]:
+            from nbtrain.notebook.boards import opened  # as the magics, with the first board
+            from nbtrain.panel.board_index import KIND_OF, selections
+
             try:
                 found = selections(opened(shlex.split(logdir)[0])[0])[KIND_OF.get(tab, "scalars")]
             except (ArgumentError, OSError, ValueError):

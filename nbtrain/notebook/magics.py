@@ -30,7 +30,6 @@ from nbtrain.core.commands import Receipt
 from nbtrain.core.errors import NbtrainError, WaitError
 from nbtrain.core.log_lines import selected
 from nbtrain.core.text_table import in_columns
-from nbtrain.notebook import boards
 from nbtrain.notebook.cells import loop_of
 from nbtrain.notebook.completion import complete_in
 from nbtrain.notebook.detach import detached
@@ -257,12 +256,13 @@ def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:
 
 
 def _show_board(options: argparse.Namespace) -> None:
+    from nbtrain.notebook import boards  # the extension is loaded without them
+
     given = {**vars(options)}
     logdir = os.path.expanduser(given.pop("logdir"))  # noqa: PTH111 - it may be gs://
     scalars, unread = boards.opened(logdir, given.pop("runs"), given.pop("tags"))
-    tab = given.pop("verb")
-    text = f"<{tab} in {logdir!r}>"  # the same on every execution
-    boards.show(scalars, unread=unread, tab=tab, text=text, **given)
+    text = f"<{given['verb']} in {logdir!r}>"  # the same on every execution
+    boards.show(scalars, unread=unread, tab=given.pop("verb"), text=text, **given)
 
 
 def _explained(error: SyntaxError) -> str:
