@@ -240,6 +240,25 @@ def door_rows(*, quick: bool) -> Iterable[Row]:
     yield "attaching a run of 1,000,000 points", took_words, "picture in 1 s"
 
 
+def hour_rows(*, quick: bool) -> Iterable[Row]:
+    """An hour of a run in the memory of its page and of its kernel."""
+    from tests.benchmarks import hour
+
+    minutes = 10 if quick else hour.MINUTES
+    held = list(hour.page(minutes))
+    _, warm, *_, end = held
+    name = f"page with every section open, {minutes} minutes"
+    for what in end:
+        each = ", ".join(f"{found[what]:,}" for found in held)
+        yield f"{name}: {what}", f"{each}; {end[what] / warm[what]:.3f} times", "level"
+    found = hour.resident(minutes)
+    sizes = ", ".join(f"{size / 1e6:.0f}" for size in found)
+    grown = (found[-1] - found[1]) / 1e6
+    points = 10 * 600 * minutes * 8 / 10
+    per_point = f"{1e6 * grown / points:.0f} bytes for each new point"
+    yield f"kernel, {minutes} minutes: resident MB", f"{sizes}; {per_point}", "the points alone"
+
+
 def _middle(found: list[float], unit: str) -> str:
     return f"{statistics.median(found):.2f} {unit} (longest {max(found):.2f})"
 
@@ -255,6 +274,7 @@ PARTS = {
     "memory": memory_rows,
     "import": import_rows,
     "records": record_rows,
+    "hour": hour_rows,
 }
 
 

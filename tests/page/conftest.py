@@ -6,20 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import comm
 import ipywidgets
 import pytest
 from playwright.sync_api import Browser, Locator
 
 import nbtrain
-from nbtrain.core.errors import NbtrainError
-from nbtrain.run import registry
 from tests.chromium import mark_those_below
 from tests.gate import SOON
 from tests.page.bare import BarePage, phase
-from tests.page.kernel import Comm, Kernel, Publisher
+from tests.page.kernel import Kernel
 from tests.page.paced import Paced
-from tests.shells import own_shell
+from tests.page.shell import page_shell
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,14 +36,7 @@ def kernel() -> Iterator[Kernel]:
 def shell(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """An IPython with the extension loaded, which displays in the page."""
     folder = tmp_path_factory.mktemp("ipython")
-    with pytest.MonkeyPatch.context() as patch, own_shell(folder) as shell:
-        patch.setattr(comm, "create_comm", lambda **arguments: Comm(kernel, **arguments))
-        shell.display_pub = Publisher(parent=shell)
-        shell.display_pub.kernel = kernel
-        patch.setattr(registry, "listeners", list(registry.listeners))
-        patch.setattr(NbtrainError, "_render_traceback_", None, raising=False)
-        nbtrain._meet_ipython()  # as when it is imported in a notebook
-        shell.run_line_magic("load_ext", "nbtrain")
+    with page_shell(kernel, folder) as shell:
         yield shell
 
 
