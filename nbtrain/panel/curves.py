@@ -199,13 +199,16 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
         x, values, smooth = x[order], values[order], smooth[order]
     part = _in_sight(x, want)
     starts = _starts(x[part], want, limit)
-    stride = int(np.diff(starts, append=len(x[part])).max(initial=1))
-    shown = values[part]
-    return _buckets(x[part], shown, smooth[part] if want.smooth else shown, starts), stride
+    x, shown = x[part], values[part]
+    ends = np.concatenate([starts[1:], [len(x)]]) if len(x) else starts
+    stride = int((ends - starts).max(initial=1))
+    return _buckets(x, shown, smooth[part] if want.smooth else shown, starts), stride
 
 
 def _tails(points: Points, want: Want) -> list[FloatArray]:
     """The buckets of the newest visible abandoned tails."""
+    if not points.abandoned.any():
+        return []
     x = _axis(points, want.x)
     gone = np.flatnonzero(points.abandoned & np.isfinite(x))
     if not len(gone):
@@ -229,6 +232,8 @@ def _in_sight(x: FloatArray, want: Want) -> slice:
 
 def _left_out(points: Points, want: Want) -> int:
     """The number of points that were not abandoned but cannot be placed on the axis."""
+    if want.x == "step" and not want.log_x:
+        return 0
     x = _axis(points, want.x)[~points.abandoned]
     return int((~np.isfinite(x) | ((x <= 0) & want.log_x)).sum())
 
