@@ -37,6 +37,18 @@ test("edges lead downwards", () => {
   assert.equal(edges[2].text, "× 4");
 });
 
+test("an edge of a node to itself is left out, and the others keep their ends", () => {
+  const { boxes, edges } = laidOut({
+    items: [item(1), item(2)],
+    edges: [edge(1, 1), edge(1, 2), edge(2, 2)],
+  });
+  assert.equal(boxes.size, 2);
+  assert.deepEqual(
+    edges.map(({ source, target }) => [source, target]),
+    [[1, 2]],
+  );
+});
+
 test("an open scope is around what is in it, with room for its name", () => {
   const scope = { kind: "scope", open: true, count: 2 };
   const { boxes } = laidOut({

@@ -81,7 +81,7 @@ export class GraphCanvas {
     this.anchor = this.centre = null;
     if (focused !== null) (this.nodes.get(focused) ?? this.drawing).focus({ preventScroll: true });
     this.root.dataset.items = String(graph.items.length);
-    this.root.dataset.edges = String(graph.edges.length);
+    this.root.dataset.edges = String(this.layout.edges.length);
   }
 
   clear() {

@@ -50,18 +50,21 @@ export function textOf({ count, control, shape }) {
 /**
  * Each open scope is laid out by itself, as in TensorBoard: one large layout would take seconds.
  * An edge that leaves a scope runs through its lower end, one that enters it through its upper end.
+ * An edge of a node to itself is left out: dagre draws it as a line beside the node that leads
+ * nowhere.
  * @param {Pick<Graph, "items" | "edges">} graph
  * @returns {GraphLayout}
  */
-export function laidOut(graph) {
-  const { levels, legs } = levelsOf(graph);
+export function laidOut({ items, edges: all }) {
+  const edges = all.filter(({ source, target }) => source !== target);
+  const { levels, legs } = levelsOf({ items, edges });
   /** @type {Plans} */
   const plans = new Map();
   const { width, height } = plan(levels, 0, plans);
   /** @type {Map<number, Box>} */
   const boxes = new Map();
   put(plans, levels, { scope: 0, x: 0, y: 0 }, boxes);
-  return { width, height, boxes, edges: graph.edges.map((edge, i) => route(plans, edge, legs[i])) };
+  return { width, height, boxes, edges: edges.map((edge, i) => route(plans, edge, legs[i])) };
 }
 
 /**
