@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,7 @@ def test_the_magics_find_an_attached_run(shell: Any, run: AttachedRun) -> None:
 def test_the_magics_tell_how_to_go_on_with_an_attached_run_that_has_died(
     shell: Any, child: Forked, run: AttachedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert line(shell, "save far").outcome.applied
     child.kill()
     eventually(lambda: run.status.phase is Phase.FAILED)
     told = "Start the run again with logdir='runs/far'"
@@ -109,10 +111,25 @@ def test_the_magics_tell_how_to_go_on_with_an_attached_run_that_has_died(
     line(shell, "list")
     assert "far  failed" in capsys.readouterr().out
     line(shell, "actions far")
-    told = capsys.readouterr().out  # by whether the run was saved before it was killed
-    assert "to set back in far: it has ended (failed)." in told or "start it again" in told
+    assert "start it again" in capsys.readouterr().out
     own = nbtrain.train(Counter().step, steps=1, name="own").wait(SOON)
     assert line(shell, "wait") is own, "a run of this kernel comes first"
+
+
+def test_an_attached_run_that_died_before_it_was_saved_has_nothing_to_restore(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Forked(partial(train, save_steps=10**9)) as child:
+        child.answer()
+        run = nbtrain.attach(FOLDER)
+        assert isinstance(run, AttachedRun)
+        with run:
+            eventually(lambda: run.status.phase is Phase.RUNNING)
+            child.kill()
+            eventually(lambda: run.status.phase is Phase.FAILED)
+            line(shell, "actions far")
+            nothing = "There is nothing to restore or to set back in far: it has ended (failed)."
+            assert nothing in capsys.readouterr().out
 
 
 def test_open_shows_a_folder_and_attaches_it_once(shell: Any, run: AttachedRun) -> None:
