@@ -39,7 +39,7 @@ export class ChartHead {
   }
 
   /**
-   * Show what is chosen.
+   * Shows what is chosen.
    * @param {{log: boolean, pinned: boolean}} chosen
    */
   show({ log, pinned }) {
@@ -48,7 +48,7 @@ export class ChartHead {
   }
 
   /**
-   * Tell of each line its last value, and whether the run went back behind all there was of it.
+   * Shows the last value of each line, or that the run went back to a step before the line began.
    * @param {(TagLine & {last?: string, abandoned: boolean})[]} lines
    */
   say(lines) {
@@ -66,7 +66,7 @@ export class ChartHead {
   }
 
   /**
-   * Tell of the best value, of the validation if there is one.
+   * Shows the best value, of the validation if there is one.
    * @param {ReturnType<typeof best>} found
    * @param {{validates: boolean, tag: string, higher: boolean}} of
    */
@@ -77,7 +77,7 @@ export class ChartHead {
   }
 
   /**
-   * Tell of the buckets at the cursor; without them, how many values no line can show.
+   * Shows the buckets at the cursor; without them, how many values no line can show.
    * @param {Bucket[]} buckets
    * @param {UnseenBucket[]} unseen
    * @param {{hovered: boolean, x?: ChartAxis}} how whether there is a cursor: its values have the place of the last

@@ -37,7 +37,7 @@ export class BaseChart {
     return "";
   }
 
-  // Draw what there is.
+  // Draws what there is.
   draw() {}
 
   /**
@@ -71,7 +71,7 @@ export class BaseChart {
   }
 
   /**
-   * Make the plot.
+   * Makes the plot.
    * @param {Columns} data
    * @param {PlotOptions} options without what all charts have
    */

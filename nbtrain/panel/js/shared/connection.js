@@ -81,7 +81,7 @@ export class Connection {
     return true;
   }
 
-  // Tell the kernel of a view that is looked at.
+  // Tells the kernel that the page still shows a view.
   alive() {}
 
   // There is no way to the kernel any more. One that speaks all the same is back.
@@ -101,7 +101,7 @@ export class Connection {
   }
 
   /**
-   * Send a message. The comm of a kernel that died, was restarted or shut down throws (JupyterLab 4).
+   * Sends a message. The comm of a kernel that died, restarted or shut down throws (JupyterLab 4).
    * @param {Out | Hello | There} message
    */
   send(message) {

@@ -49,7 +49,7 @@ export function elementIn(node, selector) {
 }
 
 /**
- * Set a text, and hide the element when there is none; leaves what is right untouched.
+ * Sets a text, and hides the element when there is none. Leaves an element alone if it is right.
  * @param {HTMLElement} node
  * @param {string | null | undefined} text
  */

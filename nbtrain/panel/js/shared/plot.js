@@ -142,7 +142,7 @@ export function drawMarks(u, found, { mark, gone }) {
 }
 
 /**
- * Put a tip beside the pointer, on the side where there is more room, or where there is some.
+ * Puts a tip beside the pointer, on the side where there is more room, or where there is some.
  * @param {HTMLElement} tip
  * @param {uPlot} u
  */
@@ -153,7 +153,7 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
 }
 
 /**
- * Put a dot where a bucket is; hide it without one, or where that is out of sight.
+ * Puts a dot where a bucket is. Hides the dot if there is no bucket, or if it is out of sight.
  * @param {HTMLElement} dot
  * @param {uPlot} u
  * @param {Bucket | null | undefined} bucket
@@ -184,7 +184,7 @@ export function xScale(log, x = "step") {
 }
 
 /**
- * Move the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
+ * Moves the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
  * point in sight; whether it was such a key.
  * @param {uPlot} u
  * @param {KeyboardEvent} event

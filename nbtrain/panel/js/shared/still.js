@@ -29,7 +29,7 @@ export function stand(root) {
 }
 
 /**
- * Put a picture and words into the notebook, below the output of a widget. JupyterLab does so by
+ * Puts a picture and words into the notebook, below the output of a widget. JupyterLab does so by
  * itself, unless its page was reloaded since the cell has run: then it knows no display_id. The
  * notebook's model is no part of anywidget's interface: where there is none, those of before stay.
  * @param {Pick<Model, "widget_manager">} model

@@ -42,7 +42,7 @@ export class PrCard {
     });
   }
 
-  // Ask for the curves that the chart should show and does not show yet; one question at a time.
+  // Asks for the curves that the chart should show and does not show yet; one question at a time.
   async wanted() {
     const { connection } = this.board;
     if (connection.gone || this.asking || !this.seen.has(this)) return;
@@ -94,7 +94,7 @@ export class PrCard {
   }
 
   /**
-   * Show another step of a run.
+   * Shows another step of a run.
    * @param {string} run
    * @param {number} at
    */

@@ -99,7 +99,7 @@ export class GraphCanvas {
   }
 
   /**
-   * Bring an item into the middle, now or as soon as it is drawn.
+   * Brings an item into the middle, now or as soon as it is drawn.
    * @param {number} number
    */
   see(number) {
@@ -114,7 +114,7 @@ export class GraphCanvas {
   }
 
   /**
-   * Let an item stand out, with its edges; null: none.
+   * Highlights an item and its edges; null highlights none.
    * @param {number | null} number
    */
   select(number) {

@@ -68,7 +68,7 @@ export function laidOut({ items, edges: all }) {
 }
 
 /**
- * Lay a scope out, those in it first; its size.
+ * Lays out a scope after the scopes inside it, and returns its size.
  * @param {Map<number, Level>} levels
  * @param {number} scope
  * @param {Plans} plans gets what is laid out
@@ -100,7 +100,7 @@ function plan(levels, scope, plans) {
 }
 
 /**
- * Keep the upper end of a scope above all that is in it, and the lower end below.
+ * Keeps the upper end of a scope above everything in it, and the lower end below.
  * @param {Drawn} drawn
  */
 function addEnds(drawn) {
@@ -115,7 +115,7 @@ function addEnds(drawn) {
 }
 
 /**
- * Say where each item is in the whole drawing.
+ * Collects the position of each item in the whole drawing.
  * @param {Plans} plans
  * @param {Map<number, Level>} levels
  * @param {{scope: number} & Point} at the origin of a scope
@@ -159,7 +159,8 @@ function route(plans, edge, legs) {
 }
 
 /**
- * Let a road begin at the lower side of an open scope: dagre's begins at the side towards its middle.
+ * Moves the start of a road to the lower side of an open scope. Dagre starts it at the side that
+ * faces the middle.
  * @param {Point[]} road
  * @param {Box} box
  */
@@ -169,7 +170,7 @@ function leave(road, box) {
 }
 
 /**
- * Let a road end at the upper side of an open scope.
+ * Moves the end of a road to the upper side of an open scope.
  * @param {Point[]} road
  * @param {Box} box
  */

@@ -23,7 +23,7 @@ function cleared(canvas, { width, height }) {
 }
 
 /**
- * Draw what stays while the pointer moves.
+ * Draws what stays while the pointer moves.
  * @param {HTMLCanvasElement} canvas
  * @param {Drawn} drawn
  */
@@ -54,7 +54,7 @@ export function drawLines(canvas, { size, room, lines, shades, others, axes, pai
 }
 
 /**
- * Draw the lines that stand out.
+ * Draws the lines that stand out.
  * @param {HTMLCanvasElement} canvas
  * @param {Pick<Drawn, "size" | "room" | "lines" | "paint">} drawn
  * @param {{row: HparamsRow, colour: string}[]} out

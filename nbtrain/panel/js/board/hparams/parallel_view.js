@@ -166,7 +166,7 @@ export class ParallelView {
   }
 
   /**
-   * Tell of a run; null ends that.
+   * Shows the values of a run; null hides them.
    * @param {HparamsRow | null} row
    * @param {{x: number, y: number}} [at] the pointer
    */
