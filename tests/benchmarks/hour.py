@@ -1,4 +1,4 @@
-"""What an hour of a run leaves in the memory of its page and of its kernel.
+"""Measures the memory that an hour of a run adds to its page and to its kernel.
 
 An hour passes in a few minutes: the panel and its page have the clock of the benchmark.
 """
@@ -17,7 +17,7 @@ EACH = 10  # seconds between two pictures of each tag
 
 
 def page(minutes: int = MINUTES) -> Iterator[dict[str, int]]:
-    """What a page with every section open holds after every tenth part."""
+    """Yields the counts of a page with every section open after each tenth of the time."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from tests.chromium import launched
     from tests.page.bare import BarePage

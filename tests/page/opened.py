@@ -33,7 +33,7 @@ SHOWS = """\
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a page holds once its garbage is collected.
+    """The counts of a page after its garbage is collected.
 
     Attributes:
         heap: Bytes of JavaScript.
