@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import threading
+from collections.abc import Collection
+from typing import TypeGuard
 
 # Functions that draw from their first argument, and from nothing else.
 _WRAPPERS = frozenset({"enumerate", "tqdm"})
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+# What an expression is made of, besides names, that has the same value each time.
+_FIXED = (ast.Constant, ast.JoinedStr, ast.FormattedValue, ast.expr_context)
 
 
 # Python before 3.13 counts the depth of a tree for all threads together, so that two that parse at
@@ -25,20 +30,49 @@ def parsed(source: str) -> ast.Module | None:
         return None
 
 
-def around(tree: ast.AST, line: int) -> ast.For | None:
-    """Returns the innermost loop that has a line in its body, in the same function; or None."""
-    found, waiting = None, [tree]
+def around(tree: ast.AST, line: int) -> list[ast.For]:
+    """Returns the loops that have a line in their bodies, in the same function; innermost first."""
+    found: list[ast.For] = []
+    waiting = [tree]
     while waiting:
         node = waiting.pop()
         for part in ast.iter_child_nodes(node):
             if not _spans(part, line):
                 continue
             if isinstance(part, _SCOPES):
-                found = None
-            elif isinstance(part, ast.For) and _has_in_body(part, line):
-                found = part
+                found = []
+            elif isinstance(part, ast.For) and has_in_body(part, line):
+                found.insert(0, part)
             waiting.append(part)
     return found
+
+
+def has_in_body(loop: ast.For, line: int) -> bool:
+    """Tells if a line is in the body of a loop; its first line may be both, and is not."""
+    head = loop.iter.end_lineno or loop.lineno
+    return line > head and any(_spans(each, line) for each in loop.body)
+
+
+def are_fixed(loop: ast.For, line: int, arguments: Collection[str]) -> bool:
+    """Tells if a call in the body of a loop has the same arguments in every turn.
+
+    Args:
+        loop: The loop.
+        line: A line of the call.
+        arguments: The names of the arguments. One that the call leaves out is the same.
+
+    Returns:
+        False if the call has none of them, or if it cannot be told, as for `next(names)`.
+    """
+    inside = [*ast.walk(loop)]
+    bound = {each.id for each in inside if _is_name(each, ast.Store)}
+    calls = [each for each in inside if isinstance(each, ast.Call) and _spans(each, line)]
+    given = [part.value for call in calls for part in call.keywords if part.arg in arguments]
+    parts = [part for value in given for part in ast.walk(value)]
+    return bool(given) and all(
+        isinstance(part, _FIXED) or (_is_name(part, ast.Load) and part.id not in bound)
+        for part in parts
+    )
 
 
 def tracked_line(loop: ast.For, source: str, call: str) -> tuple[str, str | None]:
@@ -58,10 +92,8 @@ def tracked_line(loop: ast.For, source: str, call: str) -> tuple[str, str | None
     return line, None
 
 
-def _has_in_body(loop: ast.For, line: int) -> bool:
-    """Tells if a line is in the body of a loop; its first line may be both, and is not."""
-    head = loop.iter.end_lineno or loop.lineno
-    return line > head and any(_spans(each, line) for each in loop.body)
+def _is_name(node: ast.AST, context: type[ast.expr_context]) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, context)
 
 
 def _spans(node: ast.AST, line: int) -> bool:

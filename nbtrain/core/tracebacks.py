@@ -82,15 +82,18 @@ def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
         frames = frames.tb_next
 
 
-def caller() -> tuple[CodeType, int]:
-    """Returns the code of the user that runs in this thread, and its present line.
+def callers() -> list[tuple[CodeType, int]]:
+    """Returns the codes of the user that run in this thread, and their present lines.
 
-    It is the innermost of the user's own; without any, the outermost of all.
+    The innermost comes first. Without any of the user's own, it is the outermost of all.
     """
-    frame = sys._getframe()
-    while frame.f_back is not None and not is_of_the_user(frame.f_code.co_filename):
+    frame: FrameType | None = sys._getframe()
+    stack = []
+    while frame is not None:
+        stack.append(frame)
         frame = frame.f_back
-    return frame.f_code, frame.f_lineno
+    theirs = [each for each in stack if is_of_the_user(each.f_code.co_filename)]
+    return [(each.f_code, each.f_lineno) for each in theirs or stack[-1:]]
 
 
 def names_of_caller() -> Mapping[str, object]:

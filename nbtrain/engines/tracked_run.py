@@ -8,6 +8,7 @@ for batch in run:                   # starts: this thread trains, and the panel 
 
 from __future__ import annotations
 
+import ast
 import contextvars
 import linecache
 import threading
@@ -19,7 +20,7 @@ from typing import Any, NoReturn
 from nbtrain.core import for_loops
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.core.leaving import left_by
-from nbtrain.core.tracebacks import caller
+from nbtrain.core.tracebacks import callers
 from nbtrain.engines.loops import LoopEngine, LoopRun
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run import endings, registry
@@ -51,7 +52,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
     ) -> None:
         super().__init__(engine, logdir, settings)
         self._iterable = iterable
-        self._made = caller()
+        self._made = callers()
         self._loops: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
         self._interrupts = Interrupts(self.name, self.request_stop)
         self._forget_pauses: Callable[[], None] = lambda: None
@@ -122,23 +123,30 @@ class TrackedRun(LoopRun, Iterable[Any]):
         Raises:
             ArgumentError: There is one. Runs with names of their own may be made in its turns.
         """
-        code, line = caller()
+        code, line = callers()[0]
         source = "".join(linecache.getlines(code.co_filename))
         tree = for_loops.parsed(source)
-        loop = None if tree is None else for_loops.around(tree, line)
+        loops = [] if tree is None else for_loops.around(tree, line)
+        loop = next((each for each in loops if self._is_again_in(each, code.co_filename)), None)
         if loop is None:
-            return
-        made_code, made_line = self._made
-        is_within = made_code.co_filename == code.co_filename and made_line > loop.lineno
-        if is_within and not self.attempt.context.folder.numbered:
             return
         given, tracked = for_loops.tracked_line(loop, source, "nbtrain.track")
         write = f"write `{tracked}`" if tracked else "write nbtrain.track(...) in this line"
         raise ArgumentError(
-            f"Each turn of the loop around it would start a run of its own. Line {loop.lineno}, "
+            f"The loop around it would start a run in each turn. Line {loop.lineno}, "
             f"`{given}`: {write}, and `for ... in nbtrain.track(...)` within it has the steps of "
             "the same run. For a run of each turn, make each there and with another name=."
         )
+
+    def _is_again_in(self, loop: ast.For, filename: str) -> bool:
+        """Tells if each turn of a loop would start this run, or one that goes on from it."""
+        context = self.attempt.context
+        lines = [line for code, line in self._made if code.co_filename == filename]
+        if context.folder.numbered or not any(for_loops.has_in_body(loop, each) for each in lines):
+            return True
+        is_made_here = self._made[0][0].co_filename == filename
+        fixed = is_made_here and for_loops.are_fixed(loop, lines[0], ("name", "logdir"))
+        return fixed and not context.settings.fresh
 
     def _end(self, error: BaseException | None) -> None:
         """Ends the run; it has failed with an error, unless the user or the program ended it."""

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from nbtrain.core.for_loops import around, parsed, tracked_line
+from nbtrain.core.for_loops import are_fixed, around, parsed, tracked_line
 
 PROGRAM = """\
 for fold in folds:
@@ -27,22 +27,19 @@ for number in (
 
 
 @pytest.mark.parametrize(
-    ("line", "loop"), [(1, None), (2, 1), (4, 2), (5, 4), (7, None), (8, 7), (10, 2), (12, None)]
+    ("line", "loops"),
+    [(1, []), (2, [1]), (4, [2, 1]), (5, [4, 2, 1]), (7, []), (8, [7]), (10, [2, 1]), (12, [])],
 )
-def test_the_loop_around_a_line_is_the_innermost_of_its_function(
-    line: int, loop: int | None
-) -> None:
-    found = around(ast.parse(PROGRAM), line)
-    assert (found and found.lineno) == loop
+def test_the_loops_around_a_line_are_those_of_its_function(line: int, loops: list[int]) -> None:
+    assert [found.lineno for found in around(ast.parse(PROGRAM), line)] == loops
 
 
 def test_a_loop_on_one_line_is_not_around_itself() -> None:
-    assert around(ast.parse("for batch in track(data): step(batch)"), 1) is None
+    assert around(ast.parse("for batch in track(data): step(batch)"), 1) == []
 
 
 def test_the_data_of_a_loop_are_tracked_within_a_progress_bar() -> None:
-    loop = around(ast.parse(PROGRAM), 4)
-    assert loop is not None
+    loop = around(ast.parse(PROGRAM), 4)[0]
     assert tracked_line(loop, PROGRAM, "run.track") == (
         'for epoch in tqdm(range(5), desc="epoch"):',
         'for epoch in tqdm(run.track(range(5)), desc="epoch"):',
@@ -50,11 +47,34 @@ def test_the_data_of_a_loop_are_tracked_within_a_progress_bar() -> None:
 
 
 def test_a_loop_over_several_lines_is_not_rewritten() -> None:
-    loop = around(ast.parse(PROGRAM), 14)
-    assert loop is not None
+    loop = around(ast.parse(PROGRAM), 14)[0]
     assert tracked_line(loop, PROGRAM, "run.track") == ("for number in (", None)
 
 
 @pytest.mark.parametrize("text", ["for", "\0", "(" * 500])
 def test_what_is_no_program_has_no_tree(text: str) -> None:
     assert parsed(text) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fixed"),
+    [
+        ("name='x'", True),
+        ("name=name", True),
+        ("name=f'{name}-x', steps=rate", True),
+        ("logdir='runs/x'", True),
+        ("name=f'x-{rate}'", False),
+        ("name='x', logdir=f'runs/{rate}'", False),
+        ("name=other", False),
+        ("name=next(names)", False),
+        ("name=options.name", False),
+        ("**options", False),
+        ("", False),
+    ],
+)
+def test_a_call_in_a_loop_has_the_same_name_in_each_turn_or_another(
+    arguments: str, *, fixed: bool
+) -> None:
+    program = f"for rate in rates:\n    other = rate + 1\n    track(\n        data, {arguments})"
+    loop = around(ast.parse(program), 4)[0]
+    assert are_fixed(loop, 3, ("name", "logdir")) is fixed

@@ -495,6 +495,34 @@ def test_a_run_that_an_untracked_loop_would_start_in_each_turn_is_refused() -> N
     assert run.status.phase is Phase.CREATED
 
 
+def test_a_run_that_has_the_same_name_in_each_turn_is_refused() -> None:
+    def train() -> None:
+        for rate in (0.5, 0.25):
+            for _ in (7, 8):
+                list(nbtrain.track(range(3), name=f"rate-{rate}"))
+
+    with pytest.raises(ArgumentError, match=r"write `for _ in nbtrain.track\(\(7, 8\)\):`"):
+        train()
+    assert not nbtrain.runs()
+
+
+def test_a_run_that_begins_anew_in_each_turn_may_have_the_same_name() -> None:
+    held, drawn = tf.train.Checkpoint(), []
+    for _ in range(2):
+        run = nbtrain.track(range(3), name="anew", checkpoint=held, fresh=True)
+        drawn += list(run)
+    assert drawn == [0, 1, 2] * 2
+
+
+def test_a_function_may_make_a_run_of_each_turn_that_calls_it() -> None:
+    def run_of(rate: float) -> Any:
+        return nbtrain.track(range(3), name=f"rate-{rate}")
+
+    for rate in (0.5, 0.25):
+        list(run_of(rate))
+    assert [run.status.step for run in nbtrain.runs().values()] == [3, 3]
+
+
 def test_a_run_of_each_turn_may_have_a_name_of_its_own() -> None:
     for rate in (0.5, 0.25):
         for _ in nbtrain.track(range(3), name=f"rate-{rate}"):
