@@ -1,11 +1,12 @@
 """The line of a run in a script: step, speed, time left and the last values, as tqdm shows them.
 
-It goes to the standard error.
+Warnings are written above it. It goes to the standard error.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -17,6 +18,10 @@ from nbtrain.core.states import Phase, Status
 
 # The last values that fit into a line.
 _MOST_VALUES = 4
+
+# A warning, with the lines of a stack that are indented below it.
+_PARAGRAPHS = re.compile(r"^\S.*(?:\n[ \t].*)*", re.MULTILINE)
+_NUMBER = re.compile(r"\d+")
 
 # For a terminal that tells no size, as in some containers: tqdm would show nothing there.
 _UNKNOWN: dict[str, int | bool] = {"ncols": 80, "nrows": 24}
@@ -47,6 +52,7 @@ class Line:
     def __init__(self, run: Watched, file: Any = None) -> None:
         status = run.status
         self._run = run
+        self._said: set[str] = set()
         self._bar = _Bar(
             desc=run.name,
             total=status.total_steps,
@@ -61,6 +67,7 @@ class Line:
     def tick(self) -> None:
         """Shows the present state; closes the line when the run has ended."""
         status, bar = self._run.status, self._bar
+        self._say(status)
         bar.total = status.total_steps
         if status.step < bar.n:  # the run went back
             bar.initial = bar.n = status.step
@@ -70,6 +77,19 @@ class Line:
             bar.refresh()
             bar.close()
             self._forget()
+
+    def _say(self, status: Status) -> None:
+        """Writes each warning above the line, once although its numbers change.
+
+        The message of a pause is written by those who wait for the run.
+        """
+        if status.phase is Phase.PAUSED:
+            return
+        for text in _PARAGRAPHS.findall(status.message or ""):
+            topic = _NUMBER.sub("", text.partition("\n")[0])
+            if topic not in self._said:
+                self._said.add(topic)
+                self._bar.write(f"{self._run.name}: {text}", file=self._bar.fp)
 
 
 def _size(file: Any) -> dict[str, int | bool]:

@@ -71,6 +71,21 @@ def script(
     pipe.send((str(run.status.phase), run.status.step, terminal.shown()))
 
 
+def warned_script(pipe: Connection) -> None:
+    """Trains with a warning whose number changes, and one that has a stack."""
+    terminal, gate = Terminal(40, 100), Gate(1)
+    counter = Counter(gate)
+    run = nbtrain.train(counter.step, steps=2, checkpoint=counter.checkpoint, name="script")
+    gate.wait_for_arrivals(2)
+    for number in range(3):
+        run.handle.note("lost", f"Worker 1 was lost {number} s ago.")
+        run.handle.note("stack", f"Late by {number} s:\n  File 'a', line 1\n    step()")
+        eventually(lambda: "Late by 0 s" in terminal.shown())
+    gate.open()
+    run.wait()
+    pipe.send(terminal.shown())
+
+
 def press_ctrl_c(times: int) -> None:
     """Interrupts the main thread as often as it waits for the end of its run."""
     (run,) = nbtrain.runs().values()
@@ -112,3 +127,11 @@ def test_a_second_ctrl_c_ends_the_wait() -> None:
     with Forked(script, None, 2) as child:
         assert child.answer() == "stopping"
         assert child.answer()[0] == "stopped"
+
+
+def test_a_warning_is_written_above_the_line_once_with_its_stack() -> None:
+    with Forked(warned_script) as child:
+        shown = child.answer().replace("\r\n", "\n")
+    assert re.findall(r"script: (Worker.*)", shown) == ["Worker 1 was lost 0 s ago."]
+    assert "script: Late by 0 s:\n  File 'a', line 1\n    step()\n" in shown
+    assert shown.count("Late by") == 1
