@@ -157,6 +157,17 @@ def test_looping_over_the_same_run_again_goes_on_after_a_stop() -> None:
     assert run.status.phase is Phase.FINISHED
 
 
+@pytest.mark.parametrize("data", [range(3), tf.data.Dataset.range(3)])
+def test_a_loop_that_has_ended_gives_nothing_and_says_so(data: Any) -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(data, name="ended", checkpoint=held)
+    assert len(list(run)) == 3
+    assert run.status.message is None
+    again = nbtrain.track(data, name="ended", checkpoint=held)
+    assert not list(again)
+    assert "there is nothing left to train" in str(again.status.message)
+
+
 def test_an_earlier_run_is_moved_aside_if_fresh() -> None:
     Training().loop("anew", steps=7)
     training = Training()

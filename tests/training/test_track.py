@@ -193,10 +193,14 @@ def test_more_epochs_go_on_after_those_that_are_done() -> None:
     training = Training()
     training.start(shuffled(), "more", range(2)).wait(SOON)
     again = Training()
-    assert again.start(shuffled(), "more", range(2)).wait(SOON).status.step == 2 * BATCHES
+    run = again.start(shuffled(), "more", range(2)).wait(SOON)
+    assert run.status.step == 2 * BATCHES
+    assert "Its loops have ended: there is nothing left to train. Give fresh=True, or" in (
+        str(run.status.message)
+    )
     assert again.taken == []
     more = Training()
-    more.start(shuffled(), "more", range(EPOCHS)).wait(SOON)
+    assert more.start(shuffled(), "more", range(EPOCHS)).wait(SOON).status.message is None
     whole = Training()
     whole.start(shuffled(), "whole").wait(SOON)
     assert training.taken + more.taken == whole.taken
@@ -293,7 +297,7 @@ def test_loops_that_were_completed_are_left_out_when_a_run_goes_on() -> None:
     for steps in range(1, len(whole)):
         shutil.rmtree("runs/phases")
         start(steps).wait(SOON)
-        start(None).wait(SOON)
+        assert start(None).wait(SOON).status.message is None
         assert seen == whole, steps
         seen.clear()
 

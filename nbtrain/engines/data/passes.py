@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nbtrain.engines.data.epochs import EpochIterator
+from nbtrain.engines.data.turns import Turns
 from nbtrain.run.handle import LoopHandle
 
 
@@ -59,3 +60,8 @@ class Passes(EpochIterator):
     def _turn(self) -> None:
         super()._turn()
         raise StopIteration
+
+
+def elements_of(iterable: Iterable[Any]) -> Passes | Turns:
+    """Returns the elements of data of `tf.data`, or of any other iterable."""
+    return Passes(iterable) if hasattr(iterable, "element_spec") else Turns(iterable)

@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.epoch import Epoch
-from nbtrain.engines.data.passes import Passes
+from nbtrain.engines.data.passes import Passes, elements_of
 from nbtrain.engines.data.turns import Turns, size_of
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.track_loop import Source
@@ -29,6 +29,11 @@ from nbtrain.run.track_loop import Source
 Path = list[tuple[int, int]]
 
 _KEY = "besides/tracks/.ATTRIBUTES/VARIABLE_VALUE"
+
+_ENDED = (
+    "Its loops have ended: there is nothing left to train. Give fresh=True, or another name=, to "
+    "start from scratch."
+)
 
 
 @dataclass(slots=True)
@@ -117,6 +122,9 @@ class Tracks:
         number = self._next if around is None else around.next_inner()
         key = (*(around.key if around else ()), number)
         done = self._done_before(len(self._open), number)
+        size = size_of(iterable)
+        if around is None and self._resume:  # the last outermost loop decides
+            loop.note("loops", _ENDED if done is None or 0 < done == size else None)
         source = self._source(key, iterable)
         if done is None:  # the loop was completed
             source.end_pass()
@@ -129,7 +137,7 @@ class Tracks:
             self._file = None
         else:
             source.go_to(done or 0)
-        opened = _Open(source, size_of(iterable), key, before=loop.step - source.number)
+        opened = _Open(source, size, key, before=loop.step - source.number)
         self._open.append(opened)
         self._loop = loop
         self._several |= len(key) > 1 and number > 0
@@ -148,7 +156,7 @@ class Tracks:
         held, source = self._sources.get(key, (None, None))
         is_new = source is None
         if source is None or held is not iterable:
-            source = _source(iterable)
+            source = elements_of(iterable)
             self._sources[key] = iterable, source
         in_file = self._file is not None and self._file[1] == key
         if isinstance(source, Passes) and is_new and not in_file and self._open:
@@ -224,10 +232,7 @@ class Tracks:
         return [*around, *((each.key[-1], each.source.number) for each in self._open[-1:])]
 
     def _path_within_turn(self) -> Path:
-        """The path if an error leaves the innermost open loop, whose turn is to be repeated.
-
-        Loops that have ended within this turn are not.
-        """
+        """The path after an error: the turn of the innermost open loop, without its ended loops."""
         path = [(each.key[-1], max(0, each.source.number - 1)) for each in self._open]
         inner = self._open[-1].next_inner()
         return [*path, (inner, 0)] if inner else path
@@ -291,9 +296,3 @@ class Tracks:
         if self._open and step is not None:
             self._open[-1].before = step - self._open[-1].source.number
             self._measure()
-
-
-def _source(iterable: Iterable[Any]) -> Passes | Turns:
-    if hasattr(iterable, "element_spec"):
-        return Passes(iterable)
-    return Turns(iterable)
