@@ -1,14 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  best,
-  bucketAt,
-  bucketUpTo,
-  columns,
-  isAbandoned,
-  marks,
-  together,
-} from "../../nbtrain/panel/js/shared/columns.js";
+import { columns, together } from "../../nbtrain/panel/js/shared/columns.js";
 
 const curve = (x, mean, more = {}) => ({
   tag: "loss",
@@ -62,12 +54,6 @@ test("the line of a thinned curve ends before its last bucket, which may hold a 
     ],
     "a tail begins where the line ends",
   );
-});
-
-test("a curve is abandoned once nothing of it counts", () => {
-  assert.equal(isAbandoned(RESTORED), false);
-  assert.equal(isAbandoned([curve([], []), tail([3, 5], [9, 8])]), true);
-  assert.equal(isAbandoned([curve([], [])]), false, "nothing is there yet");
 });
 
 test("no curve becomes empty columns", () => {
@@ -136,62 +122,6 @@ test("a logarithmic scale leaves out what it cannot show, and cuts the band at t
   );
 });
 
-test("NaN and infinities are marked", () => {
-  const found = marks([curve([1, 2, 3, 4], [1, NaN, Infinity, -Infinity])]);
-  assert.deepEqual(
-    found.map(({ x, kind }) => [x, kind]),
-    [
-      [2, "NaN"],
-      [3, "∞"],
-      [4, "−∞"],
-    ],
-  );
-});
-
-test("a bucket that holds both infinities is marked, though its mean is NaN", () => {
-  const [{ kind }] = marks([curve([1], [NaN], { lo: [-Infinity], hi: [Infinity] })]);
-  assert.equal(kind, "∞");
-});
-
-test("what a logarithmic scale cannot show is marked there only", () => {
-  const curves = [curve([1, 2], [0, 3])];
-  assert.deepEqual(marks(curves, { log: true }), [
-    { x: 1, kind: "≤ 0", abandoned: false, several: false },
-  ]);
-  assert.deepEqual(marks(curves), []);
-});
-
-test("a mark in an abandoned tail says so", () => {
-  assert.deepEqual(marks([curve([1], [1]), tail([2], [NaN])]), [
-    { x: 2, kind: "NaN", abandoned: true, several: false },
-  ]);
-  assert.equal(marks([{ ...curve([1], [NaN]), stride: 4 }])[0].several, true);
-});
-
-test("the bucket at a step is the nearest one of what counts", () => {
-  assert.equal(bucketAt([curve([1, 5, 9], [3, 2, 1])], 6).x, 5);
-  assert.equal(bucketAt([curve([1, 5, 9], [3, 2, 1])], 8).x, 9);
-  assert.equal(bucketAt(RESTORED, 4).mean, 9);
-});
-
-test("beyond what counts it is the abandoned one", () => {
-  const curves = [
-    curve([1, 2], [4, 3]),
-    tail([8, 9], [2, 1]),
-    curve([3, 4], [9, 8], { segment: 1 }),
-  ];
-  assert.deepEqual([bucketAt(curves, 8.8).mean, bucketAt(curves, 8.8).abandoned], [1, true]);
-  assert.deepEqual([bucketAt(curves, 3.6).mean, bucketAt(curves, 3.6).abandoned], [8, false]);
-});
-
-test("a bucket that is not finite is found by its step, too", () => {
-  assert.equal(bucketAt([curve([1, 2, 3], [1, NaN, 2])], 2).kind, "NaN");
-});
-
-test("without buckets there is none", () => {
-  assert.equal(bucketAt([], 3), null);
-});
-
 test("two lines share their steps: first all tails, then highest, lowest and mean of each", () => {
   const data = plain(together([RESTORED, [curve([2, 6], [7, 6])]]));
   assert.deepEqual(data[0], [1, 2, 3, 4, 5, 6]);
@@ -225,21 +155,6 @@ test("each of two lines has a logarithmic scale's lowest of its own", () => {
   );
 });
 
-test("up to a step it is the latest bucket, and before the first there is none", () => {
-  const curves = [curve([10, 20], [3, 2])];
-  assert.deepEqual(
-    [9, 10, 19, 99].map((step) => bucketUpTo(curves, step)?.x),
-    [_, 10, 10, 20],
-  );
-  assert.equal(bucketUpTo([], 5), null);
-});
-
-test("up to a step an abandoned bucket is told only beside an abandoned one", () => {
-  assert.deepEqual([bucketUpTo(RESTORED, 4).x, bucketUpTo(RESTORED, 4).abandoned], [3, false]);
-  const beside = bucketUpTo(RESTORED, 4, { abandoned: true });
-  assert.deepEqual([beside.x, beside.abandoned], [4, true]);
-});
-
 test("a smoothed line is one more column, in the order of the steps, beside the raw one", () => {
   const data = plain(columns([curve([1, 2, 3], [4, 0, 2])], { smooth: 0.5 }));
   assert.equal(data.length, 5);
@@ -252,15 +167,6 @@ test("values that a logarithmic scale cannot show are part of the average", () =
   const [, , , mean, smooth] = plain(columns(curves, { smooth: 0.5, log: true }));
   assert.deepEqual(mean, [4, null, null]);
   assert.deepEqual(smooth, [4, null, null]);
-});
-
-test("the best value is of what counts, with its step or the steps of its bucket", () => {
-  const curves = [tail([4], [-1]), curve([1, 2, 3], [3, NaN, 2])];
-  assert.deepEqual(best(curves, { higher: false }), { value: 2, from: 3, to: 3 });
-  assert.deepEqual(best(curves, { higher: true }), { value: 3, from: 1, to: 1 });
-  const thinned = curve([1, 5, 9], [2, 3, 4], { stride: 4, lo: [1, 0.5, 4], hi: [2, 3, 4] });
-  assert.deepEqual(best([thinned], { higher: false }), { value: 0.5, from: 5, to: 8 });
-  assert.equal(best([tail([4], [1])], { higher: false }), null);
 });
 
 test("a logarithmic axis has no place for step 0", () => {

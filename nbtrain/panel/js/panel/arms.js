@@ -1,6 +1,6 @@
 // The arms of the newest trial of several values, as its marks and curves show them. Knows no page.
 
-import { nearest } from "../shared/columns.js";
+import { nearest } from "../shared/buckets.js";
 
 /** @import { Arm, Curve, Mark } from "../types.d.ts" */
 

@@ -1,7 +1,8 @@
 // The chart of a tag and its validation, each with a line of means, a band from lowest to highest and
 // abandoned tails; and marks.
 
-import { bucketAt, bucketUpTo, divided, marks, nearest, together } from "../shared/columns.js";
+import { bucketAt, bucketUpTo, divided, marks, nearest } from "../shared/buckets.js";
+import { together } from "../shared/columns.js";
 import { el } from "../shared/dom.js";
 import { inWords } from "../shared/format.js";
 import { MarksStrip, STRIP } from "./marks_strip.js";

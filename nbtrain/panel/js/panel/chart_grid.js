@@ -1,6 +1,6 @@
 // The charts of a panel: as many as fit, their height, and the foot where both are chosen.
 
-import { best, isAbandoned } from "../shared/columns.js";
+import { best, isAbandoned } from "../shared/buckets.js";
 import { el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
 import { Along, begun } from "./along.js";

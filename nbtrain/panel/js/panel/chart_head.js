@@ -4,7 +4,7 @@ import { el, say } from "../shared/dom.js";
 import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
 import { Pin } from "../shared/pin.js";
 
-/** @import { best } from "../shared/columns.js" */
+/** @import { best } from "../shared/buckets.js" */
 /** @import { Bucket, ChartAxis, TagLine, UnseenBucket } from "../types.d.ts" */
 
 export class ChartHead {

@@ -1,6 +1,6 @@
 // The data of one run as received: its status, curves and marks. Knows no page.
 
-import { divided } from "../shared/columns.js";
+import { divided } from "../shared/buckets.js";
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
 /** @import { Bytes, Curve, Mark, TagLine } from "../types.d.ts" */

@@ -91,7 +91,7 @@ export function clock(wall, now = new Date()) {
 }
 
 /**
- * What a legend says of a bucket, see columns.js: its step, and its place on another axis.
+ * What a legend says of a bucket, see buckets.js: its step, and its place on another axis.
  * @param {Bucket | null} bucket
  * @param {ChartAxis} [axis]
  */

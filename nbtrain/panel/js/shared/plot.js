@@ -113,7 +113,7 @@ export function yScale(log) {
 }
 
 /**
- * found: see `marks` in columns.js.
+ * found: see `marks` in buckets.js.
  * @param {uPlot} u
  * @param {UnseenBucket[]} found
  * @param {Paint} paint

@@ -1,6 +1,7 @@
 // The curves of several runs as uPlot's columns; columns.js has those of one. Knows no page.
 
-import { column, floats, kindOf, nearest, union } from "../../shared/columns.js";
+import { kindOf, nearest } from "../../shared/buckets.js";
+import { column, floats, union } from "../../shared/columns.js";
 
 /** @import { Compare, Curves } from "../../protocol.d.ts" */
 /** @import { Buckets, Bytes, ChartLine, Columns, Numbers, RunCurve, UnseenBucket } from "../../types.d.ts" */
@@ -111,7 +112,7 @@ export function isolated(column) {
 }
 
 /**
- * The buckets that no line can show, as `marks` in columns.js, for all runs by position.
+ * The buckets that no line can show, as `marks` in buckets.js, for all runs by position.
  * @param {RunCurve[]} curves
  * @param {{log?: boolean}} [how]
  */
