@@ -17,38 +17,46 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass
 class Series:
-    """One curve, as a page holds it: rows of first step, mean, lo, hi, first wall time."""
+    """One curve, as a page holds it.
+
+    Its rows are first step, mean, lo, hi, first wall time, and how many values are NaN, ∞ and −∞.
+    """
 
     tag: str
     segment: int
     abandoned: bool = False
     stride: int = 1
-    rows: FloatArray = field(default_factory=lambda: np.empty((0, 5)))
+    rows: FloatArray = field(default_factory=lambda: np.empty((0, 8)))
 
     def take(self, stride: int, start: int, rows: FloatArray) -> None:
         """Fold to the new stride, cut what is sent again, append."""
         while self.stride < stride:
-            self.rows = folded(self.rows)
+            self.rows = folded(self.rows, self.stride)
             self.stride *= 2
         assert self.stride == stride, "a stride never shrinks"
         assert start <= len(self.rows), "a gap in the curve"
         self.rows = np.concatenate([self.rows[:start], rows])
 
 
-def folded(rows: FloatArray) -> FloatArray:
-    """Neighbours joined in pairs: x and time of the first, mean of means, lowest, highest."""
+def folded(rows: FloatArray, stride: int) -> FloatArray:
+    """Neighbours joined in pairs: x and time of the first; mean, lowest, highest of the finite."""
     pairs = len(rows) // 2
     left, right = rows[0 : 2 * pairs : 2], rows[1 : 2 * pairs : 2]
+    sums, counts = np.zeros(pairs), np.zeros(pairs)
     with np.errstate(invalid="ignore", over="ignore"):
-        joined = np.stack(
+        for part in (left, right):
+            count = stride - part[:, 5:].sum(axis=1)
+            sums += np.where(count > 0, count * part[:, 1], 0)
+            counts += count
+        joined = np.column_stack(
             [
                 left[:, 0],
-                (left[:, 1] + right[:, 1]) / 2,
-                np.minimum(left[:, 2], right[:, 2]),
-                np.maximum(left[:, 3], right[:, 3]),
+                sums / counts,
+                np.fmin(left[:, 2], right[:, 2]),
+                np.fmax(left[:, 3], right[:, 3]),
                 left[:, 4],
-            ],
-            axis=1,
+                left[:, 5:] + right[:, 5:],
+            ]
         )
     return np.concatenate([joined, rows[2 * pairs :]])
 
@@ -78,7 +86,9 @@ class FrontEnd:
 
     def receive(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
         """Take a snapshot or an increment; a gap asks for a snapshot instead."""
-        rows = np.column_stack([decoded(buffers), wall_times(content, buffers)])
+        rows = np.column_stack(
+            [decoded(buffers), wall_times(content, buffers), unseen(buffers)],
+        )
         if content["t"] == "snap":
             self.seq, self.status = content["seq"], dict(content["status"])
             self.series = []
@@ -135,3 +145,11 @@ def wall_times(content: dict[str, Any], buffers: Sequence[bytes]) -> FloatArray:
     """The wall times of the first points of the buckets, from the third buffer."""
     since = np.frombuffer(buffers[2], "<f4").astype(np.float64)
     return since + content["origin"] if len(since) else since
+
+
+def unseen(buffers: Sequence[bytes]) -> FloatArray:
+    """How many values of each bucket are NaN, ∞ and −∞, from the fourth buffer."""
+    counts = np.zeros((len(buffers[0]) // 8, 3))
+    for index, *found in np.frombuffer(buffers[3], "<u4").reshape(-1, 4):
+        counts[index] = found
+    return counts

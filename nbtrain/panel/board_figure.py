@@ -50,5 +50,5 @@ def _draw(axes: Axes, scalars: Scalars, want: Want, legend: Legend) -> None:
         line = np.where(finite, smooth, np.nan)
         dots = len(place) == 1 or (not finite.all() and len(place) < _FEW)
         axes.plot(place, line, **style, marker="." if dots else "")
-        mark(axes, place[~finite])
+        mark(axes, place[rows[:, 5:].any(axis=1)])
     frame(axes)

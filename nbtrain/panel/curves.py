@@ -22,7 +22,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.series import Points
 from nbtrain.logdir.summary_stats import extent_of, higher_is_better
-from nbtrain.recording.buckets import LIMIT, reduced
+from nbtrain.recording.buckets import LIMIT, reduced, sparse
 from nbtrain.recording.smoothing import smoothed
 
 AXES = ("step", "relative", "wall")
@@ -107,7 +107,9 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
 
     The buffer holds float64, run after run: seven numbers of the whole curve (last value and step,
     lowest and step, highest and step, number of points), then rows of x, mean, lo, hi and smoothed
-    mean. The rows of the kept points come first, then those of each abandoned tail.
+    mean. The rows of the kept points come first, those of each abandoned tail last. Between them is
+    a row for each of the `unseen` kept buckets with values that are not finite: its index, and how
+    many values are NaN, ∞ and −∞.
     """
     runs = _runs(scalars, want)
     limit = buckets_of_each(len(runs))
@@ -116,13 +118,14 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
     for run in runs:
         points = scalars[run, want.tag]
         kept, stride = what_counts(points, want, limit)
+        unseen = sparse(kept[:, 5:])
         tails = _tails(points, want)
         told = {"run": run, "higher": higher_is_better(want.tag)}
-        entry = {"n": len(kept), "stride": stride, "tails": [len(tail) for tail in tails]}
-        entries.append({**told, "left_out": _left_out(points, want), **entry})
+        told |= {"left_out": _left_out(points, want), "n": len(kept), "stride": stride}
+        entries.append({**told, "unseen": len(unseen), "tails": [len(tail) for tail in tails]})
         numbers = np.array(extent_of(points).numbers)
-        parts += [numbers, kept.ravel(), *(tail.ravel() for tail in tails)]
-    return entries, np.concatenate(parts or [np.empty(0)]).astype("<f8").tobytes()
+        parts += [numbers, kept[:, :5], unseen, *(tail[:, :5] for tail in tails)]
+    return entries, b"".join(part.astype("<f8").tobytes() for part in parts)
 
 
 def as_csv(scalars: Scalars, want: Want) -> bytes:
@@ -186,8 +189,9 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
     """Reduces the points that were not abandoned to buckets in the order of the axis.
 
     Returns:
-        float64 of shape (n, 5), n at most `limit`: first x, mean, lowest, highest and mean of the
-        smoothed values. And the number of points in the largest bucket.
+        float64 of shape (n, 8), n at most `limit`: first x, mean, lowest, highest and mean of the
+        smoothed values, all of finite values; how many are NaN, ∞ and −∞. And the number of points
+        in the largest bucket.
     """
     x = _axis(points, want.x)
     chosen = ~points.abandoned & np.isfinite(x)
@@ -247,19 +251,21 @@ def _starts(x: FloatArray, want: Want, limit: int) -> IntArray:
 
 
 def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, starts: IntArray) -> FloatArray:
-    """Rows of first x, mean, lowest, highest and mean of the smoothed values.
+    """Rows of first x, mean, lowest, highest, mean of the smoothed values, and what is not finite.
 
     A last bucket that is smaller than the one before is extended backwards: the mean of one point
     among means of many would look like a bend of the curve.
     """
     if not len(x):
-        return np.empty((0, 5))
+        return np.empty((0, 8))
     begins, ends = starts.copy(), np.append(starts[1:], len(x))
     if len(starts) > 1:
         begins[-1] -= max(0, 2 * starts[-1] - starts[-2] - len(x))
     bounds = np.column_stack([begins, ends]).ravel()[:-1]  # every second slice is a bucket
-    sums, lows, highs = (column[::2] for column in reduced(values, bounds))
-    smoothed_sums = sums if smooth is values else reduced(smooth, bounds)[0][::2]
-    with np.errstate(invalid="ignore"):
-        means, smoothed_means = sums / (ends - begins), smoothed_sums / (ends - begins)
-    return np.stack([x[starts], means, lows, highs, smoothed_means], axis=1)
+    each = reduced(values, bounds).of(slice(None, None, 2))
+    means, lows, highs = each.finished(ends - begins)
+    smoothed_means = means
+    if smooth is not values:
+        averages = reduced(smooth, bounds).of(slice(None, None, 2))
+        smoothed_means, _, _ = averages.finished(ends - begins)
+    return np.column_stack([x[starts], means, lows, highs, smoothed_means, each.unseen])

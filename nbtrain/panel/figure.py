@@ -181,7 +181,7 @@ def _draw_kept(axes: Axes, line: Line) -> None:
     marker = "." if dots else ""
     axes.plot(steps, np.where(finite, mean, np.nan), color=_colour(line), lw=1.3, marker=marker)
     for part in parts:
-        mark(axes, part.steps[~np.isfinite(part.mean)])
+        mark(axes, part.steps[part.unseen.any(axis=1)])
 
 
 def _tail(tail: Curve, curves: Sequence[Curve]) -> tuple[list[float], list[float]]:

@@ -4,9 +4,10 @@ A snapshot holds everything. An increment holds the fields that changed and, for
 grew, the buckets from the last full one on. With many tags, an increment holds only some of the
 curves and last values, in rotation. With many new marks, it holds the oldest, and the others
 follow. So do changed actions of marks, those of the newest first. Messages are numbered, and the
-front end asks for a snapshot if one is missing. Buckets travel as three buffers, curve after curve:
-first steps (float64); mean, lo, hi of each (float32); and the wall times of their first points, in
-seconds since the message's `origin` (float32).
+front end asks for a snapshot if one is missing. Buckets travel as four buffers, curve after curve:
+first steps (float64); mean, lo, hi of each (float32); the wall times of their first points, in
+seconds since the message's `origin` (float32); and, only of buckets with values that are not
+finite, their index in the message and how many values are NaN, ∞ and −∞ (uint32).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from nbtrain.core.commands import Restore
 from nbtrain.panel.trial_table import trial_of, without_results
 from nbtrain.panel.view import Fields, last_of
 from nbtrain.panel.wording import cut, plain
+from nbtrain.recording.buckets import sparse
 from nbtrain.recording.parts import Cursor, Curve
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.actions import Action
@@ -219,7 +221,7 @@ def _with_buckets(content: dict[str, object], curves: Sequence[Curve]) -> Messag
     """Returns a message with the buckets of these curves."""
     parts = [curve.buckets for curve in curves]
     if not parts:
-        return content, [b"", b"", b""]
+        return content, [b""] * 4
     steps = np.concatenate([part.steps for part in parts])
     wall_times = np.concatenate([part.wall_times for part in parts])
     known = wall_times[np.isfinite(wall_times)]
@@ -227,5 +229,6 @@ def _with_buckets(content: dict[str, object], curves: Sequence[Curve]) -> Messag
     with np.errstate(over="ignore"):
         values = np.concatenate([np.stack([p.mean, p.lo, p.hi], axis=1) for p in parts])
         since = wall_times - origin  # within a message they are close: float32 tells them apart
-        buffers = [steps.astype("<f8"), values.astype("<f4"), since.astype("<f4")]
+        unseen = sparse(np.concatenate([part.unseen for part in parts])).astype("<u4")
+        buffers = [steps.astype("<f8"), values.astype("<f4"), since.astype("<f4"), unseen]
     return content | {"origin": origin}, [buffer.tobytes() for buffer in buffers]

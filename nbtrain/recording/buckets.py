@@ -1,15 +1,16 @@
 """Reduces a curve of any length to at most 512 buckets for display.
 
-A bucket holds the step and wall time of the first of `stride` consecutive points, and mean, minimum
-and maximum of all of them (the last bucket may be partial). When there are too many, neighbours are
-folded and the stride doubles, so a million points draw as quickly as a thousand and no peak is
-lost. A NaN makes its bucket NaN, an infinity its end of the range, so both stay visible at every
-stride.
+A bucket holds the step and wall time of the first of `stride` consecutive points, mean, minimum and
+maximum of the finite ones among them, and how many are not finite (the last bucket may be partial).
+When there are too many, neighbours are folded and the stride doubles, so a million points draw as
+quickly as a thousand and no peak is lost. A NaN or an infinity is counted and does not hide the
+finite values beside it, so both stay visible at every stride.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,38 @@ import numpy.typing as npt
 from nbtrain.core.arrays import FloatArray, IntArray
 
 LIMIT = 512
+_WHOLE = np.array([0])  # the bounds of a single slice
+
+
+class Reduced(NamedTuple):
+    """The values of slices, reduced; sums of these are those of larger slices.
+
+    Attributes:
+        total: Sums of the finite values, float64 of shape (n,).
+        lo, hi: Their minima and maxima, float64 of shape (n,). ∞ and −∞ if there are none.
+        unseen: How many values are NaN, ∞ and −∞, int64 of shape (n, 3).
+    """
+
+    total: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+    unseen: IntArray
+
+    def of(self, slices: slice) -> Reduced:
+        """Returns those of some of the slices."""
+        return Reduced(self.total[slices], self.lo[slices], self.hi[slices], self.unseen[slices])
+
+    def finished(self, sizes: FloatArray | IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Returns mean, minimum and maximum of the finite values; NaN where there are none.
+
+        Args:
+            sizes: The number of values of each slice; of shape (n,).
+        """
+        count = sizes - self.unseen.sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            mean = self.total / count
+        none = count == 0
+        return mean, np.where(none, np.nan, self.lo), np.where(none, np.nan, self.hi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +62,9 @@ class Buckets:
         start: Index of the first bucket here within the curve.
         steps: First step of every bucket, float64 of shape (n,).
         wall_times: Wall time of its first point, in seconds since the epoch, float64 of shape (n,).
-        mean, lo, hi: Mean, minimum and maximum of every bucket, float64 of shape (n,).
+        mean, lo, hi: Mean, minimum and maximum of the finite values of every bucket, float64 of
+            shape (n,). NaN if it has none.
+        unseen: How many of its values are NaN, ∞ and −∞, int64 of shape (n, 3).
     """
 
     stride: int
@@ -40,6 +75,7 @@ class Buckets:
     mean: FloatArray
     lo: FloatArray
     hi: FloatArray
+    unseen: IntArray
 
     @property
     def whole(self) -> slice:
@@ -63,6 +99,7 @@ class BucketCurve:
         self._sum = np.empty(LIMIT)
         self._lo = np.empty(LIMIT)
         self._hi = np.empty(LIMIT)
+        self._unseen = np.empty((LIMIT, 3), np.int64)
 
     def __len__(self) -> int:
         """The number of buckets, including the partial one."""
@@ -81,17 +118,16 @@ class BucketCurve:
         bucket = np.arange(self.points, self.points + len(values)) // self.stride
         starts = np.flatnonzero(np.diff(bucket, prepend=-1))
         where = bucket[starts]
-        total, lo, hi = reduced(values, starts)
+        new = reduced(values, starts)
         if where[0] < before:  # the first new points belong to the partial bucket
-            last = where[0]
             with np.errstate(invalid="ignore", over="ignore"):
-                total[0] += self._sum[last]
-                lo[0] = np.minimum(lo[0], self._lo[last])
-                hi[0] = np.maximum(hi[0], self._hi[last])
+                for (column, join), part in zip(self._joined(), new, strict=True):
+                    part[0] = join(part[0], column[where[0]])
         fresh = where >= before
         self._steps[where[fresh]] = steps[starts[fresh]]
         self._wall_times[where[fresh]] = wall_times[starts[fresh]]
-        self._sum[where], self._lo[where], self._hi[where] = total, lo, hi
+        for (column, _), part in zip(self._joined(), new, strict=True):
+            column[where] = part
         self.points += len(values)
 
     def view(self, start: int = 0, count: int | None = None) -> Buckets:
@@ -100,8 +136,8 @@ class BucketCurve:
         sizes = np.full(part.stop - part.start, self.stride, dtype=np.float64)
         if part.stop == len(self) and len(sizes) and self.points % self.stride:
             sizes[-1] = self.points % self.stride
-        with np.errstate(invalid="ignore"):
-            mean = self._sum[part] / sizes
+        parts = Reduced(*(column[part] for column, _ in self._joined()))
+        mean, lo, hi = parts.finished(sizes)
         return Buckets(
             self.stride,
             self.points,
@@ -109,8 +145,9 @@ class BucketCurve:
             self._steps[part].copy(),
             self._wall_times[part].copy(),
             mean,
-            self._lo[part].copy(),
-            self._hi[part].copy(),
+            lo,
+            hi,
+            self._unseen[part].copy(),
         )
 
     def cut(self, points: int, rest: FloatArray) -> None:
@@ -122,9 +159,8 @@ class BucketCurve:
         self.points = points
         if len(rest):
             last = len(self) - 1
-            with np.errstate(invalid="ignore", over="ignore"):
-                self._sum[last] = rest.sum()
-            self._lo[last], self._hi[last] = rest.min(), rest.max()
+            for (column, _), (part,) in zip(self._joined(), reduced(rest, _WHOLE), strict=True):
+                column[last] = part
 
     def fold(self) -> None:
         """Joins neighbours: half as many buckets, each of twice as many points."""
@@ -132,23 +168,42 @@ class BucketCurve:
         pairs, odd = count // 2, count % 2
         left, right = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
         with np.errstate(invalid="ignore", over="ignore"):
-            for column, join in (
-                (self._sum, np.add),
-                (self._lo, np.minimum),
-                (self._hi, np.maximum),
-            ):
+            for column, join in self._joined():
                 column[:pairs] = join(column[left], column[right])
                 column[pairs : pairs + odd] = column[count - odd : count]
         for first in (self._steps, self._wall_times):
             first[: pairs + odd] = first[0:count:2]
         self.stride *= 2
 
-
-def reduced(values: FloatArray, bounds: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Returns sum, minimum and maximum of slices; `bounds` are those of `np.ufunc.reduceat`."""
-    with np.errstate(invalid="ignore", over="ignore"):
+    def _joined(self) -> tuple[tuple[npt.NDArray[Any], np.ufunc], ...]:
+        """The columns of a `Reduced`, and what joins two of their values."""
         return (
-            np.add.reduceat(values, bounds),
-            np.minimum.reduceat(values, bounds),
-            np.maximum.reduceat(values, bounds),
+            (self._sum, np.add),
+            (self._lo, np.minimum),
+            (self._hi, np.maximum),
+            (self._unseen, np.add),
         )
+
+
+def reduced(values: FloatArray, bounds: IntArray) -> Reduced:
+    """Reduces slices of values; `bounds` are those of `np.ufunc.reduceat`."""
+    finite = np.isfinite(values)
+    low = high = total = values
+    unseen = np.zeros((len(bounds), 3), np.int64)
+    if not finite.all():
+        total, low, high = (np.where(finite, values, none) for none in (0, np.inf, -np.inf))
+        kinds = np.stack([np.isnan(values), values == np.inf, values == -np.inf], axis=1)
+        unseen = np.add.reduceat(kinds, bounds, axis=0, dtype=np.int64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Reduced(
+            np.add.reduceat(total, bounds),
+            np.minimum.reduceat(low, bounds),
+            np.maximum.reduceat(high, bounds),
+            unseen,
+        )
+
+
+def sparse(unseen: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Returns the rows of `Buckets.unseen` that count something, each after its index; (k, 4)."""
+    rows = np.flatnonzero(unseen.any(axis=1))
+    return np.column_stack([rows, unseen[rows]])

@@ -1,4 +1,4 @@
-"""Buckets: the reduction does not depend on chunking, and no peak or NaN is lost."""
+"""Buckets: the reduction does not depend on chunking, and no peak, NaN or finite value is lost."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def brute_force(values: FloatArray) -> Buckets:
     while -(-len(values) // stride) > LIMIT:
         stride *= 2
     parts = [values[at : at + stride] for at in range(0, len(values), stride)]
+    finite = [part[np.isfinite(part)] for part in parts]
     with np.errstate(invalid="ignore", over="ignore"):
         return Buckets(
             stride,
@@ -40,16 +41,19 @@ def brute_force(values: FloatArray) -> Buckets:
             0,
             np.array([10.0 + 3 * at for at in range(0, len(values), stride)]),
             np.array([5.0 + 1.5 * at for at in range(0, len(values), stride)]),
-            np.array([part.sum() / len(part) for part in parts]),
-            np.array([part.min() for part in parts]),
-            np.array([part.max() for part in parts]),
+            np.array([part.sum() / len(part) if len(part) else np.nan for part in finite]),
+            np.array([part.min() if len(part) else np.nan for part in finite]),
+            np.array([part.max() if len(part) else np.nan for part in finite]),
+            np.array(
+                [[np.isnan(p).sum(), (p == np.inf).sum(), (p == -np.inf).sum()] for p in parts]
+            ),
         )
 
 
 def assert_same(got: Buckets, wanted: Buckets) -> None:
     """Compares every column, with NaN equal to NaN."""
     assert (got.stride, got.points, got.start) == (wanted.stride, wanted.points, wanted.start)
-    for name in ("steps", "wall_times", "mean", "lo", "hi"):
+    for name in ("steps", "wall_times", "mean", "lo", "hi", "unseen"):
         np.testing.assert_array_equal(getattr(got, name), getattr(wanted, name), err_msg=name)
 
 
@@ -70,7 +74,7 @@ def test_any_chunking_gives_the_same_buckets(
     places=st.dictionaries(st.integers(0, 2499), ODD, max_size=8),
     chunks=st.lists(st.integers(0, 900), max_size=8),
 )
-def test_nan_and_infinity_stay_visible_at_every_stride(
+def test_nan_and_infinity_are_counted_beside_the_finite_values_at_every_stride(
     length: int, places: dict[int, float], chunks: list[int]
 ) -> None:
     values = np.ones(length)
@@ -80,6 +84,7 @@ def test_nan_and_infinity_stay_visible_at_every_stride(
     wanted = brute_force(values)
     np.testing.assert_array_equal(got.lo, wanted.lo)
     np.testing.assert_array_equal(got.hi, wanted.hi)
+    np.testing.assert_array_equal(got.unseen, wanted.unseen)
     np.testing.assert_array_equal(np.isfinite(got.mean), np.isfinite(wanted.mean))
 
 
@@ -108,21 +113,26 @@ def test_a_single_peak_in_a_million_points_is_not_lost() -> None:
     assert view.steps[at] <= 10 + 3 * 654_321 < view.steps[at + 1]
 
 
-def test_a_nan_makes_only_its_own_bucket_nan() -> None:
-    values = np.ones(2048)
-    values[1000] = np.nan
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_a_bucket_is_of_its_finite_values_and_counts_the_others(odd: float) -> None:
+    values = np.arange(2048.0) % 7 + 1
+    values[::7] = odd
     view = curve_of(values).view()
     assert view.stride == 4
-    for column in (view.mean, view.lo, view.hi):
-        assert np.flatnonzero(np.isnan(column)).tolist() == [250]
+    assert (view.lo.min(), view.hi.max()) == (2.0, 7.0)
+    assert (view.mean[0], view.mean[1]) == (3.0, 6.0), "of 2, 3, 4 and of 5, 6, 7"
+    kind = [np.nan, np.inf, -np.inf].index(odd)
+    assert view.unseen.sum(axis=0)[kind] == view.unseen.sum() == len(values[::7])
+    assert view.unseen[:, kind].tolist()[:8] == [1, 1, 0, 1, 0, 1, 0, 1]
 
 
-def test_an_infinity_is_one_end_of_the_range() -> None:
+def test_a_bucket_without_a_finite_value_is_nan() -> None:
     values = np.ones(1024)
-    values[0], values[1022] = np.inf, -np.inf
+    values[:4] = np.nan, np.inf, -np.inf, np.inf
     view = curve_of(values).view()
-    assert (view.lo[0], view.hi[0]) == (1.0, np.inf)
-    assert (view.lo[511], view.hi[511]) == (-np.inf, 1.0)
+    for column in (view.mean, view.lo, view.hi):
+        assert np.flatnonzero(np.isnan(column)).tolist() == [0, 1]
+    assert view.unseen[:3].tolist() == [[1, 1, 0], [0, 1, 1], [0, 0, 0]]
 
 
 def test_an_empty_curve_has_no_buckets() -> None:

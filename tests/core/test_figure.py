@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import math
 import os
 import subprocess
 import sys
@@ -172,6 +173,17 @@ def test_a_line_leaves_out_a_partial_last_bucket(store: ScalarStore) -> None:
 def test_nan_and_infinity_are_marked_in_the_last_bucket_too(store: ScalarStore) -> None:
     add(store, "loss", 1, *[1.0] * 1028, NAN)
     assert near(drawn(store), RED) > 5
+
+
+@pytest.mark.parametrize("odd", [NAN, math.inf, -math.inf])
+def test_a_line_leads_through_buckets_with_some_finite_values(
+    store: ScalarStore, odd: float
+) -> None:
+    add(store, "loss", 1, *[odd if step % 7 == 0 else 1.0 for step in range(1200)])
+    pixels = drawn(store)
+    columns = np.flatnonzero(of(pixels, BLUE).any(axis=0))
+    assert len(columns) > 0.9 * np.ptp(columns), "without gaps"
+    assert near(pixels, RED) > 5
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background", "ggplot"])

@@ -30,7 +30,7 @@ def rows(curve: Curve) -> FloatArray:
     """The buckets as a page holds them."""
     buckets = curve.buckets
     columns = [buckets.steps, buckets.mean, buckets.lo, buckets.hi, buckets.wall_times]
-    return np.stack(columns, axis=1)
+    return np.column_stack([*columns, buckets.unseen])
 
 
 class Viewer:

@@ -123,7 +123,7 @@ def test_points_without_any_time_are_sent_all_the_same() -> None:
 def test_a_snapshot_of_nothing_is_empty() -> None:
     content, buffers = Wire(ScalarStore(), Marks()).snapshot({})
     assert content["series"] == []
-    assert buffers == [b"", b"", b""]
+    assert buffers == [b"", b"", b"", b""]
     assert "origin" not in content
 
 
@@ -376,25 +376,46 @@ def test_a_page_that_misses_a_message_asks_again_and_is_whole_after_the_snapshot
     assert_equal(page, store)
 
 
-def test_nan_and_infinity_arrive_unchanged() -> None:
+def test_nan_and_infinity_arrive_as_gaps_of_their_kind() -> None:
     store = ScalarStore()
     wire, page = Wire(store, Marks()), FrontEnd()
     page.receive(*wire.snapshot({}))
     add(store, "loss", 1, float("nan"), float("inf"), float("-inf"), 1e300)
     send(wire, page, {})
-    np.testing.assert_array_equal(page.series[0].rows[:, 1], [np.nan, np.inf, -np.inf, np.inf])
+    rows = page.series[0].rows
+    np.testing.assert_array_equal(rows[:, 1], [np.nan, np.nan, np.nan, np.inf])
+    assert rows[:, 5:].tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]
 
 
+def test_a_page_folds_buckets_with_nan_and_infinity_as_the_kernel_does() -> None:
+    store = ScalarStore()
+    wire, page = Wire(store, Marks()), FrontEnd()
+    page.receive(*wire.snapshot({}))
+    for begin in range(0, 3000, 30):
+        values = np.arange(begin, begin + 30) % 64.0
+        for every, odd in ((7, np.nan), (11, np.inf), (13, -np.inf)):
+            values[np.arange(begin, begin + 30) % every == 0] = odd
+        values[:20] = np.nan if begin == 600 else values[:20]
+        add(store, "loss", begin, *values)
+        send(wire, page, {})
+    while send(wire, page, {}):
+        pass
+    (series,) = page.series
+    assert series.stride == 8
+    np.testing.assert_allclose(series.rows, rows(store.curves()[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("odd", [0.5, float("nan")])
 @pytest.mark.parametrize("length", [10, 1_000, 100_000, 1_000_000])
-def test_an_increment_stays_below_two_kilobytes_at_any_length(length: int) -> None:
+def test_an_increment_stays_below_two_kilobytes_at_any_length(length: int, odd: float) -> None:
     store = ScalarStore()
     wire = Wire(store, Marks())
     for tag in TAGS:
-        add(store, tag, 1, *[0.5] * length)
+        add(store, tag, 1, *[0.5, odd] * (length // 2))
     assert size(wire.snapshot({"step": 0})) < 100_000
     for step in range(5):
         for tag in TAGS:
-            add(store, tag, length + 1 + 10_000 * step, *[0.5] * 10_000)
+            add(store, tag, length + 1 + 10_000 * step, *[0.5, odd] * 5_000)
         message = wire.update({"step": step, "line": [["step", "1,240 of 10,000"]]})
         assert message is not None
         assert size(message) < 2000

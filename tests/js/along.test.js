@@ -12,6 +12,7 @@ const curve = (x, wall, more = {}) => ({
   mean: x.map((step) => 1 / step),
   lo: x.map((step) => 1 / (step + 1)),
   hi: x.map((step) => 2 / step),
+  unseen: x.map(() => null),
   ...more,
 });
 const KNOWN = { began: 1000, epochs: [] };

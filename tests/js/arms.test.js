@@ -44,7 +44,7 @@ test("only the newest trial has arms", () => {
   assert.deepEqual(armsOf([mark("try", 1), mark("try", 2, { kept: true })]), []);
 });
 
-const curve = (x, wall, mean, abandoned) => ({ x, wall, mean, abandoned });
+const curve = (x, wall, mean, abandoned) => ({ x, wall, mean, lo: mean, hi: mean, abandoned });
 
 test("a tail is of the arm that was trained at its middle", () => {
   const arms = armsOf(TRIED);

@@ -50,16 +50,50 @@ test("a bucket that holds both infinities is marked, though its mean is NaN", ()
 test("what a logarithmic scale cannot show is marked there only", () => {
   const curves = [curve([1, 2], [0, 3])];
   assert.deepEqual(marks(curves, { log: true }), [
-    { x: 1, kind: "≤ 0", abandoned: false, several: false },
+    { x: 1, kind: "≤ 0", count: 1, abandoned: false },
   ]);
   assert.deepEqual(marks(curves), []);
 });
 
 test("a mark in an abandoned tail says so", () => {
   assert.deepEqual(marks([curve([1], [1]), tail([2], [NaN])]), [
-    { x: 2, kind: "NaN", abandoned: true, several: false },
+    { x: 2, kind: "NaN", count: 1, abandoned: true },
   ]);
-  assert.equal(marks([{ ...curve([1], [NaN]), stride: 4 }])[0].several, true);
+});
+
+test("a bucket with some finite values is told by these, and the others are marked with their number", () => {
+  const unseen = [null, [2, 0, 1], [0, 1, 0], [1, 0, 1]];
+  const mixed = curve([1, 5, 9, 13], [2, 3, NaN, NaN], { stride: 4, unseen });
+  assert.deepEqual(
+    marks([mixed]).map(({ x, kind, count }) => [x, kind, count]),
+    [
+      [5, "NaN", 2],
+      [5, "−∞", 1],
+      [9, "∞", 1],
+      [13, "NaN", 1],
+      [13, "−∞", 1],
+    ],
+  );
+  assert.deepEqual(
+    [1, 5, 9, 13].map((x) => bucketAt([mixed], x)).map(({ mean, also }) => [mean, also]),
+    [
+      [2, []],
+      [3, ["NaN", "−∞"]],
+      [Infinity, []],
+      [NaN, ["−∞"]],
+    ],
+  );
+});
+
+test("how many values of a bucket a logarithmic scale cannot show is not known", () => {
+  const mixed = curve([1], [-1], { stride: 4, unseen: [[3, 0, 0]] });
+  assert.deepEqual(
+    marks([mixed], { log: true }).map(({ kind, count }) => [kind, count]),
+    [
+      ["NaN", 3],
+      ["≤ 0", undefined],
+    ],
+  );
 });
 
 test("the bucket at a step is the nearest one of what counts", () => {
@@ -79,7 +113,7 @@ test("beyond what counts it is the abandoned one", () => {
 });
 
 test("a bucket that is not finite is found by its step, too", () => {
-  assert.equal(bucketAt([curve([1, 2, 3], [1, NaN, 2])], 2).kind, "NaN");
+  assert.equal(bucketAt([curve([1, 2, 3], [1, NaN, 2])], 2).mean, NaN);
 });
 
 test("without buckets there is none", () => {

@@ -16,7 +16,7 @@ const bucket = (step, mean, more = {}) => ({
   mean,
   lo: mean,
   hi: mean,
-  kind: null,
+  also: [],
   abandoned: false,
   ...more,
 });
@@ -81,28 +81,32 @@ test("on another axis a bucket is described with its place there, too", () => {
 });
 
 test("a bucket that is not finite, or abandoned, is described as such", () => {
-  assert.equal(describe(bucket(8, NaN, { kind: "NaN" })), "step 8  NaN");
+  assert.equal(describe(bucket(8, NaN)), "step 8  NaN");
   assert.equal(describe(bucket(8, 2, { abandoned: true })), "step 8  2  abandoned");
 });
 
+test("a bucket tells what it holds beside finite values", () => {
+  const mixed = bucket(8, 0.5, { lo: 0.25, hi: 1, also: ["NaN", "∞"] });
+  assert.equal(describe(mixed), "step 8  0.5  (0.25 to 1)  also NaN and ∞");
+  assert.equal(describeValidation(mixed, 8), "val 0.5 also NaN and ∞");
+});
+
 test("marks are counted by kind, without those of abandoned tails", () => {
-  const marks = ["NaN", "∞", "NaN"].map((kind) => ({ x: 1, kind, abandoned: false }));
-  assert.equal(tally([...marks, { x: 1, kind: "NaN", abandoned: true }]), "2 NaN · 1 ∞");
+  const marks = ["NaN", "∞", "NaN"].map((kind) => ({ x: 1, kind, count: 1, abandoned: false }));
+  const gone = { x: 1, kind: "NaN", count: 1, abandoned: true };
+  assert.equal(tally([...marks, gone]), "2 are NaN · 1 is ∞");
   assert.equal(tally([]), "");
   assert.equal(
-    tally([...marks, { x: 9, kind: "NaN", several: true }]),
-    "NaN · 1 ∞",
-    "how many is not known",
+    tally([...marks, { ...gone, count: 1200, abandoned: false }]),
+    "1,202 are NaN · 1 is ∞",
   );
+  assert.equal(tally([{ x: 1, kind: "≤ 0", abandoned: false }]), "some are ≤ 0", "not known");
 });
 
 test("a validation is described with its step where it is an earlier one", () => {
   assert.equal(describeValidation(bucket(1240, 0.5), 1240), "val 0.5");
   assert.equal(describeValidation(bucket(1200, 0.5), 1240), "val 0.5 at 1,200");
-  assert.equal(
-    describeValidation(bucket(8, NaN, { kind: "NaN", abandoned: true }), 8),
-    "val NaN  abandoned",
-  );
+  assert.equal(describeValidation(bucket(8, NaN, { abandoned: true }), 8), "val NaN  abandoned");
 });
 
 test("a long text is told by its first words", () => {

@@ -123,16 +123,16 @@ test("at a place every run tells its nearest value, the highest first and NaN la
 
 test("a message is read run by run, wherever its bytes begin", () => {
   const rows = [
-    0.5, 9, 0.5, 9, 2, 1, 3, /* x mean lo hi smooth */ 1, 2, 1, 3, 4, /* tail */ 7, 8, 8, 8, 8,
-    /* b */ 1, 1, 1, 1, 1, 1, 0,
+    0.5, 9, 0.5, 9, 2, 1, 3, /* x mean lo hi smooth */ 1, 2, 1, 3, 4, 5, 6, 5, 7, 6,
+    /* of the second */ 1, 2, 0, 1, /* tail */ 7, 8, 8, 8, 8, /* b */ 1, 1, 1, 1, 1, 1, 0,
   ];
   const bytes = new Uint8Array(new Float64Array([0, ...rows]).buffer);
   const shifted = new Uint8Array(bytes.length + 1);
   shifted.set(bytes, 1);
   const found = decode(
     [
-      { run: "a", n: 1, stride: 2, tails: [1] },
-      { run: "b", n: 0, stride: 1, tails: [] },
+      { run: "a", n: 2, stride: 4, unseen: 1, tails: [1] },
+      { run: "b", n: 0, stride: 1, unseen: 0, tails: [] },
     ],
     new DataView(shifted.buffer, 9),
   );
@@ -147,8 +147,15 @@ test("a message is read run by run, wherever its bytes begin", () => {
   });
   assert.deepEqual(
     [found[0].x, found[0].mean, found[0].lo, found[0].hi, found[0].smooth],
-    [[1], [2], [1], [3], [4]],
+    [
+      [1, 5],
+      [2, 6],
+      [1, 5],
+      [3, 7],
+      [4, 6],
+    ],
   );
+  assert.deepEqual(found[0].unseen, [null, [2, 0, 1]]);
   assert.deepEqual([found[0].tails[0].x, found[0].tails[0].mean], [[7], [8]]);
   assert.deepEqual([found[1].run, found[1].x, found[1].numbers.points], ["b", [], 0]);
 });

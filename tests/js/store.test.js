@@ -107,7 +107,7 @@ test("an update at a larger stride folds what is there first", () => {
   );
 });
 
-test("folding keeps a lone last bucket and every NaN", () => {
+test("folding keeps a lone last bucket, every finite value and the number of NaN", () => {
   const wall = [5, 6, 7];
   const curve = {
     stride: 1,
@@ -116,10 +116,45 @@ test("folding keeps a lone last bucket and every NaN", () => {
     mean: [1, NaN, 3],
     lo: [1, NaN, 3],
     hi: [1, NaN, 3],
+    unseen: [null, [1, 0, 0], null],
   };
   fold(curve);
-  const folded = { mean: [NaN, 3], lo: [NaN, 3], hi: [NaN, 3] };
+  const folded = { mean: [1, 3], lo: [1, 3], hi: [1, 3], unseen: [[1, 0, 0], null] };
   assert.deepEqual(curve, { stride: 2, x: [1, 3], wall: [5, 7], ...folded });
+});
+
+test("a folded bucket is the mean of its finite values, however many each had", () => {
+  const { store } = filled();
+  const counts = new Uint32Array([0, 3, 0, 0, 1, 0, 1, 0, 2, 0, 0, 4, 3, 4, 0, 0]);
+  const rows = [
+    [1, 8, 8, 8],
+    [5, 4, 2, 6],
+    [9, NaN, NaN, NaN],
+    [13, NaN, NaN, NaN],
+  ];
+  const more = [new DataView(new Float32Array(4).buffer), new DataView(counts.buffer)];
+  const [told, [steps, values]] = snapshot(8, [{ ...LOSS, n: 4, stride: 4 }], ...rows);
+  store.receive(told, [steps, values, ...more]);
+  const [curve] = store.curves;
+  assert.deepEqual(curve.unseen, [
+    [3, 0, 0],
+    [0, 1, 0],
+    [0, 0, 4],
+    [4, 0, 0],
+  ]);
+  fold(curve);
+  assert.deepEqual(
+    [curve.mean, curve.lo, curve.hi],
+    [
+      [5, NaN],
+      [2, NaN],
+      [8, NaN],
+    ],
+  );
+  assert.deepEqual(curve.unseen, [
+    [3, 1, 0],
+    [4, 0, 4],
+  ]);
 });
 
 test("a bucket has the wall time of its first point, which a fold keeps", () => {

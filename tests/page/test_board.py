@@ -340,6 +340,19 @@ def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: BarePage, logdi
     assert lowest < 0.3, "the value of before, until the edit"
 
 
+def test_a_line_leads_through_buckets_with_some_finite_values(page: BarePage, logdir: Path) -> None:
+    values = np.where(np.arange(2100) % 7, np.arange(2100) % 7, np.nan)
+    write_curve(logdir / "adam", "odd", values, 0)
+    chart = chart_of(shown(page.line("scalars logs")), "odd")
+    expect(chart.locator("[data-role=legend]")).to_have_text("300 are NaN")
+    expect(chart).to_have_attribute("data-stride", "5")
+    highest, lowest = chart.locator(".u-over").evaluate(MIDDLE)
+    assert 0.2 < highest < lowest < 0.8, "the line in the middle of its band"
+    chart.locator(".nbt-plot").press("Home")
+    tip = chart.locator("[data-role=values]")
+    expect(tip).to_have_text("step 0adam2.51 to 4, also NaN")
+
+
 def test_an_abandoned_tail_does_not_set_the_scale(page: BarePage, logdir: Path) -> None:
     low = np.linspace(1, 0, 120)
     for start, values in ((0, low[:60]), (60, [1e10] * 40), (60, low[60:])):

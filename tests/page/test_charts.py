@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -163,6 +164,46 @@ def test_each_chart_tells_its_best_value_and_its_step(page: BarePage) -> None:
         best = panel.locator(f"[data-tag={tag}] [data-role=best]")
         expect(best).to_have_text(words)
         expect(best).to_be_visible()
+
+
+# The part of the canvas's columns that hold the colour of a curve, its band or its points.
+COLUMNS = """\
+canvas => {
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  let count = 0;
+  for (let x = 0; x < width; x++)
+    for (let y = 0; y < height; y++) {
+      const [red, , blue, alpha] = data.slice(4 * (y * width + x), 4 * (y * width + x) + 4);
+      if (alpha > 200 && blue - red > 60 && ++count) break;
+    }
+  return count / width;
+}"""
+
+
+@pytest.mark.parametrize(("odd", "words"), [(math.nan, "NaN"), (math.inf, "∞"), (-math.inf, "−∞")])
+def test_the_line_leads_through_buckets_with_some_finite_values(
+    page: BarePage, odd: float, words: str
+) -> None:
+    run = FakeRun()
+    values = [odd if step % 7 == 0 else 1.0 + step % 7 for step in range(2100)]
+    widget = Panel(run)
+    panel = page.show(widget).locator(".nbt")
+    chart = panel.locator("[data-tag=x]")
+    legend = chart.locator("[data-role=legend]")
+
+    def arrived(count: int) -> bool:
+        widget.tick()
+        return legend.all_text_contents() == [f"{count} are {words}"]
+
+    for begin in range(0, 2100, 210):  # the page folds what it has
+        add(run.scalars, "x", begin, *values[begin : begin + 210])
+        run.now(phase=Phase.RUNNING, step=begin + 210, values=run.scalars.last_values())
+        eventually(partial(arrived, (begin + 210) // 7))
+    expect(chart.locator("[data-role=best]")).to_have_text("best 2 at 0 to 7")
+    assert chart.locator("canvas").evaluate(COLUMNS) > 0.8
+    chart.locator(".u-over").hover(position={"x": 100, "y": 40})
+    expect(legend).to_have_text(re.compile(rf"^step \d+ +[\d.]+ +\(2 to 7\) +also {words}$"))
 
 
 def test_logarithmic_axes_are_kept_over_a_reload(page: BarePage, recorded: FakeRun) -> None:

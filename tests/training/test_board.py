@@ -71,6 +71,7 @@ class Curve:
         self.stride = entry["stride"]
         self.numbers: list[float] = take(7).tolist()
         self.rows: Any = take(5 * entry["n"]).reshape(-1, 5)
+        self.unseen: list[list[float]] = take(4 * entry["unseen"]).reshape(-1, 4).tolist()
         self.tails = [take(5 * n).reshape(-1, 5) for n in entry["tails"]]
 
 
@@ -392,11 +393,27 @@ def test_the_newest_of_many_abandoned_tails_are_sent(tmp_path: Path) -> None:
     assert curve.tails[-1][-1, 1] == 56
 
 
-def test_nan_and_infinities_arrive_as_such(tmp_path: Path) -> None:
+def test_nan_and_infinities_are_gaps_and_arrive_by_their_kind(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0, np.nan, np.inf, -np.inf, 0.5])
     curve = board_of(tmp_path).curves(smooth=0.5)["."]
-    np.testing.assert_array_equal(curve.rows[:, 1], [1, np.nan, np.inf, -np.inf, 0.5])
+    np.testing.assert_array_equal(curve.rows[:, 1], [1, np.nan, np.nan, np.nan, 0.5])
+    assert curve.unseen == [[1, 1, 0, 0], [2, 0, 1, 0], [3, 0, 0, 1]]
     assert curve.numbers == [0.5, 4, 0.5, 4, 1, 0, 5]
+
+
+@pytest.mark.parametrize("smooth", [0.0, 0.6])
+def test_a_bucket_is_of_its_finite_values_and_counts_the_others(
+    tmp_path: Path, smooth: float
+) -> None:
+    values = np.arange(2100.0) % 7
+    values[::7] = np.nan
+    run_of(tmp_path, values.tolist())
+    curve = board_of(tmp_path).curves(smooth=smooth)["."]
+    assert (curve.stride, len(curve.rows), curve.numbers[2]) == (5, 420, 1)
+    assert np.isfinite(curve.rows).all()
+    assert (curve.rows[:, 2].min(), curve.rows[:, 3].max()) == (1, 6)
+    assert curve.rows[0, 1] == 2.5, "of 1, 2, 3 and 4"
+    assert (sum(nan for _, nan, _, _ in curve.unseen), curve.unseen[0]) == (300, [0, 1, 0, 0])
 
 
 def test_a_curve_of_nan_alone_has_neither_lowest_nor_highest(tmp_path: Path) -> None:

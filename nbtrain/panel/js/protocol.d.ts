@@ -128,7 +128,8 @@ export interface LogExtent {
 
 /**
  * Everything there is. Buffers: the steps of all series (float64); mean, lo, hi (float32); the wall
- * times, in seconds since `origin` (float32).
+ * times, in seconds since `origin` (float32); of each bucket with values that are not finite its index
+ * and how many are NaN, ∞ and −∞ (uint32).
  */
 export interface Snapshot {
   t: "snap";
@@ -467,6 +468,8 @@ export interface Curves {
     left_out: number;
     n: number;
     stride: number;
+    /** How many buckets have values that are not finite. */
+    unseen: number;
     /** The lengths of the abandoned tails. */
     tails: number[];
   }[];

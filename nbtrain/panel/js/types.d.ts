@@ -76,10 +76,15 @@ export interface Curve {
   steps?: number[];
   /** The times of the first points, in seconds since the epoch. */
   wall: number[];
+  /** Of the finite values of a bucket; NaN where there are none. */
   mean: number[];
   lo: number[];
   hi: number[];
+  unseen: UnseenCounts[];
 }
+
+/** How many values of a bucket are NaN, ∞ and −∞; null if all are finite. */
+export type UnseenCounts = [nan: number, above: number, below: number] | null;
 
 /** The horizontal axis of a panel's charts: "epoch" counts the epochs that are done. */
 export type ChartAxis = Axis | "epoch";
@@ -90,12 +95,16 @@ export type Column = (number | null | undefined)[];
 /** What no line can show. */
 export type Unseen = "NaN" | "∞" | "−∞" | "≤ 0";
 
-/** A bucket that no line can show; several: whether it holds more than one value. */
-export interface UnseenBucket {
-  x: number;
+/** Values of one kind in a bucket; count: undefined if that is not known. */
+export interface UnseenKind {
   kind: Unseen;
+  count: number | undefined;
+}
+
+/** Those of a bucket at a place. */
+export interface UnseenBucket extends UnseenKind {
+  x: number;
   abandoned: boolean;
-  several: boolean;
   run?: string;
 }
 
@@ -104,10 +113,12 @@ export interface Bucket {
   x: number;
   step: number;
   wall: number;
+  /** Of its finite values; NaN, ∞ or −∞ if there are none. */
   mean: number;
   lo: number;
   hi: number;
-  kind: Unseen | null;
+  /** What else is in it. */
+  also: Unseen[];
   abandoned: boolean;
   /** The smoothed value, if it is shown. */
   smooth?: number;
@@ -243,6 +254,7 @@ export interface RunCurve extends Buckets {
   leftOut: number;
   stride: number;
   numbers: Numbers;
+  unseen: UnseenCounts[];
   tails: Buckets[];
   margin?: boolean;
 }

@@ -52,10 +52,11 @@ export class Along {
     const rows = places.map((_, i) => i).filter((i) => Number.isFinite(places[i]));
     if (rows.some((row, i) => i && places[row] < places[rows[i - 1]]))
       rows.sort((one, other) => places[one] - places[other]);
-    /** @param {number[]} column */
+    /** @type {<T>(column: T[]) => T[]} */
     const take = (column) => rows.map((row) => column[row]);
     const [x, mean, lo, hi] = [places, curve.mean, curve.lo, curve.hi].map(take);
-    return { ...curve, x, mean, lo, hi, wall: take(wall), steps: take(steps) };
+    const unseen = take(curve.unseen);
+    return { ...curve, x, mean, lo, hi, unseen, wall: take(wall), steps: take(steps) };
   }
 
   /**

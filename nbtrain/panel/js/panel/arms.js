@@ -1,6 +1,6 @@
 // The arms of the newest trial of several values, as its marks and curves show them. Knows no page.
 
-import { nearest } from "../shared/buckets.js";
+import { nearest, valueOf } from "../shared/buckets.js";
 
 /** @import { Arm, Curve, Mark } from "../types.d.ts" */
 
@@ -68,7 +68,7 @@ export function valuesOfArms(arms, curves, x) {
     if (!curve.x.length || x < curve.x[0] || x > curve.x.at(-1)) continue;
     const i = nearest(curve.x, x);
     const arm = curve.abandoned ? armOfTail(arms, curve) : armAt(arms, curve.wall[i]);
-    if (arm >= 0) found.set(arm, curve.mean[i]);
+    if (arm >= 0) found.set(arm, valueOf(curve, i).mean);
   }
   return [...found].sort(([one], [other]) => one - other);
 }

@@ -1,9 +1,9 @@
 // The data of one run as received: its status, curves and marks. Knows no page.
 
-import { divided } from "../shared/buckets.js";
+import { countsIn, divided } from "../shared/buckets.js";
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
-/** @import { Bytes, Curve, Mark, TagLine } from "../types.d.ts" */
+/** @import { Bytes, Curve, Mark, TagLine, UnseenCounts } from "../types.d.ts" */
 
 const MOST_MARKS = 1000; // as many as the kernel holds
 
@@ -168,15 +168,15 @@ export class Store {
 
 /**
  * A curve without points.
- * @param {Omit<Curve, "x" | "wall" | "mean" | "lo" | "hi">} about
+ * @param {Omit<Curve, "x" | "wall" | "mean" | "lo" | "hi" | "unseen">} about
  * @returns {Curve}
  */
 function begun(about) {
-  return { ...about, x: [], wall: [], mean: [], lo: [], hi: [] };
+  return { ...about, x: [], wall: [], mean: [], lo: [], hi: [], unseen: [] };
 }
 
 /** @param {Curve} curve */
-const columnsOf = ({ x, wall, mean, lo, hi }) => [x, wall, mean, lo, hi];
+const columnsOf = ({ x, wall, mean, lo, hi, unseen }) => [x, wall, mean, lo, hi, unseen];
 
 /**
  * The marks of a message, numbered: the kernel may have dropped some between two messages.
@@ -202,29 +202,58 @@ function mark([event, step, wall, text, { to = step, ...more } = {}], number) {
  * @param {Curve} curve
  */
 export function fold(curve) {
-  const n = Math.ceil(curve.x.length / 2);
+  const { x, wall, mean, lo, hi, unseen, stride } = curve;
+  const n = Math.ceil(x.length / 2);
   for (let i = 0; i < n; i++) {
-    const [left, right] = [2 * i, Math.min(2 * i + 1, curve.x.length - 1)];
-    curve.x[i] = curve.x[left];
-    curve.wall[i] = curve.wall[left];
-    curve.mean[i] = (curve.mean[left] + curve.mean[right]) / 2;
-    curve.lo[i] = Math.min(curve.lo[left], curve.lo[right]);
-    curve.hi[i] = Math.max(curve.hi[left], curve.hi[right]);
+    const [left, right] = [2 * i, Math.min(2 * i + 1, x.length - 1)];
+    const [one, other] = [left, right].map((at) => stride - sum(unseen[at])); // finite values
+    x[i] = x[left];
+    wall[i] = wall[left];
+    mean[i] = joined(mean, left, right, (a, b) => (one * a + other * b) / (one + other));
+    lo[i] = joined(lo, left, right, Math.min);
+    hi[i] = joined(hi, left, right, Math.max);
+    unseen[i] = left === right ? unseen[left] : added(unseen[left], unseen[right]);
   }
   for (const column of columnsOf(curve)) column.length = n;
   curve.stride *= 2;
 }
 
 /**
- * Reads bucket after bucket: steps from the first buffer, mean, lo and hi from the second, and from the
- * third the wall times since `origin`.
+ * What two buckets have together, or the one that has finite values.
+ * @param {number[]} column
+ * @param {number} left
+ * @param {number} right
+ * @param {(one: number, other: number) => number} how
+ */
+function joined(column, left, right, how) {
+  const [one, other] = [column[left], column[right]];
+  return Number.isNaN(one) ? other : Number.isNaN(other) ? one : how(one, other);
+}
+
+/** @param {UnseenCounts} counts */
+const sum = (counts) => (counts ?? []).reduce((all, count) => all + count, 0);
+
+/**
+ * @param {UnseenCounts} one
+ * @param {UnseenCounts} other
+ * @returns {UnseenCounts}
+ */
+function added(one, other) {
+  if (!one || !other) return one ?? other;
+  return [one[0] + other[0], one[1] + other[1], one[2] + other[2]];
+}
+
+/**
+ * Reads bucket after bucket: steps from the first buffer, mean, lo and hi from the second, from the
+ * third the wall times since `origin`, and from the fourth what is not finite.
  * @param {Bytes[] | undefined} buffers
  * @param {number} [origin]
  */
-function reader([steps, values, times], origin = 0) {
+function reader([steps, values, times, others], origin = 0) {
   const x = new Float64Array(aligned(steps));
   const y = new Float32Array(aligned(values));
   const since = new Float32Array(aligned(times));
+  const unseen = countsIn(new Uint32Array(aligned(others)));
   let at = 0;
   /** @type {(curve: Curve, n: number) => void} */
   return (curve, n) => {
@@ -234,6 +263,7 @@ function reader([steps, values, times], origin = 0) {
       curve.mean.push(y[3 * at]);
       curve.lo.push(y[3 * at + 1]);
       curve.hi.push(y[3 * at + 2]);
+      curve.unseen.push(unseen.get(at) ?? null);
     }
   };
 }

@@ -1,6 +1,16 @@
 // The buckets of the curves of one tag: which count, and what there is to say about them at a step.
 
-/** @import { Bucket, Curve, Unseen, UnseenBucket } from "../types.d.ts" */
+/** @import { Bucket, Curve, Unseen, UnseenBucket, UnseenCounts, UnseenKind } from "../types.d.ts" */
+
+/**
+ * Columns of a curve, by bucket.
+ * @typedef {{mean: ArrayLike<number>, lo: ArrayLike<number>, hi: ArrayLike<number>, unseen?: UnseenCounts[], stride?: number}} Values
+ */
+
+/** @type {Unseen[]} */
+const KINDS = ["NaN", "∞", "−∞"]; // in the order of the counts
+/** @type {Record<string, number>} */
+const VALUES = { NaN, "∞": Infinity, "−∞": -Infinity };
 
 /**
  * The curves that still count, and the tails that a restore abandoned; newest last.
@@ -24,8 +34,7 @@ export function isAbandoned(curves) {
 }
 
 /**
- * The buckets that no line can show: [{x, kind, abandoned, several}]; several: whether a bucket holds
- * more than one value.
+ * The values that no line can show, by bucket and kind: [{x, kind, count, abandoned}].
  * @param {Curve[]} curves
  * @param {{log?: boolean}} [how]
  */
@@ -35,8 +44,8 @@ export function marks(curves, { log = false } = {}) {
   const found = [];
   for (const curve of [...tails, ...kept]) {
     for (const [i, x] of curve.x.entries()) {
-      const kind = kindOf(curve, i, log);
-      if (kind) found.push({ x, kind, abandoned: curve.abandoned, several: curve.stride > 1 });
+      for (const unseen of unseenOf(curve, i, log))
+        found.push({ x, ...unseen, abandoned: curve.abandoned });
     }
   }
   return found;
@@ -82,23 +91,62 @@ export function bucketUpTo(curves, place, { abandoned = false } = {}) {
  * @returns {Bucket}
  */
 function bucket({ curve, i }) {
-  const { x, steps = x, wall, mean, lo, hi, abandoned } = curve;
-  const kind = kindOf(curve, i);
+  const { x, steps = x, wall, lo, hi, abandoned } = curve;
   const at = { x: x[i], step: steps[i], wall: wall?.[i] };
-  return { ...at, mean: mean[i], lo: lo[i], hi: hi[i], kind, abandoned };
+  return { ...at, ...valueOf(curve, i), lo: lo[i], hi: hi[i], abandoned };
 }
 
 /**
- * @param {{mean: ArrayLike<number>, lo: ArrayLike<number>, hi: ArrayLike<number>}} curve
+ * The mean of a bucket's finite values, or NaN, ∞ or −∞ if there are none; and what else is in it.
+ * @param {Values} curve
+ * @param {number} i
+ */
+export function valueOf(curve, i) {
+  const mean = curve.mean[i];
+  const kinds = unseenOf(curve, i).map(({ kind }) => kind);
+  if (Number.isFinite(mean) || !kinds.length) return { mean, also: kinds };
+  return { mean: VALUES[kinds[0]], also: kinds.slice(1) };
+}
+
+/**
+ * The values of a bucket that no line can show, by kind.
+ * @param {Values} curve
  * @param {number} i
  * @param {boolean} [log]
+ * @returns {UnseenKind[]}
+ */
+export function unseenOf({ mean, lo, hi, unseen, stride = 1 }, i, log = false) {
+  const counts = unseen?.[i] ?? [];
+  const found = KINDS.map((kind, at) => ({ kind, count: counts[at] })).filter(({ count }) => count);
+  const other = found.length ? null : tooLarge(lo[i], hi[i], mean[i]);
+  const kind = other ?? (log && mean[i] <= 0 ? "≤ 0" : null);
+  return kind ? [...found, { kind, count: stride > 1 ? undefined : 1 }] : found;
+}
+
+/**
+ * What a bucket seems to hold whose values are finite, but too large for the numbers of a message.
+ * @param {number} lo
+ * @param {number} hi
+ * @param {number} mean
  * @returns {Unseen | null}
  */
-export function kindOf({ mean, lo, hi }, i, log = false) {
-  if (hi[i] === Infinity) return "∞";
-  if (lo[i] === -Infinity) return "−∞";
-  if (Number.isNaN(mean[i])) return "NaN";
-  return log && mean[i] <= 0 ? "≤ 0" : null;
+function tooLarge(lo, hi, mean) {
+  if (hi === Infinity) return "∞";
+  if (lo === -Infinity) return "−∞";
+  return Number.isNaN(mean) ? "NaN" : null;
+}
+
+/**
+ * The counts in rows of a bucket's index and how many of its values are NaN, ∞ and −∞.
+ * @param {Uint32Array | Float64Array} rows
+ * @returns {Map<number, UnseenCounts>}
+ */
+export function countsIn(rows) {
+  /** @type {Map<number, UnseenCounts>} */
+  const found = new Map();
+  for (let i = 0; i < rows.length; i += 4)
+    found.set(rows[i], [rows[i + 1], rows[i + 2], rows[i + 3]]);
+  return found;
 }
 
 /**

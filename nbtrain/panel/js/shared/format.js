@@ -97,11 +97,11 @@ export function clock(wall, now = new Date()) {
  */
 export function describe(bucket, axis = "step") {
   if (!bucket) return "";
-  const { x, step, kind, mean, lo, hi, abandoned, smooth } = bucket;
+  const { x, step, mean, lo, hi, also, abandoned, smooth } = bucket;
   const average = smooth === undefined ? "" : `  smoothed ${number(smooth)}`;
-  const range = !kind && lo < hi ? `  (${number(lo)} to ${number(hi)})` : "";
-  const also = axis === "step" ? "" : ` · ${axis === "wall" ? clock(x) : place(x, axis)}`;
-  return `${place(step, "step")}${also}  ${kind ?? number(mean)}${average || range}${abandoned ? "  abandoned" : ""}`;
+  const range = lo < hi ? `  (${number(lo)} to ${number(hi)})` : "";
+  const where = axis === "step" ? "" : ` · ${axis === "wall" ? clock(x) : place(x, axis)}`;
+  return `${place(step, "step")}${where}  ${number(mean)}${average || range}${more(also, "  ")}${abandoned ? "  abandoned" : ""}`;
 }
 
 /**
@@ -118,22 +118,35 @@ export function describeBest({ value, from, to }) {
  * @param {Bucket} bucket
  * @param {number} step
  */
-export function describeValidation({ step: own, kind, mean, abandoned, smooth }, step) {
+export function describeValidation({ step: own, mean, also, abandoned, smooth }, step) {
   const average = smooth === undefined ? "" : ` smoothed ${number(smooth)}`;
-  return `val ${kind ?? number(mean)}${average}${own === step ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
+  return `val ${number(mean)}${average}${more(also, " ")}${own === step ? "" : ` at ${own.toLocaleString("en")}`}${abandoned ? "  abandoned" : ""}`;
 }
 
 /**
- * How many values a line cannot show, by kind: "2 NaN · 1 ∞"; "NaN" where that is not known, as of
- * buckets of several.
+ * What else a bucket holds: "also NaN".
+ * @param {string[]} kinds
+ * @param {string} space before it
+ */
+export function more(kinds, space = "") {
+  return kinds.length ? `${space}also ${inWords(kinds)}` : "";
+}
+
+/**
+ * How many values a line cannot show, by kind: "2 are NaN · 1 is ∞"; "some are ≤ 0" where that is not
+ * known, as of buckets of several.
  * @param {UnseenBucket[]} marks
  */
 export function tally(marks) {
+  /** @type {Map<string, number>} */
   const counts = new Map(); // NaN: it is not known how many
-  for (const { kind, abandoned, several } of marks)
-    if (!abandoned) counts.set(kind, (counts.get(kind) ?? 0) + (several ? NaN : 1));
+  for (const { kind, abandoned, count = NaN } of marks)
+    if (!abandoned) counts.set(kind, (counts.get(kind) ?? 0) + count);
   return [...counts]
-    .map(([kind, count]) => (Number.isNaN(count) ? kind : `${count} ${kind}`))
+    .map(([kind, count]) => {
+      const many = Number.isNaN(count) ? "some" : count.toLocaleString("en");
+      return `${many} ${count === 1 ? "is" : "are"} ${kind}`;
+    })
     .join(" · ");
 }
 

@@ -1,6 +1,6 @@
 // The curves of several runs as uPlot's columns; columns.js has those of one. Knows no page.
 
-import { kindOf, nearest } from "../../shared/buckets.js";
+import { countsIn, nearest, unseenOf, valueOf } from "../../shared/buckets.js";
 import { column, floats, union } from "../../shared/columns.js";
 
 /** @import { Compare, Curves } from "../../protocol.d.ts" */
@@ -33,10 +33,15 @@ export function decode(runs, buffer) {
     for (let i = 0; i < n; i++) for (const name of COLUMNS) curve[name].push(values[at++]);
     return curve;
   };
-  return runs.map(({ run, higher, left_out, n, stride, tails }) => {
+  return runs.map(({ run, higher, left_out, n, stride, unseen, tails }) => {
     const numbers = numbersAt(values, at);
     at += NUMBERS;
-    return { run, higher, leftOut: left_out, stride, numbers, ...rows(n), tails: tails.map(rows) };
+    const curve = rows(n);
+    const counts = countsIn(values.subarray(at, at + 4 * unseen));
+    at += 4 * unseen;
+    const about = { run, higher, leftOut: left_out, stride, numbers };
+    const others = curve.x.map((_, i) => counts.get(i) ?? null);
+    return { ...about, ...curve, unseen: others, tails: tails.map(rows) };
   });
 }
 
@@ -112,7 +117,7 @@ export function isolated(column) {
 }
 
 /**
- * The buckets that no line can show, as `marks` in buckets.js, for all runs by position.
+ * The values that no line can show, as `marks` in buckets.js, for all runs by position.
  * @param {RunCurve[]} curves
  * @param {{log?: boolean}} [how]
  */
@@ -121,15 +126,8 @@ export function overlayMarks(curves, { log = false } = {}) {
   const found = [];
   for (const curve of curves) {
     for (let i = 0; i < curve.x.length; i++) {
-      const kind = kindOf(curve, i, log);
-      if (kind)
-        found.push({
-          x: curve.x[i],
-          kind,
-          abandoned: false,
-          run: curve.run,
-          several: curve.stride > 1,
-        });
+      for (const unseen of unseenOf(curve, i, log))
+        found.push({ x: curve.x[i], ...unseen, abandoned: false, run: curve.run });
     }
   }
   return found.sort((left, right) => left.x - right.x);
@@ -146,17 +144,18 @@ export function valuesAt(curves, x, { smooth = false } = {}) {
     .filter((curve) => curve.x.length)
     .map((curve) => {
       const i = nearest(curve.x, x);
-      const { mean, lo, hi, stride, margin = false } = curve;
+      const { lo, hi, stride, margin = false } = curve;
+      const { mean, also } = valueOf(curve, i);
       return {
         run: curve.run,
         x: curve.x[i],
-        mean: mean[i],
+        mean,
         lo: lo[i],
         hi: hi[i],
         stride,
         margin,
-        kind: kindOf(curve, i),
-        value: smooth ? curve.smooth[i] : mean[i],
+        also,
+        value: smooth && Number.isFinite(mean) ? curve.smooth[i] : mean,
       };
     });
   return found.sort((left, right) => {

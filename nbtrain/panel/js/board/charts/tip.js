@@ -1,7 +1,7 @@
 // The tip beside the pointer in a chart of several runs, with the value of each.
 
 import { el } from "../../shared/dom.js";
-import { number, place } from "../../shared/format.js";
+import { more, number, place } from "../../shared/format.js";
 import { valuesAt } from "./overlay.js";
 
 /** @import uPlot from "uplot" */
@@ -30,11 +30,11 @@ export function tip(u, curves, board) {
   const at = nearestTo(told, x);
   const rows = told.map((each) => {
     const elsewhere = place(each.x, axis) !== place(at, axis) && `at ${place(each.x, axis)}`;
-    const words = [detail(each, smooth > 0), elsewhere].filter(Boolean).join(", ");
+    const words = [detail(each, smooth > 0), more(each.also), elsewhere].filter(Boolean).join(", ");
     const children = [
       board.swatch(each.run),
       el("span", { class: "nbt-tip-run", text: board.nameOf(each.run) }),
-      el("b", { text: each.kind ?? number(each.value) }),
+      el("b", { text: number(each.value) }),
       el("span", { class: "nbt-soft", text: words }),
     ];
     const nearest = each === near[0] && told.length > 1;
@@ -44,8 +44,8 @@ export function tip(u, curves, board) {
     class: "nbt-tip-head",
     text: at === undefined ? "" : place(at, axis),
   });
-  const more = all.length - told.length;
-  const rest = more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : [];
+  const others = all.length - told.length;
+  const rest = others > 0 ? [el("div", { class: "nbt-soft", text: `and ${others} more` })] : [];
   return [title, ...rows, ...rest];
 }
 
@@ -54,8 +54,8 @@ export function tip(u, curves, board) {
  * @param {Told} run
  * @param {boolean} smooth
  */
-function detail({ mean, lo, hi, stride, margin, kind }, smooth) {
-  if (kind) return "";
+function detail({ mean, lo, hi, stride, margin }, smooth) {
+  if (!Number.isFinite(mean)) return "";
   if (smooth) return `raw ${number(mean)}`;
   return (stride > 1 || margin) && lo < hi ? `${number(lo)} to ${number(hi)}` : "";
 }
