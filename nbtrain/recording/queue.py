@@ -63,7 +63,8 @@ class RecordQueue:
     Args:
         number: Converts the value of a tag at a step to a float, if records must be thinned.
         limit: Waiting records of one tag; fewer with more tags. Beyond it, only the first, last,
-            lowest and highest of each tag are kept until the next `take`, and NaN if there was one.
+            lowest and highest of each tag are kept until the next `take`, and one NaN, ∞ and −∞
+            each if there were some.
 
     Attributes:
         thinned: The number of records that were not kept whole.
@@ -134,20 +135,23 @@ class _Extremes:
     """The records of one tag that are kept while the queue is full."""
 
     def __init__(self, point: Point) -> None:
-        self._first = self._last = self._lowest = self._highest = self._nan = point
+        self._first = self._last = self._lowest = self._highest = point
+        self._others: dict[str, Point] = {}  # the last NaN and the last of each infinity
         self.add(point)
 
     def add(self, point: Point) -> None:
         self._last = point
-        if math.isnan(point[2]):
-            self._nan = point  # it must stay visible
-        if point[2] < self._lowest[2] or math.isnan(self._lowest[2]):
+        if not math.isfinite(point[2]):
+            self._others[str(point[2])] = point  # they must stay visible, and hide no finite value
+            return
+        if point[2] < self._lowest[2] or not math.isfinite(self._lowest[2]):
             self._lowest = point
-        if point[2] > self._highest[2] or math.isnan(self._highest[2]):
+        if point[2] > self._highest[2] or not math.isfinite(self._highest[2]):
             self._highest = point
 
     def points(self) -> list[Point]:
-        return sorted({self._first, self._lowest, self._highest, self._nan, self._last})
+        extremes = (self._first, self._lowest, self._highest, self._last)
+        return sorted({*extremes, *self._others.values()})
 
 
 def _batches(items: Sequence[Any]) -> Iterator[Batch | Segment]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 from typing import Any
 
@@ -85,6 +86,15 @@ def test_a_full_queue_keeps_the_extremes_until_it_is_taken() -> None:
     assert queue.thinned == 6
     queue.append(8, 0.0, {"loss": 2.0})
     assert flat(queue.take()) == [(8, 0.0, {"loss": 2.0})]
+
+
+def test_the_extremes_are_those_of_finite_values_and_the_others_are_kept_beside_them() -> None:
+    queue = RecordQueue(number, limit=0)
+    nan, inf = math.nan, math.inf
+    for step, value in enumerate([inf, 3.0, -inf, 1.0, nan, 7.0, inf, nan, 5.0, 6.0]):
+        queue.append(step, 0.0, {"loss": value})
+    kept = [step for step, _, _ in flat(queue.take())]
+    assert kept == [0, 2, 3, 5, 6, 7, 9]
 
 
 def test_a_mark_comes_after_earlier_thinned_records() -> None:
