@@ -94,10 +94,13 @@ def _histogram(tag: str, values: Array) -> tuple[bytes, str | None]:
         if low == high:
             edges = np.array([low, high])
         buckets = np.stack([edges[:-1], edges[1:], counts], axis=1)
-    lost = len(numbers) - len(finite)
-    note = (
-        f"{lost:,} of {len(numbers):,} values are NaN or infinite, and in no bucket" if lost else ""
-    )
+    note, lost = "", len(numbers) - len(finite)
+    if lost:
+        are = "is" if lost == 1 else "are"
+        note = (
+            f"{lost:,} of its {len(numbers):,} values {are} NaN or infinite and {are} left out of "
+            "the histogram"
+        )
     return _summary(tag, create_summary_metadata("", note), buckets), note or None
 
 
@@ -112,7 +115,7 @@ def _audio(tag: str, samples: Array, rate: int) -> tuple[bytes, str | None]:
         numbers = np.nan_to_num(samples.astype(np.float64), nan=0.0, posinf=1.0, neginf=-1.0)
         most = float(np.abs(numbers).max())
         if most > 1:
-            wrong = f"samples reach {most:.4g}, and are cut at -1 and 1: divide them by their peak"
+            wrong = f"its samples reach {most:.4g} and are cut at ±1; divide them by their peak"
         samples = np.round(np.clip(numbers, -1, 1) * 32767).astype(np.int16)
     out = io.BytesIO()
     with wave.open(out, "wb") as file:
@@ -145,13 +148,13 @@ def _as_bytes(images: Array) -> tuple[Array, str]:
     """Converts floats from 0 to 1 to bytes; says what lies elsewhere."""
     note, finite = "", np.isfinite(images)
     if not finite.all():
-        note = "it has values that are NaN or infinite, drawn black"
+        note = "its NaN and infinite values are drawn black"
         images = np.where(finite, images, 0)
     low, high = float(images.min()), float(images.max())
     if low < 0 or high > 1:
         note = (
-            f"its values go from {low:.4g} to {high:.4g}, and are cut at 0 and 1: scale them, such "
-            "as (images + 1) / 2"
+            f"its values go from {low:.4g} to {high:.4g} and are cut at 0 and 1; scale them, for "
+            "example (images + 1) / 2"
         )
     return np.round(np.clip(images, 0, 1) * 255).astype(np.uint8), note
 

@@ -133,7 +133,7 @@ class SampleQueue:
             except Exception as error:  # noqa: BLE001 - whatever it holds, the training goes on
                 self._say(sample.tag, f"{where} is not shown: {told(error)}.")
                 return
-            self._say(sample.tag, f"Of {where}, {warning}." if warning else None)
+            self._say(sample.tag, f"{where}: {warning}." if warning else None)
             self._write(sample, summary)
 
     def _say(self, tag: str, text: str | None) -> None:

@@ -169,10 +169,20 @@ def test_what_is_not_encoded_before_the_end_is_told() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (np.full((1, 2, 2, 1), 2.0), "Of x at step 1, its values go from 2 to 2, and are cut"),
-        (np.full((1, 2, 2, 1), np.nan), "Of x at step 1, it has values that are NaN or infinite"),
-        (Histogram([1.0, np.inf]), "Of x at step 1, 1 of 2 values are NaN or infinite"),
-        (Audio([2.0], 8000), "Of x at step 1, samples reach 2, and are cut at -1 and 1"),
+        (np.full((1, 2, 2, 1), 2.0), "x at step 1: its values go from 2 to 2 and are cut"),
+        (
+            np.full((1, 2, 2, 1), np.nan),
+            "x at step 1: its NaN and infinite values are drawn",
+        ),
+        (
+            Histogram([1.0, np.inf]),
+            "x at step 1: 1 of its 2 values is NaN or infinite and is left out of the histogram.",
+        ),
+        (
+            Histogram([1.0, np.inf, np.nan]),
+            "x at step 1: 2 of its 3 values are NaN or infinite and are left out",
+        ),
+        (Audio([2.0], 8000), "x at step 1: its samples reach 2 and are cut at ±1; divide them"),
     ],
 )
 def test_values_that_are_cut_are_told_until_others_are_right(value: Any, message: str) -> None:
