@@ -43,7 +43,7 @@ class Display:
         harden(self.panel)
         self._run = run
         self._still = still.Still(
-            self.panel, TEXT, _curves(run), lambda: picture_of(run), self._state
+            self.panel, TEXT, _again(run), lambda: picture_of(run), self._state
         )
         self._cells: set[str | None] = set()  # the cells that have shown it
         self._closing = threading.RLock()  # keeps the run's end from interfering with showing it
@@ -222,7 +222,10 @@ def state_of(run: AnyRun, when: str) -> str:
     return f"As of {when}. To go on with it, run its cells again with {given}."
 
 
-def _curves(run: AnyRun) -> str:
-    """HTML that says how to show the curves later; the same on every execution."""
+def _again(run: AnyRun) -> str:
+    """HTML that says how to show later what was recorded; the same on every execution.
+
+    It also stands below the picture of a run that has recorded no metrics.
+    """
     code = f"nbtrain.scalars({os.path.relpath(run.logdir)!r})"
-    return f"Its curves: <code>{html.escape(code)}</code>"
+    return f"To see what it recorded: <code>{html.escape(code)}</code>"

@@ -114,7 +114,8 @@ def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
     if status.failure:
         matters.append((cut(status.failure, RECEIPT_CHARS), RED))
     if not recorded:
-        matters.append(("No scalars were recorded.", INK))
+        ended = status.phase.ended
+        matters.append(("No metrics were recorded." if ended else "No metrics yet.", INK))
     for text, colour in matters:
         lines = [part for line in (text or "").splitlines() for part in _wrapped(line)]
         if len(lines) > _LINES:

@@ -328,6 +328,16 @@ def filled(pixels: npt.NDArray[np.float64]) -> list[int]:
     return [int(row) for row in np.flatnonzero((pixels < 0.9).any(axis=(1, 2)))]
 
 
+@pytest.mark.parametrize(
+    ("phase", "said"),
+    [(Phase.RUNNING, "No metrics yet."), (Phase.FINISHED, "No metrics were recorded.")],
+)
+def test_a_run_without_metrics_says_whether_some_may_come(phase: Phase, said: str) -> None:
+    status = dataclasses.replace(STATUS, phase=phase)
+    assert [line for line, _ in _words(status, recorded=False)][-1] == said
+    assert said not in [line for line, _ in _words(status, recorded=True)]
+
+
 def words(text: str) -> list[str]:
     """The lines of a message in the picture."""
     status = dataclasses.replace(STATUS, message=text)
