@@ -14,6 +14,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.event_run import EventRun
@@ -110,6 +112,22 @@ class RunMedia:
             places = self._run.places(kind, tag)
         found = summary_value(places, number, tag)
         return value_of(kind, found, tag), found.metadata.summary_description
+
+    def has_read(self, path: Path) -> bool:
+        """Tells if it has read all that the last look found, with this file of the folder."""
+        with self._lock:
+            return self._reading is None and path.name in self._run.files
+
+    def newest_graph(self, tag: str) -> Any:
+        """Returns the newest graph of a tag that was read, as it was written; None without one."""
+        with self._lock:
+            if tag not in self._run.indexes.get("graphs", {}):
+                return None
+            places = self._run.places("graphs", tag)
+        try:
+            return summary_value(places, -1, tag)
+        except OSError:
+            return None
 
     def _look(self) -> None:
         try:

@@ -24,6 +24,7 @@ from nbtrain.recording.samples import (
 )
 
 if TYPE_CHECKING:
+    from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 
 Array = npt.NDArray[Any]
@@ -58,6 +59,17 @@ def encoded(sample: Sample) -> tuple[bytes, str | None]:
     if hasattr(value, "savefig"):
         return _drawn(tag, value), None
     return _images(tag, np.asarray(first_images(value)), sample.of)
+
+
+def keras_event(model: str) -> Event:
+    """Returns an event that holds a model's JSON, as Keras's TensorBoard callback writes it."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+
+    plugin = SummaryMetadata.PluginData(plugin_name="graph_keras_model", content=b"1")
+    metadata = SummaryMetadata(plugin_data=plugin)
+    summary = _summary("keras", metadata, np.array(model.encode(errors="replace"), object))
+    return Event(summary=Summary.FromString(summary))
 
 
 def _summary(tag: str, metadata: SummaryMetadata, array: Array) -> bytes:

@@ -9,7 +9,6 @@ and writing happen in `drain`, on a LooperThread, for all waiting records at onc
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import threading
 import time
@@ -30,7 +29,6 @@ from nbtrain.recording.sample_queue import SampleQueue
 from nbtrain.recording.samples import Sample
 from nbtrain.recording.store import ScalarStore
 from nbtrain.recording.tags import changes
-from nbtrain.tfevents.writer import EventWriter
 
 # NumPy converts these to floats by dropping the imaginary part.
 _COMPLEX = {np.complex64, np.complex128, np.clongdouble}
@@ -77,7 +75,7 @@ class Recorder:
         self.samples = SampleQueue(self._write_sample)
         self._beside: Beside | None = None
         self._openings: list[int] = []  # the steps that the run went back to
-        self._draining = threading.Lock()  # one drain at a time, so records stay in order
+        self._draining = threading.RLock()  # one drain at a time, so records stay in order
 
     @property
     def error(self) -> str | None:
@@ -147,6 +145,12 @@ class Recorder:
         with self._draining:
             self._drain()
 
+    def add_event(self, step: int, event: bytes) -> None:
+        """Writes a serialized event of a step. Any thread may call it."""
+        with self._draining:
+            size = len(event) // _NUMBER
+            self._file.write([step], lambda writer: writer.event(event), size=size)
+
     def take_beside(self, source: Beside | None) -> None:
         """Drains a source of events as well, or none any more. Any thread may call it."""
         with self._draining:
@@ -199,11 +203,7 @@ class Recorder:
                     f"{batch.tags[0]!r} itself. Give it another name to see both."
                 )
         for step, event in events:
-            self._file.write(
-                [step],
-                functools.partial(EventWriter.event, serialized=event),
-                size=len(event) // _NUMBER,
-            )
+            self.add_event(step, event)
 
     def _write_sample(self, sample: Sample, summary: bytes) -> None:
         """Writes an encoded sample, unless the run has gone back behind it."""

@@ -6,6 +6,7 @@ Its threads end, its folder is released, and its phase is final.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from types import TracebackType
@@ -17,6 +18,7 @@ from nbtrain.run import endings, registry
 from nbtrain.run.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.handle import LoopHandle
+from nbtrain.run.model_graph import ModelGraph
 from nbtrain.run.monitor_threads import MonitorThreads
 from nbtrain.run.switching import begin_short_turns, end_short_turns
 from nbtrain.run.threads import names_of_live
@@ -28,6 +30,7 @@ class AttemptEnd:
 
     Attributes:
         ended: Set at the end of all.
+        model_graph: Writes the graph of the model, if the engine gives one.
     """
 
     boundary: Boundary
@@ -38,7 +41,8 @@ class AttemptEnd:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.ended = threading.Event()
-        self.monitor_threads = MonitorThreads(context)
+        self.model_graph = ModelGraph(context)
+        self.monitor_threads = MonitorThreads(context, self.model_graph)
         self._raised: tuple[BaseException, TracebackType | None] | None = None
         self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
 
@@ -94,6 +98,8 @@ class AttemptEnd:
             last_first.callback(registry.release, context.folder.name)
             last_first.callback(self.monitor_threads.finish_mirror)
             last_first.callback(context.recorder.close, failed=error is not None)
+            graph = functools.partial(self.model_graph.tick, ends=True)
+            last_first.callback(context.monitor.guarded, "graph", graph)
             last_first.callback(context.recorder.samples.finish, context.settings.stop_grace_secs)
             last_first.callback(context.coord.request_stop)
             last_first.callback(context.commands.close, "the run has ended", step=step)

@@ -1,7 +1,7 @@
 """The threads beside a training.
 
-One monitors it, one calls the functions of `run.on`, one encodes pictures and media, one serves
-other processes, and one copies the run's folder to its mirror.
+One monitors it, one calls the functions of `run.on`, one encodes pictures, media and the model's
+graph, one serves other processes, and one copies the run's folder to its mirror.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from nbtrain.run.mail import TICK_SECS as MAIL_SECS
 from nbtrain.run.mail import Mail
 from nbtrain.run.mirror import TICK_SECS as MIRROR_SECS
 from nbtrain.run.mirror import Mirror
+from nbtrain.run.model_graph import ModelGraph
 from nbtrain.run.monitor import TICK_SECS
 from nbtrain.run.threads import Coordinator, LooperThread
 from nbtrain.rundir.mailbox import Address
@@ -41,8 +42,8 @@ class MonitorThreads:
         address: The mailbox that is looked into; None before the start.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, context: Context, graph: ModelGraph) -> None:
+        self._context, self._graph = context, graph
         # A separate coordinator: these threads run longer than the loop, and a Supervisor that
         # stops joins every thread of the run's coordinator.
         self._coord = Coordinator()
@@ -115,6 +116,7 @@ class MonitorThreads:
         rests = context.lifecycle.phase is Phase.RUNNING
         encode = functools.partial(context.recorder.samples.encode, rests=rests)
         context.monitor.guarded("encoding", encode)
+        context.monitor.guarded("graph", self._graph.tick)
 
     def _tell(self) -> None:
         self._context.monitor.tell(self._context.lifecycle.phase)

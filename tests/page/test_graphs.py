@@ -6,13 +6,18 @@ import re
 from pathlib import Path
 from typing import Any
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
+import nbtrain
 from tests.chromium import SECOND
 from tests.event_files import NAME, written
+from tests.gate import SOON
 from tests.logdirs import write_graph
+from tests.models import reached
 from tests.page.bare import BarePage
 
 v1 = tf.compat.v1
@@ -243,6 +248,23 @@ def test_a_graph_that_is_written_again_begins_folded(page: BarePage, logdir: Pat
     written(logdir / "tf1" / f"{NAME}.9", [v1.Event(wall_time=1.8e9, graph_def=again)])
     expect(item(board, "new")).to_be_visible(timeout=10 * SECOND)
     shows(board, 2)
+
+
+def test_the_graph_of_a_fit_is_shown_while_it_is_paused(page: BarePage, own_folder: Path) -> None:
+    model = keras.Sequential([keras.layers.Dense(4, name="a"), keras.layers.Dense(1, name="b")])
+    model.compile("sgd", "mse")
+    run = nbtrain.fit(model, np.zeros((8, 3)), np.zeros((8, 1)), epochs=10**6, name="digits")
+    reached(run, lambda run: run.status.step >= 1)
+    run.pause().wait(SOON)
+    board = page.line("scalars runs --follow").locator(".nbt-board")
+    board.get_by_role("tab", name="Graphs").click(timeout=10 * SECOND)
+    expect(item(board, "b")).to_be_visible(timeout=10 * SECOND)
+    edges = board.locator(".nbt-edge")
+    expect(edges).to_have_count(2)
+    item(board, "b").click()
+    expect(board.locator("[data-role=details]")).to_contain_text("units1")
+    run.request_stop()
+    run.wait(SOON)
 
 
 def large(count: int) -> Any:

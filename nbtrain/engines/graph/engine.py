@@ -19,6 +19,7 @@ from nbtrain.engines.graph.arguments import (
     checked,
     saying_how_to_feed,
 )
+from nbtrain.engines.graph.graph_event import graph_event
 from nbtrain.engines.graph.graphs import adopt_global_step, not_counted, step_of
 from nbtrain.engines.graph.saver import GraphSaver, Saved
 from nbtrain.engines.graph.savers import find_saver, own_saver, saves
@@ -152,6 +153,8 @@ class GraphEngine:
         """
         sess, global_step = self._sess, self._supervisor.global_step
         assert sess is not None, "the run opens the session first"
+        if not self._supervisor.summary_writer:  # its own has written the graph
+            run.attempt.model_graph.give(functools.partial(graph_event, self._training.graph))
         tags = tuple(self._training.scalars)
         step = every = self._stepper(sess)
 
@@ -274,10 +277,7 @@ def supervise(
     if directory := Path(supervisor.save_path).parent if supervisor.save_path else None:
         folder.include(directory)
     engine = GraphEngine(
-        *(training, supervisor, directory),
-        evaluate=evaluate,
-        reopen=reopen,
-        supervised=supervised,
+        *(training, supervisor, directory), evaluate=evaluate, reopen=reopen, supervised=supervised
     )
     run = Run(engine, folder, settings)
     return run.start() if start else run

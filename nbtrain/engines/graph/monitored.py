@@ -245,7 +245,6 @@ def _training_session(
             # until the kernel ends.
             writer = EventFile(str(folder.path))
             stack.callback(writer.close)
-            writer.add_graph(graph)
             summary_hook = v1.train.SummarySaverHook(
                 save_steps=_SUMMARY_STEPS, summary_writer=writer, scaffold=filled
             )

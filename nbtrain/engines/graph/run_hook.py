@@ -9,6 +9,7 @@ hook.end(...)                       # a last checkpoint
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import NO_VARIABLES
 from nbtrain.engines.graph.arguments import scalar_of
 from nbtrain.engines.graph.fetches import Fetches
+from nbtrain.engines.graph.graph_event import graph_event
 from nbtrain.engines.graph.graphs import adding_to, adopt_global_step, is_nobodys
 from nbtrain.engines.graph.replica import show_tasks
 from nbtrain.engines.graph.servers import limit_closing
@@ -100,6 +102,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         )
         self._loop = None
         self._told_to_stop = False
+        self._run.attempt.model_graph.give(functools.partial(graph_event, graph))
         self._run.handle.log.is_false = self._is_false
         self._run.handle.host.at_end(self.close)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from nbtrain.engines.keras.data import Data
 from nbtrain.engines.keras.data_position import DataPosition
 from nbtrain.engines.keras.fit_callbacks import FitCallbacks, StopFit
 from nbtrain.engines.keras.guard import Guard
+from nbtrain.engines.keras.layers import described
 from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.engines.keras.resumed_loss import ResumedLoss
 from nbtrain.engines.keras.thread import ThreadState
@@ -147,6 +149,7 @@ class FitEngine:
             run.should_stop()
             return
         begin_recording(run, self._model)
+        run.attempt.model_graph.give(functools.partial(described, self._model))
         self._loss = loss = ResumedLoss(self._model, position)
         loop.host.at_end(loss.remove)
         if not self._model.run_eagerly:

@@ -1,0 +1,84 @@
+"""Writes the graph of a run's model to its event file, beside the training.
+
+    training thread ── give ──▶ ModelGraph ── tick ──▶ event file
+
+A folder gets a graph once: a start whose graph is the newest in the folder writes none.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nbtrain.logdir.run_media import RunMedia
+from nbtrain.run.context import Context
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.event_pb2 import Event
+
+# The most bytes of a graph. A board would take seconds to read a larger one.
+MOST_BYTES = 32 << 20
+
+# Returns an event that holds the graph; raises a ValueError that says why there is none.
+Describe = Callable[[], "Event"]
+
+
+class ModelGraph:
+    """The graph of one start of a run."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._describe: Describe | None = None
+        self._lock = threading.Lock()  # one writes at a time, and the end waits for it
+
+    def give(self, describe: Describe) -> None:
+        """Sets the source of the graph, which is asked once; training thread only."""
+        self._describe = describe
+
+    def tick(self, *, ends: bool = False) -> None:
+        """Describes and writes the graph, after the first step has built the model.
+
+        The thread that encodes, and once more the training thread at the end.
+
+        Args:
+            ends: Whether the run ends, so that there will be no later tick.
+        """
+        with self._lock:
+            describe = self._describe
+            if describe is not None and (ends or self._is_time()):
+                self._describe = None
+                if ends:
+                    self._context.media.tick(to_end=True)
+                self._write(describe)
+
+    def _is_time(self) -> bool:
+        """Tells if a step was taken, and if the folder was read, with the file of this start."""
+        context = self._context
+        path = context.recorder.event_file
+        return context.steps.steps_done > 0 and path is not None and context.media.has_read(path)
+
+    def _write(self, describe: Describe) -> None:
+        """Writes the graph if it is new; informs the user if there is none."""
+        context = self._context
+        try:
+            event = describe()
+            if (size := event.ByteSize()) > MOST_BYTES:
+                raise ValueError(f"it has {size:,} bytes, and at most {MOST_BYTES:,} are written")
+        except ValueError as error:
+            notices = context.monitor.notices
+            words = f"The boards show no graph of this model: {error}."
+            notices.inform(f"{notices.notice}\n{words}" if notices.notice else words)
+            return
+        if not _is_newest(context.media, event):
+            event.wall_time = time.time()
+            context.recorder.add_event(context.steps.step, event.SerializeToString())
+
+
+def _is_newest(media: RunMedia, event: Event) -> bool:
+    """Tells if the newest graph of the folder is the same."""
+    if event.summary.value:
+        return bool(media.newest_graph(event.summary.value[0].tag) == event.summary.value[0])
+    newest = media.newest_graph("graph")
+    return newest is not None and newest.graph_def == event.graph_def
