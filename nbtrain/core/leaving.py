@@ -13,7 +13,8 @@ generator which of them it was.
 
 A traceback tells that an error leaves a frame at its present instruction. From Python 3.12 on, the
 error refers to this traceback. Before, nothing refers to the error until it is handled or enters
-the next frame, so a trace function waits for that.
+the next frame, so a trace function waits for that. Around the module of a script there is no next
+frame: `see_unhandled` finds its error at the end of the process.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _YIELDS = frozenset({"YIELD_VALUE", "YIELD_FROM", "SEND", "RESUME"})
 _DROPS = frozenset({"POP_TOP", "POP_ITER"})
 
 Then = Callable[[BaseException | None], object]
+
+# End the waits for errors of frames that no other frame has called.
+_outermost: list[Callable[[], None]] = []
 
 
 class UnknownError(RuntimeError):
@@ -64,6 +68,16 @@ def left_by(then: Then) -> None:
         then(UnknownError(f"The program has left the loop by an error, in {line}."))
     else:
         _await_error(frame, parts[-1], then)
+
+
+def see_unhandled() -> None:
+    """Tells the errors that have ended the program, which have entered no further frame.
+
+    Called at the end of the process, in the thread that the error has left. Python keeps the error
+    that it has printed. `SystemExit` alone is not printed.
+    """
+    for tell in list(_outermost):
+        tell()
 
 
 def _loop_of(frame: FrameType | None) -> FrameType | None:
@@ -98,6 +112,8 @@ def _await_error(frame: FrameType, part: TracebackType, then: Then) -> None:
 
     def end(error: BaseException) -> None:
         sys.settrace(None)
+        if end_unhandled in _outermost:
+            _outermost.remove(end_unhandled)
         for each in traced:
             each.f_trace = None
         frame.f_trace_opcodes = False
@@ -112,6 +128,13 @@ def _await_error(frame: FrameType, part: TracebackType, then: Then) -> None:
             end(arg[1])
         return look
 
+    def end_unhandled() -> None:
+        last = getattr(sys, "last_value", None)
+        is_printed = last is not None and part in _parts(last.__traceback__)
+        end(last if last is not None and is_printed else SystemExit())
+
+    if frame.f_back is None:
+        _outermost.append(end_unhandled)
     each: FrameType | None = frame
     while each is not None:
         each.f_trace = look

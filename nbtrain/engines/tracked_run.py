@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from nbtrain.core import for_loops
 from nbtrain.core.errors import ArgumentError, PhaseError
-from nbtrain.core.leaving import left_by
+from nbtrain.core.leaving import left_by, see_unhandled
 from nbtrain.core.tracebacks import callers
 from nbtrain.engines.loops import LoopEngine, LoopRun
 from nbtrain.recording.recorder import Recorder
@@ -173,6 +173,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
 
     def _abandon(self, error: BaseException | None = None) -> None:
         """Ends a loop that nobody goes on with, by a stop or by an error; its thread."""
+        see_unhandled()  # an error may have left it already
         self._left_with = error
         if error is None:
             self.coord.request_stop()

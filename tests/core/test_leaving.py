@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -167,3 +168,40 @@ def test_under_a_debugger_an_error_is_told_without_its_name() -> None:
         sys.settrace(None)
     assert isinstance(told[0], UnknownError)
     assert "left the loop by an error, in line" in str(told[0])
+
+
+SCRIPT = """
+import atexit, sys
+from nbtrain.core.leaving import left_by, see_unhandled
+
+told = []
+
+def turns():
+    try:
+        yield from range(3)
+    except GeneratorExit:
+        left_by(told.append)
+        raise
+
+@atexit.register
+def end():
+    see_unhandled()
+    print(*map(repr, told))
+
+for number in turns():
+    {turn}
+"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "error"), [("1 / number", "ZeroDivisionError"), ("sys.exit(3)", "SystemExit")]
+)
+def test_the_error_that_ends_a_script_is_told_at_the_end_of_the_process(
+    turn: str, error: str
+) -> None:
+    """The module of a script has no frame around it, which could handle the error."""
+    code = SCRIPT.format(turn=turn)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.stdout.startswith(error)

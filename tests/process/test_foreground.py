@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -327,6 +328,26 @@ def test_a_script_that_exits_within_its_loop_ends_with_its_own_status() -> None:
         assert child.wait() == 3
     assert [held.step for held in listed(Path("runs/fails/checkpoints"))] == [3]
     assert len(journal(Path("runs/fails"), "stopped")) == 1
+
+
+IN_A_MODULE = """
+import nbtrain, tensorflow as tf
+held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+for epoch in (run := nbtrain.track(range(9), name="module", checkpoint=held)):
+    for number in run.track(range(3)):
+        1 / (number - epoch)
+"""
+
+
+def test_an_error_in_the_module_of_a_script_ends_its_loop_and_saves() -> None:
+    """The module of a script has no frame around it, which would show the error."""
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_A_MODULE], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert "has not saved" not in ended.stderr
+    (entry,) = journal(Path("runs/module"), "failed")
+    assert entry["text"] == "ZeroDivisionError: division by zero"
 
 
 def killed(pipe: Connection) -> None:
