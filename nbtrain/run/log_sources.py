@@ -7,14 +7,14 @@ one of them prints is taken once. After the last run they are as before.
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
-import sys
 import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from nbtrain.run.streams import Streams
 
 
 class Sink(Protocol):
@@ -42,7 +42,6 @@ class Sink(Protocol):
 _sinks: list[Sink] = []
 _lock = threading.Lock()  # protects the hooks
 _here = threading.local()  # inside: whether the thread calls handlers, whose prints are known
-_streams: list[tuple[Any, Callable[[str], int]]] = []  # hooked, with the function in place
 _call_handlers = logging.Logger.callHandlers
 _show_warning: Callable[..., None] = warnings.showwarning
 
@@ -67,37 +66,14 @@ def forget(sink: Sink) -> None:
             logging.Logger.callHandlers = _call_handlers  # type: ignore[method-assign]
         if warnings.showwarning is _shown:
             warnings.showwarning = _show_warning
-        while _streams:
-            _unhook(*_streams.pop())
+        _streams.clear()
 
 
 def look() -> None:
-    """Watches the streams of now: `%%capture` and others replace them for a while."""
+    """Watches the streams of now."""
     with _lock:
-        if not _sinks:
-            return
-        now = [sys.stdout, sys.stderr]
-        for stream, write in list(_streams):
-            if not any(stream is each for each in now):
-                _unhook(stream, write)
-                _streams.remove((stream, write))
-        for stream in now:
-            if stream is not None and not any(stream is each for each, _ in _streams):
-                _hook(stream)
-
-
-def _hook(stream: Any) -> None:
-    write = functools.partial(_written, stream, stream.write)
-    try:
-        stream.write = write
-    except (AttributeError, TypeError):  # it takes no attributes: its prints are not taken
-        return
-    _streams.append((stream, write))
-
-
-def _unhook(stream: Any, write: Callable[[str], int]) -> None:
-    if getattr(stream, "__dict__", {}).get("write") is write:
-        del stream.write
+        if _sinks:
+            _streams.look()
 
 
 def _hook_warnings() -> None:
@@ -137,6 +113,9 @@ def _is_native(stream: Any) -> bool:
     thread = threading.current_thread()
     known = getattr(stream, "watch_fd_thread", None)
     return thread is known or isinstance(thread, threading._DummyThread)
+
+
+_streams = Streams(_written)
 
 
 def _handled(logger: logging.Logger, record: logging.LogRecord) -> None:

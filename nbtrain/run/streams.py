@@ -1,0 +1,138 @@
+"""The standard streams of now, whose texts are taken before they are written.
+
+streams = Streams(written)   # written(stream, write, text) is called for each text
+streams.look()               # watches sys.stdout and sys.stderr of now, and no others
+streams.clear()              # they are as before
+
+Others replace the `write` of a stream too. IPython does so during each cell, and then puts back the
+one that it found at its beginning, which may be older than the run. So the `write` of a class of
+streams becomes a data descriptor, which comes before an attribute of the stream. A stream of a
+class that is written in C gets an attribute, again at the next `look` if it was replaced.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+Write = Callable[[str], int]
+Written = Callable[[Any, Write, str], int]
+
+_here = threading.local()  # stream: the one to which the thread writes
+
+
+class Streams:
+    """Watches the standard streams; one thread at a time.
+
+    Args:
+        written: Called with a stream, the `write` that it has otherwise, and a text.
+    """
+
+    def __init__(self, written: Written) -> None:
+        self._written = written
+        self._watched: list[Any] = []
+        self._fronts: dict[type, _Front] = {}
+
+    def look(self) -> None:
+        """Watches the streams of now: `%%capture` and others replace them for a while."""
+        before = self._watched
+        self._watched = [each for each in (sys.stdout, sys.stderr) if hasattr(each, "__dict__")]
+        for stream in before:
+            if not self._watches(stream):
+                _release(stream)
+        for stream in self._watched:
+            if type(stream) not in self._fronts and not self._put_in_front(type(stream)):
+                write = stream.write
+                if not isinstance(write, _Taken):
+                    stream.write = _Taken(stream, write, self._written)
+
+    def clear(self) -> None:
+        """Watches none."""
+        watched, self._watched = self._watched, []
+        while self._fronts:
+            self._fronts.popitem()[1].remove()
+        for stream in watched:
+            _release(stream)
+
+    def _watches(self, stream: Any) -> bool:
+        return any(stream is each for each in self._watched)
+
+    def _put_in_front(self, kind: Any) -> bool:
+        """Replaces the `write` of a class; tells if that is possible."""
+        front = _Front(kind, self._taken)
+        try:
+            kind.write = front
+        except TypeError:  # it is written in C
+            return False
+        self._fronts[kind] = front
+        return True
+
+    def _taken(self, stream: Any, write: Write) -> Write:
+        return _Taken(stream, write, self._written) if self._watches(stream) else write
+
+
+class _Taken:
+    """The `write` of a stream, whose texts are taken first.
+
+    Attributes:
+        write: The one that the stream has otherwise. It may call another `_Taken` of the stream.
+    """
+
+    def __init__(self, stream: Any, write: Write, written: Written) -> None:
+        self._stream, self.write, self._written = stream, write, written
+
+    def __call__(self, text: str) -> int:
+        before = getattr(_here, "stream", None)
+        if before is self._stream:
+            return self.write(text)
+        _here.stream = self._stream
+        try:
+            return self._written(self._stream, self.write, text)
+        finally:
+            _here.stream = before
+
+
+class _Front:
+    """The `write` of a class of streams, which comes before an attribute of a stream."""
+
+    def __init__(self, kind: Any, taken: Callable[[Any, Write], Write]) -> None:
+        self._kind, self._taken = kind, taken
+        self._before = kind.write
+        self._is_own = "write" in vars(kind)
+
+    def __get__(self, stream: Any, _kind: type | None = None) -> Any:
+        if stream is None:
+            return self._before
+        write = vars(stream).get("write") or self._before.__get__(stream)
+        return self._taken(stream, _unwrapped(write))
+
+    def __set__(self, stream: Any, write: Write) -> None:
+        vars(stream)["write"] = _unwrapped(write)
+
+    def __delete__(self, stream: Any) -> None:
+        if vars(stream).pop("write", None) is None:
+            raise AttributeError("write")
+
+    def remove(self) -> None:
+        """Gives the class back what it had, unless others have replaced it."""
+        if vars(self._kind).get("write") is not self:
+            return
+        if self._is_own:
+            self._kind.write = self._before
+        else:
+            del self._kind.write
+
+
+def _unwrapped(write: Write) -> Write:
+    return write.write if isinstance(write, _Taken) else write
+
+
+def _release(stream: Any) -> None:
+    """Takes nothing more from a stream by its attribute."""
+    write = vars(stream).get("write")
+    if isinstance(write, _Taken):
+        del stream.write
+        if stream.write != write.write:  # it had an attribute
+            stream.write = write.write
