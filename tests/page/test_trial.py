@@ -19,7 +19,15 @@ from tests.chromium import SECOND
 from tests.core.test_panel import FakeRun
 from tests.gate import SOON
 from tests.on_disk import journal
-from tests.page.bare import BarePage, click, phase, receipt, wait_for_step
+from tests.page.bare import (
+    BarePage,
+    click,
+    phase,
+    receipt,
+    see_curve,
+    step_of,
+    wait_for_step,
+)
 from tests.page.test_charts import shown
 
 FOLDER = Path("runs/paced")
@@ -240,3 +248,15 @@ def test_what_could_not_be_paired_is_seen_beside_the_result(
     expect(result_of(panel)).to_contain_text(why)
     run.pause().wait(SOON)
     expect(result_of(panel)).to_be_hidden()
+
+
+def test_the_charts_stay_drawn_when_the_first_of_the_arms_is_kept(
+    run: nbtrain.Run, panel: Locator
+) -> None:
+    see_curve(panel)
+    run.trial(learning_rate=[0.01, 1e-4], steps=30, keep_if="loss")
+    expect(result_of(panel)).to_contain_text("kept learning_rate 0.01", timeout=30 * SECOND)
+    wait_for_step(panel, step_of(panel) + 100)
+    labelled = "e => e.clientHeight < e.closest('.uplot').clientHeight - 30"  # below, steps
+    assert panel.locator("[data-tag=loss] .u-over").evaluate(labelled)
+    see_curve(panel)

@@ -27,6 +27,7 @@ import { bandsOf, seriesOf } from "./series.js";
 /** @import { Drawn } from "./series.js" */
 
 /** @typedef {TagLine & {curves: Curve[]}} DrawnLine */
+/** @typedef {{min: number, max: number}} Zoom */
 
 const COLUMNS = 4; // of a smoothed line
 const REACH = 6; // the most pixels from a validation's point to a pointer that selects it
@@ -52,6 +53,8 @@ export class Chart extends BaseChart {
     this.logX = false;
     /** @type {ChartAxis} */
     this.along = "step"; // the axis of the plot
+    /** @type {Zoom | null} */
+    this.zoom = null; // the part of the axis that the reader has chosen
     this.smooth = 0;
     /** @type {Arm[]} */
     this.arms = [];
@@ -143,7 +146,8 @@ export class Chart extends BaseChart {
       this.lines.map(({ curves }) => curves),
       { log: this.log, logX: this.logX, smooth: this.smooth, places },
     );
-    const zoom = this.#zoom();
+    if (!this.plot || this.along !== this.x) this.zoom = null;
+    const { zoom } = this;
     const parts = this.#parts;
     const tails = this.#tails.flat();
     // Abandoned tails do not affect the scale: one that has gone bad would flatten the line.
@@ -157,11 +161,17 @@ export class Chart extends BaseChart {
     if (zoom && !(this.logX && zoom.min <= 0)) this.plot.setScale("x", zoom);
   }
 
-  #zoom() {
-    if (!this.plot?.data[0].length || this.along !== this.x) return null;
-    const { min, max } = this.plot.scales.x;
-    const [steps] = this.plot.data;
-    return min > steps[0] || max < steps.at(-1) ? { min, max } : null;
+  /**
+   * Notes the zoom once uPlot has set the scale, which it does after this frame: until then, the scale
+   * of a new plot is empty, and that of new data still ends with the old.
+   * @param {uPlot} u
+   * @param {string} scale
+   */
+  #scaled(u, scale) {
+    if (u !== this.plot || scale !== "x") return;
+    const { min, max } = u.scales.x;
+    const [places] = u.data;
+    this.zoom = min > places[0] || max < places.at(-1) ? { min, max } : null;
   }
 
   /**
@@ -187,6 +197,7 @@ export class Chart extends BaseChart {
           (u) => this.strip.draw(u),
           (u) => this.found.forEach((found) => drawMarks(u, found, this.paint())),
         ],
+        setScale: [(u, scale) => this.#scaled(u, scale)],
         ready: [(u) => left >= 0 && u.setCursor({ left, top })],
       },
     });
