@@ -33,7 +33,7 @@ def range_test(
         names: The hyperparameters of the run.
 
     Raises:
-        ArgumentError: There is no learning rate among them.
+        ArgumentError: There is no learning rate among them, or a limit is no number.
     """
     known = list(names)
     found = name or rate_of(known)
@@ -42,4 +42,11 @@ def range_test(
             "This run has no learning rate among its hyperparameters; they are "
             f"{', '.join(known) or 'none'}. Start it with hyperparameters=, or give name=."
         )
-    return Try({found: low}, steps, tag, sweep=(float(low), float(high)))
+    try:
+        limits = float(low), float(high)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"The learning rate cannot grow from {low!r} to {high!r}: give two positive numbers, "
+            "the lower one first, such as 1e-6, 1.0."
+        ) from None
+    return Try({found: limits[0]}, steps, tag, sweep=limits)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.learning_rate import range_test
 from nbtrain.core.rate_range import RateRange
 
 
@@ -52,6 +55,29 @@ def test_nothing_is_suggested_if_the_loss_does_not_fall(loss: Callable[[float], 
     assert sweep.text("rate", "loss").startswith("no suggestion: loss did not fall for rate 1e-06")
 
 
+def noisy(fall: float, seed: int) -> RateRange:
+    """A test of 200 steps whose loss falls around a rate of 1e-2; its batches differ by a tenth."""
+    draws = np.random.default_rng(seed)
+    sweep = RateRange(1e-6, 1.0, 200)
+    for step in range(200):
+        rate = sweep.rate(step - 1) if step else 1e-9
+        loss = 0.8 - fall * (1 + math.tanh(2 * math.log10(rate / 1e-2))) / 2
+        assert sweep.add(step, loss + 0.1 * draws.normal()) == (step == 199)
+    return sweep
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_batches_that_differ_do_not_decide_which_rate_is_suggested(seed: int) -> None:
+    suggestion = noisy(0.5, seed).suggestion
+    assert suggestion is not None
+    assert 1e-3 < suggestion < 1e-1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_is_suggested_if_the_batches_differ_more_than_the_loss_falls(seed: int) -> None:
+    assert noisy(0.0, seed).suggestion is None
+
+
 def test_a_loss_that_is_no_number_ends_the_test_and_is_left_out() -> None:
     sweep, steps = swept(lambda rate: math.nan if rate > 1e-3 else 1 - rate)
     assert steps < 100
@@ -81,3 +107,9 @@ def test_rates_that_do_not_grow_are_refused(low: float, high: float) -> None:
 def test_too_few_steps_are_refused() -> None:
     with pytest.raises(ArgumentError, match="steps=9: a range test takes at least 10"):
         RateRange(1e-6, 1.0, 9)
+
+
+@pytest.mark.parametrize(("low", "high"), [("a", "1"), (None, 1.0), ([1e-6], 1.0)])
+def test_limits_that_are_no_numbers_are_refused(low: Any, high: Any) -> None:
+    with pytest.raises(ArgumentError, match="give two positive numbers"):
+        range_test(["learning_rate"], low, high)
