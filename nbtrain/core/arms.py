@@ -116,12 +116,18 @@ def arms_of(
     """Returns the arms of a trial: each named setting with each combination of the lists.
 
     Raises:
-        ArgumentError: A list is empty, or there are too many arms.
+        ArgumentError: A list is empty or overridden by a setting, or there are too many arms.
     """
     empty = [name for name, value in values.items() if is_list(value) and not _items(value)]
     empty += [name for name, setting in settings.items() if not setting]
     if empty:
         raise ArgumentError(f"{empty[0]} has no value to try: give at least one.")
+    for name, setting in settings.items():
+        for each in setting:
+            if is_list(values.get(each)):
+                raise ArgumentError(
+                    f"{each} has a list of values and is in settings[{name!r}], too: give one."
+                )
     sizes = [len(_items(value)) for value in values.values() if is_list(value)]
     count = math.prod(sizes) * max(1, len(settings))
     if count > MOST_ARMS:

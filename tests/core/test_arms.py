@@ -48,6 +48,11 @@ def test_settings_and_lists_are_combined() -> None:
     assert names == ["calm, size 1", "calm, size 2"]
 
 
+def test_a_list_that_a_setting_overrides_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"rate has a list.*is in settings\['calm'\], too"):
+        arms_of({"rate": [1, 2]}, {"bold": {"size": 1}, "calm": {"rate": 0.1}})
+
+
 @pytest.mark.parametrize("values", [range(1, 3), np.array([1.0, 2.0])])
 def test_ranges_and_arrays_are_lists(values: object) -> None:
     assert [name for name, _ in told(Try({"rate": values}))] == ["rate 1", "rate 2"]
