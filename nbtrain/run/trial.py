@@ -6,6 +6,7 @@ trials.end(...)                    # keeps the edits, or restores that checkpoin
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from nbtrain.core.errors import CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.states import Phase
 from nbtrain.run.context import Context
+from nbtrain.run.draws import Draws
 from nbtrain.run.hyperparameter_control import HyperparameterControl
 from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.run.trial_metric import TrialMetric, steps_of
@@ -27,6 +29,7 @@ class _Trial:
 
     Attributes:
         saved: Path of its checkpoint; None if nothing saves the run.
+        draws: The random draws at its start; None if they cannot be set back.
     """
 
     receipt: Receipt
@@ -34,6 +37,7 @@ class _Trial:
     saved: str | None
     before: Mapping[str, float]
     edits: tuple[Edit, ...]
+    draws: Draws | None
 
 
 class Trials:
@@ -118,7 +122,9 @@ class Trials:
         before = self._metric.measure(asked)
         if self._is_stopping:
             raise PhaseError("The run was asked to stop before the trial began.")
-        saved = None
+        saved = draws = None
+        with contextlib.suppress(CheckpointError):
+            draws = self._policy.aside.draws()
         if self._policy.can_save:
             saved = self._policy.aside.save_start()
         step = self._steps.step  # read again, because a session counts it itself
@@ -127,7 +133,7 @@ class Trials:
         except BaseException:
             self._policy.aside.leave()
             raise
-        self._trial = _Trial(receipt, step, saved, before, edits)
+        self._trial = _Trial(receipt, step, saved, before, edits, draws)
         self._monitor.log(
             event="try",
             step=step,
@@ -227,6 +233,8 @@ class Trials:
             self._control.set(old)
             return f"{said}, the weights as they are ({gone})"
         self._control.set(old)
+        if trial.draws is not None:
+            trial.draws.again()
         self._went_back()
         return f"back to step {self._steps.step:,}, {said}"
 

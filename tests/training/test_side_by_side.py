@@ -404,7 +404,7 @@ class Drawn:
 
 
 def drawn(steps: int = 6, **trial: Any) -> tuple[Run, Drawn, Any, int]:
-    """A run after a trial of two rates, its outcome, and the step at which it began."""
+    """A run after a trial, of two rates by default, its outcome, and the step at which it began."""
     model = Drawn()
     run = nbtrain.train(
         model.step,
@@ -416,7 +416,8 @@ def drawn(steps: int = 6, **trial: Any) -> tuple[Run, Drawn, Any, int]:
     reached(run, lambda run: run.status.step > 3)
     applied(run.pause())
     begun = len(model.drawn)
-    receipt = run.trial(rate=[0.25, 0.125], steps=steps, **trial)
+    trial.setdefault("rate", [0.25, 0.125])
+    receipt = run.trial(steps=steps, **trial)
     run.resume()
     outcome = applied(receipt)
     applied(run.pause())
@@ -436,6 +437,15 @@ def test_after_a_choice_the_run_draws_what_it_would_have_drawn() -> None:
     applied(run.resume())
     reached(run, lambda _run: len(model.drawn) >= begun + 18)
     assert model.drawn[begun + 12 : begun + 18] == model.drawn[begun : begun + 6]
+    ended(run)
+
+
+def test_after_one_value_was_not_kept_the_run_draws_what_it_would_have_drawn() -> None:
+    run, model, outcome, begun = drawn(rate=0.25, keep_if=lambda _before, _after: False)
+    assert outcome.kept is False
+    applied(run.resume())
+    reached(run, lambda _run: len(model.drawn) >= begun + 12)
+    assert model.drawn[begun + 6 : begun + 12] == model.drawn[begun : begun + 6]
     ended(run)
 
 
