@@ -86,9 +86,8 @@ class FrontEnd:
 
     def receive(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
         """Take a snapshot or an increment; a gap asks for a snapshot instead."""
-        rows = np.column_stack(
-            [decoded(buffers), wall_times(content, buffers), unseen(buffers)],
-        )
+        known = decoded(content, buffers), wall_times(content, buffers), unseen(buffers)
+        rows = np.column_stack(known)
         if content["t"] == "snap":
             self.seq, self.status = content["seq"], dict(content["status"])
             self.series = []
@@ -133,9 +132,9 @@ class FrontEnd:
         self.actions = {number: actions for number, actions in held.items() if number >= first}
 
 
-def decoded(buffers: Sequence[bytes]) -> FloatArray:
+def decoded(content: dict[str, Any], buffers: Sequence[bytes]) -> FloatArray:
     """The first two buffers as rows of first step, mean, lo, hi."""
-    steps = np.frombuffer(buffers[0], "<f8")
+    steps = np.frombuffer(buffers[0], "<f8")[places(content, len(buffers[0]) // 8)]
     values = np.frombuffer(buffers[1], "<f4").reshape(-1, 3)
     assert len(steps) == len(values)
     return np.column_stack([steps, values.astype(np.float64)])
@@ -144,12 +143,26 @@ def decoded(buffers: Sequence[bytes]) -> FloatArray:
 def wall_times(content: dict[str, Any], buffers: Sequence[bytes]) -> FloatArray:
     """The wall times of the first points of the buckets, from the third buffer."""
     since = np.frombuffer(buffers[2], "<f4").astype(np.float64)
-    return since + content["origin"] if len(since) else since
+    origin: float = content.get("origin", 0)
+    return since[places(content, len(since))] + origin
+
+
+def places(content: dict[str, Any], sent: int) -> list[int]:
+    """Where the step of each bucket is among those that were sent."""
+    found: list[int] = []
+    first = end = 0
+    for number, entry in enumerate(content["series"]):
+        count = entry["n"] if isinstance(entry, dict) else entry[3]
+        if "own" not in content or number in content["own"]:
+            first, end = end, end + count
+        found += range(first, first + count)
+    assert end == sent
+    return found
 
 
 def unseen(buffers: Sequence[bytes]) -> FloatArray:
     """How many values of each bucket are NaN, ∞ and −∞, from the fourth buffer."""
-    counts = np.zeros((len(buffers[0]) // 8, 3))
+    counts = np.zeros((len(buffers[1]) // 12, 3))
     for index, *found in np.frombuffer(buffers[3], "<u4").reshape(-1, 4):
         counts[index] = found
     return counts

@@ -59,6 +59,7 @@ def test_a_snapshot_holds_everything() -> None:
         "t": "snap",
         "seq": 1,
         "origin": 1001,
+        "own": [0, 2],
         "status": {"phase": "running"},
         "series": [
             {"tag": "loss", "segment": 0, "stride": 1, "n": 1, "abandoned": False},
@@ -71,7 +72,8 @@ def test_a_snapshot_holds_everything() -> None:
         "actions": [],
     }
     np.testing.assert_array_equal(
-        decoded(buffers), [[1, 0.5, 0.5, 0.5], [1, 0.75, 0.75, 0.75], [2, 0.25, 0.25, 0.25]]
+        decoded(content, buffers),
+        [[1, 0.5, 0.5, 0.5], [1, 0.75, 0.75, 0.75], [2, 0.25, 0.25, 0.25]],
     )
     assert wall_times(content, buffers).tolist() == [1001, 1001, 1002]
 
@@ -116,7 +118,7 @@ def test_points_without_any_time_are_sent_all_the_same() -> None:
     store.extend("loss", np.arange(2), np.array([np.nan, np.inf]), np.zeros(2))
     content, buffers = Wire(store, Marks()).snapshot({})
     json.dumps(content, allow_nan=False)
-    assert len(decoded(buffers)) == 2
+    assert len(decoded(content, buffers)) == 2
     assert not np.isfinite(wall_times(content, buffers)).any()
 
 
@@ -156,10 +158,11 @@ def test_an_increment_holds_the_fields_that_changed_and_the_new_buckets() -> Non
         "t": "pts",
         "seq": 2,
         "origin": 1002,
+        "own": [0],
         "status": {"step": 2},
         "series": [[1, 1, 0, 1, "accuracy", 0, False], [0, 1, 1, 1]],
     }
-    np.testing.assert_array_equal(decoded(message[1])[:, 1], [0.75, 0.25])
+    np.testing.assert_array_equal(decoded(*message)[:, 1], [0.75, 0.25])
 
 
 def test_many_tags_are_sent_in_rotation() -> None:

@@ -173,6 +173,28 @@ test("a bucket has the wall time of its first point, which a fold keeps", () => 
   assert.deepEqual(curve.x, [1, 2], "those of the earlier snapshot are left alone");
 });
 
+test("a series without steps and times of its own has those of the series before", () => {
+  const { store } = filled();
+  const numbers = (Type, ...values) => new DataView(new Type(values).buffer);
+  const series = [
+    { ...LOSS, n: 2 },
+    { ...LOSS, tag: "accuracy", n: 2 },
+    { ...LOSS, tag: "late", n: 1 },
+  ];
+  const told = { seq: 7, status: {}, marks: [], marked: 0 };
+  store.receive({ t: "snap", ...told, series, origin: 10, own: [0, 2] }, [
+    numbers(Float64Array, 1, 2, 9),
+    numbers(Float32Array, ...[1, 1, 1], ...[2, 2, 2], ...[3, 3, 3], ...[4, 4, 4], ...[5, 5, 5]),
+    numbers(Float32Array, 0, 1, 8),
+  ]);
+  const read = store.curves.map(({ x, wall, mean }) => ({ x, wall, mean }));
+  assert.deepEqual(read, [
+    { x: [1, 2], wall: [10, 11], mean: [1, 2] },
+    { x: [1, 2], wall: [10, 11], mean: [3, 4] },
+    { x: [9], wall: [18], mean: [5] },
+  ]);
+});
+
 test("a gap asks for a snapshot, once, and shows nothing until it comes", () => {
   const { store, asked, curve } = filled();
   const late = { t: "pts", seq: 10, status: { step: 9 }, series: [] };

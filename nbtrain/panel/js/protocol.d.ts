@@ -138,6 +138,8 @@ export interface Snapshot {
   series: { tag: string; segment: number; stride: number; n: number; abandoned: boolean }[];
   /** Where there are series. */
   origin?: number;
+  /** The places of the series that bring steps and times, unless all do; others have those before. */
+  own?: number[];
   marks: MarkRow[];
   /** How many marks there ever were, up to the newest that was sent. */
   marked: number;
@@ -153,6 +155,7 @@ export interface Update {
   status: Partial<Status>;
   series: SeriesUpdate[];
   origin?: number;
+  own?: number[];
   marks?: MarkRow[];
   marked?: number;
   abandoned?: [first: number, end: number][];

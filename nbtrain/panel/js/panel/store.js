@@ -102,7 +102,7 @@ export class Store {
    * @param {Bytes[]} [buffers]
    */
   #snapshot(content, buffers) {
-    const read = reader(buffers, content.origin);
+    const read = reader(buffers, content);
     this.curves = content.series.map(({ n, ...about }) => {
       const curve = begun({ ...about, seq: content.seq });
       read(curve, n);
@@ -132,7 +132,7 @@ export class Store {
     const { last, ...status } = content.status;
     Object.assign(this.status, status);
     if (last) this.status.last = { ...this.status.last, ...last };
-    const read = reader(buffers, content.origin);
+    const read = reader(buffers, content);
     for (const [id, stride, from, n, tag, segment, abandoned] of content.series) {
       const { seq } = content;
       const curve = (this.curves[id] ??= begun({ tag, segment, abandoned, stride, seq }));
@@ -244,22 +244,24 @@ function added(one, other) {
 }
 
 /**
- * Reads bucket after bucket: steps from the first buffer, mean, lo and hi from the second, from the
- * third the wall times since `origin`, and from the fourth what is not finite.
+ * Reads series after series: steps from the first buffer, mean, lo and hi from the second, from the
+ * third the wall times since `origin`, and from the fourth what is not finite. A series without steps
+ * and times of its own has those of the one before.
  * @param {Bytes[] | undefined} buffers
- * @param {number} [origin]
+ * @param {Pick<Update, "origin" | "own">} content
  */
-function reader([steps, values, times, others], origin = 0) {
+function reader([steps, values, times, others], { origin = 0, own }) {
   const x = new Float64Array(aligned(steps));
   const y = new Float32Array(aligned(values));
   const since = new Float32Array(aligned(times));
   const unseen = countsIn(new Uint32Array(aligned(others)));
-  let at = 0;
+  let [series, first, next, at] = [0, 0, 0, 0];
   /** @type {(curve: Curve, n: number) => void} */
   return (curve, n) => {
-    for (const end = at + n; at < end; at++) {
-      curve.x.push(x[at]);
-      curve.wall.push(origin + since[at]);
+    if (own?.includes(series++) ?? true) [first, next] = [next, next + n];
+    for (let i = first; i < first + n; i++, at++) {
+      curve.x.push(x[i]);
+      curve.wall.push(origin + since[i]);
       curve.mean.push(y[3 * at]);
       curve.lo.push(y[3 * at + 1]);
       curve.hi.push(y[3 * at + 2]);
