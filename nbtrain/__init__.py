@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
@@ -94,10 +95,19 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"nbtrain.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_HOMES[name]), name)
+    found = _public(name)
     if "nbtrain.run.registry" in sys.modules and not _shell():
         importlib.import_module("nbtrain.terminal.script").meet()
     return found
+
+
+@functools.cache
+def _public(name: str) -> Any:
+    """A public name; a function says what was meant by an unknown keyword argument."""
+    found = getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _IN_TF1 or isinstance(found, type):
+        return found
+    return importlib.import_module("nbtrain.core.keywords").refusing(found, "nbtrain")
 
 
 def __dir__() -> list[str]:

@@ -5,10 +5,11 @@ Each launcher only starts processes; training on a cluster is `nbtrain.train(bui
 
 from __future__ import annotations
 
-from nbtrain.tasks.description import Description, described
-from nbtrain.tasks.engines import ipyparallel
+from nbtrain.core.keywords import refusing
+from nbtrain.tasks import description, engines
+from nbtrain.tasks import local as processes
+from nbtrain.tasks.description import Description
 from nbtrain.tasks.launched import LaunchedCluster
-from nbtrain.tasks.local import local
 from nbtrain.tasks.task_file import State, TaskStatus
 
 __all__ = [
@@ -20,3 +21,7 @@ __all__ = [
     "ipyparallel",
     "local",
 ]
+
+described = refusing(description.described, __name__)
+ipyparallel = refusing(engines.ipyparallel, __name__)
+local = refusing(processes.local, __name__)

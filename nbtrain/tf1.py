@@ -8,10 +8,10 @@ needs only its import changed:
 
 from __future__ import annotations
 
-from nbtrain.engines.graph.engine import supervise
+from nbtrain.core.keywords import refusing
+from nbtrain.engines.graph import engine, monitored
 from nbtrain.engines.graph.eval_hook import EvalHook
 from nbtrain.engines.graph.in_graph import QueueRunner, Saver, SessionManager
-from nbtrain.engines.graph.monitored import monitor
 from nbtrain.engines.graph.replica import Replica
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.graph.supervisor import Supervisor
@@ -30,3 +30,6 @@ __all__ = [
     "monitor",
     "supervise",
 ]
+
+monitor = refusing(monitored.monitor, __name__)
+supervise = refusing(engine.supervise, __name__)

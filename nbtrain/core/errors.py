@@ -2,6 +2,7 @@
 
 NbtrainError
 ├── ArgumentError      an argument that cannot be used (also a ValueError)
+│   └── UnknownArgumentError   one that a function does not take (also a TypeError)
 ├── PhaseError         an event that the run's phase does not allow (also a RuntimeError)
 ├── BusyError          the folder or the model is held by another run (also a RuntimeError)
 ├── WaitError          an answer or an end that did not come in time (also a TimeoutError)
@@ -26,6 +27,10 @@ class NbtrainError(Exception):
 
 class ArgumentError(NbtrainError, ValueError):
     """An argument that cannot be used; raised in the calling cell before anything starts."""
+
+
+class UnknownArgumentError(ArgumentError, TypeError):
+    """A keyword argument that a function does not take; the message says what to type instead."""
 
 
 class PhaseError(NbtrainError, RuntimeError):

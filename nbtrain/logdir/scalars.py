@@ -106,6 +106,6 @@ def scalars(
         warnings.warn(
             f"Records with wrong checksums were read because of verify=False: {counts}. Their "
             "values may be damaged too.",
-            stacklevel=2,
+            stacklevel=3,
         )
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import nbtrain
+from nbtrain.core.errors import UnknownArgumentError
 from tests import ROOT
 from tests.event_files import NAME, simple, written
 from tests.forked import Forked
@@ -51,6 +53,19 @@ def test_the_public_names_are_sorted_and_are_those_that_load_when_used() -> None
 @pytest.mark.parametrize("name", nbtrain._IN_TF1)
 def test_a_class_of_tensorflow_1_has_its_older_spelling_too(name: str) -> None:
     assert getattr(nbtrain, name) is getattr(nbtrain.tf1, name)
+
+
+@pytest.mark.parametrize("module", ["nbtrain", "nbtrain.cluster", "nbtrain.tf1"])
+def test_each_public_function_says_what_to_type_instead_of_an_unknown_argument(module: str) -> None:
+    home = importlib.import_module(module)
+    functions = [each for name in home.__all__ if inspect.isroutine(each := getattr(home, name))]
+    assert functions
+    for function in functions:
+        with pytest.raises(
+            UnknownArgumentError,
+            match=rf"^{module}\.{function.__name__}\(\) does not take log_dirs=\. ",
+        ):
+            function(log_dirs="a")
 
 
 @pytest.mark.parametrize("name", nbtrain.__all__)

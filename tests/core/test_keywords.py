@@ -1,0 +1,83 @@
+"""Keyword arguments that a public function does not take: what to type instead."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from nbtrain.core.errors import ArgumentError, UnknownArgumentError
+from nbtrain.core.keywords import refusing
+
+called: list[dict[str, Any]] = []
+
+
+def train(step: Any, *, data: Any = None, logdir: Any = None, save_steps: Any = None) -> str:
+    """Trains."""
+    called.append({"step": step, "data": data, "logdir": logdir, "save_steps": save_steps})
+    return "a run"
+
+
+def track(iterable: Any, /, *, save_secs: Any = None, checkpoint: Any = None) -> None:
+    """Tracks."""
+
+
+def runs() -> None:
+    """Lists."""
+
+
+@pytest.fixture(autouse=True)
+def _uncalled() -> None:
+    called.clear()
+
+
+def test_a_call_that_fits_is_passed_on() -> None:
+    assert refusing(train, "nbtrain")(3, data=4) == "a run"
+    assert called == [{"step": 3, "data": 4, "logdir": None, "save_steps": None}]
+
+
+def test_signature_and_documentation_stay() -> None:
+    found = refusing(train, "nbtrain")
+    assert inspect.signature(found) == inspect.signature(train)
+    assert (found.__doc__, found.__name__, found.__module__) == ("Trains.", "train", "nbtrain")
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "words"),
+    [
+        (train, "log_dir", "Give logdir=."),
+        (train, "save_step", "Give save_steps=."),
+        (train, "dataset", "Give data=."),
+        (train, "batch_size", "Batch the data: data=dataset.batch(32)."),
+        (track, "batch_sizes", "Batch what is looped over: nbtrain.track(dataset.batch(32))."),
+        (track, "dataset", "Give it first, without a name."),
+        (track, "iterable", "Give it first, without a name."),
+        (track, "checkpoint_every", "Give save_secs= or save_steps=."),
+        (track, "model", "To save it, give checkpoint=tf.train.Checkpoint(model=model)."),
+        (track, "colour", "It takes save_secs, checkpoint."),
+        (runs, "logdir", "It takes no arguments."),
+    ],
+)
+def test_an_unknown_argument_is_refused_with_what_to_type(
+    function: Any, given: str, words: str
+) -> None:
+    with pytest.raises(UnknownArgumentError) as refusal:
+        refusing(function, "nbtrain")(**{given: 1})
+    assert str(refusal.value) == f"nbtrain.{function.__name__}() does not take {given}=. {words}"
+    assert isinstance(refusal.value, (ArgumentError, TypeError))
+    assert not called
+
+
+def test_every_unknown_argument_is_told() -> None:
+    with pytest.raises(UnknownArgumentError) as refusal:
+        refusing(train, "nbtrain")(1, path="a", ds=2)  # type: ignore[call-arg]
+    assert str(refusal.value).splitlines() == [
+        "nbtrain.train() does not take path=. Give logdir=.",
+        "nbtrain.train() does not take ds=. Give data=.",
+    ]
+
+
+def test_another_mistake_is_told_by_python() -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'step'"):
+        refusing(train, "nbtrain")()  # type: ignore[call-arg]
