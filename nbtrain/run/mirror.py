@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,7 @@ from nbtrain.rundir import mirror_files
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.mirror_files import Opened
 from nbtrain.rundir.store import words
+from nbtrain.rundir.temporary import TemporaryFolder
 
 TICK_SECS = 0.5
 
@@ -201,8 +201,8 @@ class Mirror:
             content = path.read_bytes()
             self._store.write(content[: content.rfind(b"\n") + 1], name)
             return
-        with tempfile.TemporaryDirectory(prefix="nbtrain-") as aside:
-            copy = Path(aside) / path.name
+        with TemporaryFolder() as aside:
+            copy = aside / path.name
             shutil.copyfile(path, copy)
             self._store.put(copy, name)
 

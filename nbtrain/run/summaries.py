@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from nbtrain.core.tracebacks import named
 from nbtrain.recording.queue import Batch
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.summary_writer import Writes, as_default
+from nbtrain.rundir.temporary import delete_left
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.tail import Tail
@@ -40,9 +40,13 @@ class Summaries:
         self._tails: dict[str, Tail] = {}
         self._scalars: list[Decoded] = []
         self._events: list[_Event] = []
+        self._begun = False
 
     def take(self, until: float) -> tuple[Sequence[Batch], Sequence[tuple[int, bytes]]]:
         """Returns the scalars and other events that were written up to a wall time."""
+        if not self._begun:
+            self._begun = True
+            delete_left()
         try:
             if self._writes.flush():
                 self._read()
@@ -66,8 +70,7 @@ class Summaries:
         return batches, [(step, payload) for _, step, payload in events]
 
     def _read(self) -> None:
-        folder = self._writes.folder
-        for path in sorted(map(str, Path(folder).iterdir() if folder else ())):
+        for path in map(str, self._writes.files):
             if path not in self._tails:
                 self._tails[path] = Tail(path, self._decoder)
         for tail in self._tails.values():

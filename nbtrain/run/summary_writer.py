@@ -16,10 +16,9 @@ from __future__ import annotations
 import atexit
 import contextlib
 import operator
-import shutil
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -27,6 +26,8 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import control_flow_util, gen_summary_ops, summary_ops_v2
+
+from nbtrain.rundir.temporary import TemporaryFolder
 
 # Graphs of branches and loops: what they capture must come from the function around them.
 _INNER = ("CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph")
@@ -48,26 +49,31 @@ class Writes:
 
     Attributes:
         is_closed: Whether the start has ended.
-        folder: Their folder; None before the first call.
     """
 
     def __init__(self, step: Callable[[], int]) -> None:
         self.step = step
         self.is_closed = False
-        self.folder: str | None = None
+        self._folder: TemporaryFolder | None = None
         self._handle: Any = None
         self._lock = threading.Lock()  # protects the handle
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """Those that there are."""
+        folder = self._folder
+        return sorted(folder.path.iterdir()) if folder is not None else ()
 
     def handle(self) -> Any:
         """Returns the resource of the writer, which is made at the first call."""
         with self._lock:
             if self._handle is None:
-                self.folder = tempfile.mkdtemp(prefix="nbtrain-summaries-")
+                self._folder = TemporaryFolder()
                 with ops.init_scope(), tf.device("cpu:0"):
                     name = context.anonymous_name()
                     handle = gen_summary_ops.summary_writer(shared_name=name)
                     gen_summary_ops.create_summary_file_writer(
-                        handle, self.folder, _QUEUED, _FLUSH_MILLIS, ".v2"
+                        handle, str(self._folder.path), _QUEUED, _FLUSH_MILLIS, ".v2"
                     )
                 self._handle = handle
             return self._handle
@@ -88,9 +94,9 @@ class Writes:
             if handle is not None:
                 with tf.device("cpu:0"):
                     gen_summary_ops.close_summary_writer(handle)
-            folder, self.folder = self.folder, None
+            folder, self._folder = self._folder, None
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.delete()
 
 
 class Writer(summary_ops_v2.SummaryWriter):
