@@ -116,7 +116,7 @@ class ObjectSaver:
 
     def lacking(self) -> str:
         """Names trained objects that the checkpoint lacks."""
-        return "" if self._trained is None else self._trained.lacking(self._objects())
+        return "" if self._trained is None else self._trained.lacking(self._objects)
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""

@@ -1,7 +1,7 @@
 """Finds the variables that a training changes, and which of them its checkpoint lacks.
 
 trained = Trained([step], {"g": g_opt, "d": d_opt})
-trained.lacking(objects)      # "D (6 variables), d_opt (12 slots)"; empty if nothing is lacking
+trained.lacking(lambda: objects)  # "D (6 variables), d_opt (12 slots)"; "" if nothing is lacking
 
 Trained variables are those that a `tf.function` assigns to, according to its graph, and those that
 an optimizer was built for. The other state of these models counts too, such as the moving
@@ -43,13 +43,18 @@ class Trained:
             if isinstance(item, keras.optimizers.Optimizer)
         ]
 
-    def lacking(self, objects: Iterable[object]) -> str:
-        """Names the owners of trained variables that `objects` lack.
+    def lacking(self, objects: Callable[[], Iterable[object]]) -> str:
+        """Names the owners of trained variables that objects lack.
 
         Walks over all trained objects, so it is too slow for every step.
+
+        Args:
+            objects: Returns them. It is asked last: a `tf.function` without arguments is traced by
+                the look at it, and creates the slots of its optimizers.
         """
         found = [*Walk(self.functions()).named.values(), *self._given]
-        held = {key for item in objects for key in handles(item)}
+        changed = list(_changed([item for _, item in found]))
+        held = {key for item in objects() for key in handles(item)}
         owners = [(name, [*map(handles, _variables(item))]) for name, item in found if name]
         owners.sort(key=lambda owner: len(owner[1]))  # parts before the whole
         # One variable stands for its copies on several devices.
@@ -57,7 +62,7 @@ class Trained:
         names = {key: name for name, each in reversed(owners) for keys in each for key in keys}
         lacking = {
             first.get(key, key): item
-            for item in _changed([item for _, item in found])
+            for item in changed
             for key in handles(item)
             if key not in held
         }

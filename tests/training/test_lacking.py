@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.engines.graph.compatibility import lacking
+from nbtrain.engines.loops import LoopRun
 from nbtrain.engines.trained import Trained
 from tests.fitted import ended
 from tests.gate import SOON
@@ -91,6 +92,28 @@ def test_trained_variables_that_are_not_saved_are_named_at_the_start_and_each_re
     assert len([text for text in told if text.startswith(said)]) >= 2
 
 
+def in_the_background(gan: Gan, held: tf.train.Checkpoint) -> nbtrain.Run:
+    step = gan.step
+
+    @nbtrain.background(steps=3, checkpoint=held, name="gan")
+    def trained(run: LoopRun) -> None:
+        for _ in run.track(range(9)):
+            run.record(step())
+
+    run: nbtrain.Run = trained
+    return run.wait(SOON)
+
+
+@pytest.mark.parametrize("train", [in_the_background])
+def test_a_loop_that_saves_all_it_trains_names_nothing(
+    train: Callable[[Gan, tf.train.Checkpoint], nbtrain.Run],
+) -> None:
+    gan = Gan()
+    run = train(gan, tf.train.Checkpoint(G=gan.G, D=gan.D, g=gan.g_opt, d=gan.d_opt))
+    assert run.status.message is None
+    assert journal(run, "lacking") == []
+
+
 @pytest.mark.parametrize("compiled", [True, False])
 def test_metrics_counters_random_generators_and_what_is_only_read_are_not_named(
     *, compiled: bool
@@ -99,7 +122,7 @@ def test_metrics_counters_random_generators_and_what_is_only_read_are_not_named(
     gan.step()
     whole = tf.train.Checkpoint(G=gan.G, D=gan.D, g=gan.g_opt, d=gan.d_opt)
     held = tf.train.TrackableView(whole).descendants()
-    assert Trained(lambda: [gan.step], {"g": gan.g_opt}).lacking(held) == ""
+    assert Trained(lambda: [gan.step], {"g": gan.g_opt}).lacking(lambda: held) == ""
 
 
 def test_a_frozen_layer_is_not_named_and_the_statistics_of_a_trained_model_are() -> None:
@@ -116,14 +139,14 @@ def test_a_frozen_layer_is_not_named_and_the_statistics_of_a_trained_model_are()
     compiled()
     for functions in ([compiled], [step]):
         trained = Trained(lambda functions=functions: functions)  # type: ignore[misc]
-        assert trained.lacking([]) == "model (6 variables)"
-        assert trained.lacking(model.trainable_variables) == "model (2 variables)"
+        assert trained.lacking(list) == "model (6 variables)"
+        assert trained.lacking(lambda: model.trainable_variables) == "model (2 variables)"
 
 
 def test_an_optimizer_that_no_function_names_is_named_as_it_was_given() -> None:
     model, optimizer = dense(1), keras.optimizers.Adam()
     optimizer.build(model.trainable_variables)
-    found = Trained(list, {"critic": optimizer}).lacking([])
+    found = Trained(list, {"critic": optimizer}).lacking(list)
     assert found == f"{model.name} (2 variables), critic (4 slots)"
 
 

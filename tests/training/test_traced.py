@@ -147,7 +147,7 @@ def test_a_step_that_is_a_traced_method_reaches_what_its_object_holds(
     assert {id(trainer.optimizer)} == {id(each) for each in names.trained()} - {
         id(each) for each in trainer.model.variables
     }
-    lacking = Trained(lambda: [step]).lacking([tf.train.Checkpoint(other=other.model)])
+    lacking = Trained(lambda: [step]).lacking(lambda: [tf.train.Checkpoint(other=other.model)])
     assert lacking == "model (4 variables)"
     freeze(other.model)
     assert names.without_effect() == ""
