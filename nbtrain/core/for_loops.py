@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import threading
 from collections.abc import Collection
+from types import CodeType, FunctionType
 from typing import TypeGuard
 
 # Functions that draw from their first argument, and from nothing else.
@@ -49,8 +50,7 @@ def around(tree: ast.AST, line: int) -> list[ast.For]:
 
 def has_in_body(loop: ast.For, line: int) -> bool:
     """Tells if a line is in the body of a loop; its first line may be both, and is not."""
-    head = loop.iter.end_lineno or loop.lineno
-    return line > head and any(_spans(each, line) for each in loop.body)
+    return line > _last_of_head(loop) and any(_spans(each, line) for each in loop.body)
 
 
 def are_fixed(loop: ast.For, line: int, arguments: Collection[str]) -> bool:
@@ -75,6 +75,36 @@ def are_fixed(loop: ast.For, line: int, arguments: Collection[str]) -> bool:
     )
 
 
+def begun_at(tree: ast.AST, line: int) -> ast.For | None:
+    """Returns a loop that has a line in its head; or None."""
+    loops = (node for node in ast.walk(tree) if isinstance(node, ast.For))
+    return next((loop for loop in loops if loop.lineno <= line <= _last_of_head(loop)), None)
+
+
+def as_function(loop: ast.For, filename: str, names: dict[str, object]) -> FunctionType | None:
+    """Returns a function of a loop, to be looked at and not to be called.
+
+    Args:
+        filename: The file of the program.
+        names: What the names around the loop refer to.
+
+    Returns:
+        None if the loop is only possible in the function around it.
+    """
+    for head in ("def loop(): pass", "async def loop(): pass"):
+        tree = ast.parse(head)
+        (definition,) = tree.body
+        assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
+        definition.body = [loop]
+        try:
+            code = compile(tree, filename, "exec")
+        except SyntaxError:
+            continue
+        (own,) = (const for const in code.co_consts if isinstance(const, CodeType))
+        return FunctionType(own, names)
+    return None
+
+
 def tracked_line(loop: ast.For, source: str, call: str) -> tuple[str, str | None]:
     """Returns the line of a loop, and the same with the call that tracks it.
 
@@ -94,6 +124,10 @@ def tracked_line(loop: ast.For, source: str, call: str) -> tuple[str, str | None
 
 def _is_name(node: ast.AST, context: type[ast.expr_context]) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and isinstance(node.ctx, context)
+
+
+def _last_of_head(loop: ast.For) -> int:
+    return loop.iter.end_lineno or loop.lineno
 
 
 def _spans(node: ast.AST, line: int) -> bool:

@@ -111,15 +111,16 @@ def track(
     )
     check_evaluation(evaluate, settings)
     folder = Logdir(logdir, name, kind="loop")
+    trained = Trained(lambda: (), hyperparameters)
     engine = LoopEngine(
-        Trained(lambda: (), hyperparameters),
+        trained,
         as_checkpoint(checkpoint),
         folder.checkpoints,
         keep=keep,
         hyperparameters=held_by(hyperparameters),
         evaluate=evaluate,
     )
-    return TrackedRun(engine, folder, settings, iterable)
+    return TrackedRun(engine, folder, settings, iterable, trained)
 
 
 def _within(run: Run, given: dict[str, Any]) -> Iterable[Any]:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import ast
 import contextvars
 import linecache
+import sys
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
+from types import FrameType
 from typing import Any, NoReturn
 
 from nbtrain.core import for_loops
@@ -22,6 +24,7 @@ from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.core.leaving import left_by, see_unhandled
 from nbtrain.core.tracebacks import callers
 from nbtrain.engines.loops import LoopEngine, LoopRun
+from nbtrain.engines.trained import Trained
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run import endings, registry
 from nbtrain.run.bindings import Bindings
@@ -45,13 +48,19 @@ class TrackedRun(LoopRun, Iterable[Any]):
         logdir: The run's folder.
         settings: How long to train and when to save.
         iterable: The elements.
+        trained: Is told what trains, once that is known: the loop of the program.
     """
 
     def __init__(
-        self, engine: LoopEngine, logdir: Logdir, settings: Settings, iterable: Iterable[Any]
+        self,
+        engine: LoopEngine,
+        logdir: Logdir,
+        settings: Settings,
+        iterable: Iterable[Any],
+        trained: Trained,
     ) -> None:
         super().__init__(engine, logdir, settings)
-        self._iterable = iterable
+        self._iterable, self._trained = iterable, trained
         self._made = callers()
         self._loops: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
         self._interrupts = Interrupts(self.name, self.request_stop)
@@ -98,6 +107,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
                 "loop first, or write nbtrain.track(...) in it for a loop of the same run."
             )
         self._check_around()
+        self._trained.functions = loop_at_hand()
         super().start()
         try:
             self._interrupts.take()
@@ -180,6 +190,30 @@ class TrackedRun(LoopRun, Iterable[Any]):
             self.attempt.boundary.must_end = True  # so its position is kept
         for turns in list(self._loops):
             turns.close()
+
+
+def loop_at_hand() -> Callable[[], Sequence[Any]]:
+    """Returns what gives the loop of the program that draws from the run, as a function.
+
+    It is called in the same thread while the loop runs, and sees what the names refer to then.
+    """
+    code, line = callers()[0]
+    tree = for_loops.parsed("".join(linecache.getlines(code.co_filename)))
+    loop = None if tree is None else for_loops.begun_at(tree, line)
+    if loop is None:
+        return lambda: ()
+
+    def functions() -> Sequence[Any]:
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        if frame is None:
+            return ()
+        names = {**frame.f_globals, **frame.f_locals}
+        found = for_loops.as_function(loop, code.co_filename, names)
+        return () if found is None else (found,)
+
+    return functions
 
 
 def at_hand() -> Run | None:

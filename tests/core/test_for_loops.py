@@ -6,7 +6,14 @@ import ast
 
 import pytest
 
-from nbtrain.core.for_loops import are_fixed, around, parsed, tracked_line
+from nbtrain.core.for_loops import (
+    are_fixed,
+    around,
+    as_function,
+    begun_at,
+    parsed,
+    tracked_line,
+)
 
 PROGRAM = """\
 for fold in folds:
@@ -78,3 +85,33 @@ def test_a_call_in_a_loop_has_the_same_name_in_each_turn_or_another(
     program = f"for rate in rates:\n    other = rate + 1\n    track(\n        data, {arguments})"
     loop = around(ast.parse(program), 4)[0]
     assert are_fixed(loop, 3, ("name", "logdir")) is fixed
+
+
+@pytest.mark.parametrize(
+    ("line", "loop"), [(1, 1), (2, 2), (3, None), (4, 4), (10, None), (12, 11), (14, None)]
+)
+def test_a_loop_begins_in_the_lines_of_its_head(line: int, loop: int | None) -> None:
+    found = begun_at(ast.parse(PROGRAM), line)
+    assert (found and found.lineno) == loop
+
+
+@pytest.mark.parametrize(
+    ("body", "is_possible"),
+    [
+        ("return step(x)", True),
+        ("yield step(x)", True),
+        ("await step(x)", True),
+        ("yield from step(x)\n    await x", False),
+        ("nonlocal x", False),
+    ],
+)
+def test_a_loop_is_a_function_of_what_it_reads(body: str, *, is_possible: bool) -> None:
+    loop = begun_at(ast.parse(f"for x in data:\n    {body}"), 1)
+    assert loop is not None
+    names: dict[str, object] = {"data": [], "step": 1}
+    found = as_function(loop, "cell", names)
+    assert (found is not None) == is_possible
+    if found is not None:
+        assert found.__code__.co_filename == "cell"
+        assert {*found.__code__.co_names} == {*names}
+        assert found.__globals__ is names

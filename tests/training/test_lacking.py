@@ -104,7 +104,39 @@ def in_the_background(gan: Gan, held: tf.train.Checkpoint) -> nbtrain.Run:
     return run.wait(SOON)
 
 
-@pytest.mark.parametrize("train", [in_the_background])
+def in_the_foreground(gan: Gan, held: tf.train.Checkpoint) -> nbtrain.Run:
+    step = gan.step
+    run = nbtrain.track(range(9), steps=3, checkpoint=held, name="gan")
+    for _ in run:
+        run.record(step())
+    return run  # type: ignore[no-any-return]
+
+
+def in_an_inner_loop(gan: Gan, held: tf.train.Checkpoint) -> nbtrain.Run:
+    step, run = gan.step, nbtrain.track(range(2), steps=3, checkpoint=held, name="gan")
+    for _ in enumerate(run):
+        train_all(step, run)
+    return run  # type: ignore[no-any-return]
+
+
+def train_all(step: Callable[[], dict[str, Any]], run: nbtrain.Run) -> None:
+    for _ in nbtrain.track(range(2)):
+        run.record(step())
+
+
+@pytest.mark.parametrize("train", [in_the_background, in_the_foreground, in_an_inner_loop])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_loop_of_the_programs_own_names_them_wherever_it_runs(
+    train: Callable[[Gan, tf.train.Checkpoint], nbtrain.Run], *, compiled: bool
+) -> None:
+    gan = Gan(compiled=compiled)
+    run = train(gan, tf.train.Checkpoint(G=gan.G, g_opt=gan.g_opt))
+    said = "Not in the checkpoint: D (2 variables), d_opt (4 slots): after a restore they stay"
+    assert said in str(run.status.message)
+    assert journal(run, "lacking")[-1]["text"].startswith(said)
+
+
+@pytest.mark.parametrize("train", [in_the_background, in_the_foreground, in_an_inner_loop])
 def test_a_loop_that_saves_all_it_trains_names_nothing(
     train: Callable[[Gan, tf.train.Checkpoint], nbtrain.Run],
 ) -> None:
