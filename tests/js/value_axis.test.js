@@ -4,6 +4,7 @@ import { filterOf, stretchesOf } from "../../nbtrain/panel/js/board/hparams/brus
 import { colourAt } from "../../nbtrain/panel/js/board/hparams/ramp.js";
 import {
   axisOf,
+  fitting,
   numberAt,
   placeOf,
   ticksOf,
@@ -84,6 +85,24 @@ test("ticks are round, and many values are named in part", () => {
   assert.deepEqual(words([null, null]), []);
   for (const { place } of ticksOf(axisOf([3, 977, ...between])))
     assert.ok(place >= 0 && place <= 1);
+});
+
+test("words that would lie over others are left out, and powers of ten stay", () => {
+  const rates = Array.from({ length: 24 }, (_, i) => 1.7e-4 * 1.3 ** i);
+  const ticks = ticksOf(axisOf(rates)).filter(({ text }) => text);
+  const words = (width) => fitting(ticks, width).map(({ text }) => text);
+  assert.deepEqual(words(2000), [
+    "2e-4",
+    "5e-4",
+    "0.001",
+    "0.002",
+    "0.005",
+    "0.01",
+    "0.02",
+    "0.05",
+  ]);
+  assert.deepEqual(words(270), ["2e-4", "0.001", "0.01", "0.02", "0.05"]);
+  assert.deepEqual(words(90), ["0.001", "0.01"]);
 });
 
 test("few numbers are named as they are, unless they are too close to one another", () => {

@@ -4,7 +4,7 @@ import { el, say } from "../../shared/dom.js";
 import { BaseChart } from "../../shared/base_chart.js";
 import { axes } from "../../shared/plot.js";
 import { tipOf } from "./tip.js";
-import { axisOf, placeOf, ticksOf } from "./value_axis.js";
+import { axisOf, fitting, placeOf, ticksOf } from "./value_axis.js";
 
 /** @import uPlot from "uplot" */
 /** @import { HparamsColumn, HparamsRow, ValueAxis } from "../../types.d.ts" */
@@ -15,6 +15,7 @@ import { axisOf, placeOf, ticksOf } from "./value_axis.js";
 const NEAR = 12; // pixels from the pointer to a point
 const FAINT = 0.2; // the opacity of points that are not meant
 const EDGE = 0.04; // of an axis, beyond its ends
+const SIDES = 66; // pixels beside the plot
 const MANY = 600; // points that are small
 /** @type {Record<string, number>} */
 const WAYS = { ArrowDown: -1, ArrowLeft: -1, ArrowUp: 1, ArrowRight: 1 };
@@ -166,7 +167,7 @@ export class ScatterChart extends BaseChart {
       {
         series: [{}, { show: true, paths: () => null, points: { show: false } }],
         scales: { x: scale, y: scale },
-        axes: [along(x, this.axes.x), along(y, this.axes.y)],
+        axes: [along(x, this.axes.x, { fits: true }), along(y, this.axes.y)],
         cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
         padding: [8, 16, 0, 0],
         hooks: { draw: [(u) => this.#paint(u)] },
@@ -243,14 +244,17 @@ function dots(u, points, radius, colour) {
  * An axis of the plot that says what that of the values does.
  * @param {uPlot.Axis} axis
  * @param {ValueAxis} values
+ * @param {{fits?: boolean}} [how] whether its words have to fit beside each other
  * @returns {uPlot.Axis}
  */
-function along(axis, values) {
-  const told = ticksOf(values).filter(({ text }) => text);
+function along(axis, values, { fits = false } = {}) {
+  const all = ticksOf(values).filter(({ text }) => text);
+  /** @param {uPlot} u */
+  const told = (u) => (fits ? fitting(all, (u.width - SIDES) / (1 + 2 * EDGE)) : all);
   return {
     ...axis,
-    splits: () => told.map(({ place }) => place),
+    splits: (u) => told(u).map(({ place }) => place),
     filter: (_, splits) => splits,
-    values: () => told.map(({ text }) => text),
+    values: (u) => told(u).map(({ text }) => text),
   };
 }

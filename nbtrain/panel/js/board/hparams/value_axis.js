@@ -10,6 +10,8 @@ import { evenly, isNamed, logPlaces } from "../../shared/log_places.js";
 const APART = 100; // so many times the lowest value the highest is on an axis that begins logarithmic
 const FEW = 7; // numbers that an axis says as they are
 const CLOSE = 0.045; // of an axis, between two of them
+const LETTER = 6.5; // pixels of one in the words of an axis
+const GAP = 4; // pixels between two words
 const MOST = 12; // ticks of an axis of values that are no numbers
 
 /**
@@ -103,6 +105,30 @@ export function ticksOf(axis) {
   const values = logPlaces(low, high, MOST);
   const words = logTicks(values.map((value, i) => (isNamed(values, i) ? value : null)));
   return values.map((value, i) => told(axis, value, words[i]));
+}
+
+/**
+ * Those ticks of a horizontal axis whose words fit beside each other; powers of ten come first.
+ * @param {{place: number, text: string}[]} all
+ * @param {number} width of the axis in pixels
+ */
+export function fitting(all, width) {
+  /** @type {typeof all} */
+  const found = [];
+  /** @param {{place: number, text: string}} tick */
+  const add = (tick) => {
+    const fits = found.every(
+      (each) =>
+        Math.abs(each.place - tick.place) * width >=
+        (LETTER * (each.text.length + tick.text.length)) / 2 + GAP,
+    );
+    if (fits) found.push(tick);
+  };
+  /** @param {{text: string}} tick */
+  const isPower = ({ text }) => Number(text).toExponential().startsWith("1e");
+  all.filter(isPower).forEach(add);
+  all.filter((tick) => !isPower(tick)).forEach(add);
+  return found.sort((one, other) => one.place - other.place);
 }
 
 /**
