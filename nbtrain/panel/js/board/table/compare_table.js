@@ -32,9 +32,9 @@ export class CompareTable {
    * @param {ComparisonOptions} options
    */
   show(there, options) {
-    this.there = there;
+    this.there = baseFirst(there, options.base);
     this.options = options;
-    const { fits, hparams, scalars } = there;
+    const { fits, hparams, scalars } = this.there;
     const told = options.same ? hparams : hparams.filter(({ same }) => !same);
     const parts = [
       el("thead", {
@@ -116,6 +116,25 @@ export class CompareTable {
       row(higher ? "best step ↑" : "best step ↓", steps, inner),
     ];
   }
+}
+
+/**
+ * The comparison with the column of the baseline before the others, whose differences refer to it.
+ * @param {Comparison} there
+ * @param {ComparisonOptions["base"]} base
+ * @returns {Comparison}
+ */
+function baseFirst(there, base) {
+  const at = there.fits.findIndex(({ lead }) => lead === base);
+  if (at < 1) return there;
+  /** @type {<T>(list: readonly T[]) => T[]} */
+  const moved = (list) => [list[at], ...list.filter((_, i) => i !== at)];
+  return {
+    ...there,
+    fits: moved(there.fits),
+    hparams: there.hparams.map((row) => ({ ...row, values: moved(row.values) })),
+    scalars: there.scalars.map((row) => ({ ...row, numbers: moved(row.numbers) })),
+  };
 }
 
 /** @param {Comparison["hparams"][number]} hparam */
