@@ -226,6 +226,20 @@ def test_new_points_appear_on_a_followed_board(board: Locator, logdir: Path) -> 
     expect(loss.locator("tbody tr")).to_have_count(4)
 
 
+def test_of_many_runs_that_have_vanished_the_first_are_named_and_the_others_counted(
+    page: BarePage, logdir: Path
+) -> None:
+    for number in range(9):
+        write_curve(logdir / f"gone-{number}", "train/loss", [1.0, 0.5])
+    board = shown(page.line("scalars logs --follow"))
+    for number in range(9):
+        shutil.rmtree(logdir / f"gone-{number}")
+    words = board.locator("[data-role=words]")
+    expect(words).to_contain_text("And 4 more.", timeout=20 * SECOND)
+    expect(words).to_contain_text("gone-4 has no event files any more")
+    expect(words).not_to_contain_text("gone-5")
+
+
 def test_a_name_from_a_file_is_text_and_nothing_else(page: BarePage) -> None:
     run = Path("logs", "<img src=x onerror=window.wicked=1>")
     write_curve(run, f"{WICKED}/{WICKED}", [1.0, 2.0, 3.0])

@@ -25,6 +25,7 @@ import * as theme from "../shared/theme.js";
 
 // The tabs of scalars. They fold runs without scalars away.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
+const MOST_LINES = 6; // about what is damaged or gone
 
 class View {
   /**
@@ -228,7 +229,9 @@ class View {
       lines.push(`${run} has no event files any more: what was read of them is shown.`);
     for (const [path, why] of index?.unreadable ?? [])
       lines.push(`${path} cannot be read: ${why}.`);
-    say(this.words, lines.slice(0, 6).join("\n"));
+    if (lines.length > MOST_LINES)
+      lines.splice(MOST_LINES - 1, lines.length, `And ${lines.length - MOST_LINES + 1} more.`);
+    say(this.words, lines.join("\n"));
     this.root.classList.toggle("nbt-nothing", Boolean(empty));
     if (index?.version !== undefined) this.root.dataset.version = String(index.version);
     this.root.dataset.reading = String(reading);
