@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +17,7 @@ from nbtrain.panel.wording import cut
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CHARTS = 4  # the first are drawn
+_CHARTS = 4  # the first are drawn
 _FEW = 100  # a curve with fewer points shows lone values between gaps as dots
 _MOST = 1e300  # larger values are drawn here: the axis would overflow a float
 _CHART = 2.2  # inches
@@ -23,32 +25,43 @@ _CHART = 2.2  # inches
 
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
     """Draws the first charts; None if there are none."""
-    tags = scalars.tags
+    draw = functools.partial(_draw, scalars, x=x, smooth=smooth)
+    return charts(scalars.tags, scalars.runs, _CHART, draw)
+
+
+def charts(
+    tags: Sequence[str],
+    runs: Sequence[str],
+    height: float,
+    draw: Callable[[Axes, str, Legend], None],
+) -> bytes | None:
+    """Draws the charts of the first tags, each of a height in inches; None without tags."""
     if not tags:
         return None
-    shown, legend = tags[:CHARTS], Legend.of(scalars.runs)
-    figure, each_axes = framed(len(shown), _CHART, legend.height)
-    for axes, tag in zip(each_axes, shown, strict=True):
+    drawn, legend = tags[:_CHARTS], Legend.of(runs)
+    figure, each_axes = framed(len(drawn), height, legend.height)
+    for axes, tag in zip(each_axes, drawn, strict=True):
         title = writable(cut(tag, TITLE))
         axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
-        _draw(axes, scalars, Want(tag, x=x, smooth=smooth), legend)
-    legend.draw(figure, len(tags) - len(shown))
+        draw(axes, tag, legend)
+        frame(axes)
+    legend.draw(figure, len(tags) - len(drawn))
     return saved(figure)
 
 
-def _draw(axes: Axes, scalars: Scalars, want: Want, legend: Legend) -> None:
-    lines = [(run, style) for run, style in legend.styles() if (run, want.tag) in scalars]
+def _draw(scalars: Scalars, axes: Axes, tag: str, legend: Legend, *, x: str, smooth: float) -> None:
+    want = Want(tag, x=x, smooth=smooth)
+    lines = [(run, style) for run, style in legend.styles() if (run, tag) in scalars]
     limit = buckets_of_each(len(lines))
     for run, style in lines:
-        rows, _ = what_counts(scalars[run, want.tag], want, limit)
-        place, mean, smooth = rows[:, 0], rows[:, 1], rows[:, 4]
+        rows, _ = what_counts(scalars[run, tag], want, limit)
+        place, mean, smoothed = rows[:, 0], rows[:, 1], rows[:, 4]
         finite = np.isfinite(mean)
-        mean, smooth = np.clip(mean, -_MOST, _MOST), np.clip(smooth, -_MOST, _MOST)
-        if want.smooth:
+        mean, smoothed = np.clip(mean, -_MOST, _MOST), np.clip(smoothed, -_MOST, _MOST)
+        if smooth:
             raw = np.where(finite, mean, np.nan)
             axes.plot(place, raw, color=style["color"], lw=0.8, alpha=0.35)
-        line = np.where(finite, smooth, np.nan)
+        line = np.where(finite, smoothed, np.nan)
         dots = len(place) == 1 or (not finite.all() and len(place) < _FEW)
         axes.plot(place, line, **style, marker="." if dots else "")
         mark(axes, place[rows[:, 5:].any(axis=1)])
-    frame(axes)

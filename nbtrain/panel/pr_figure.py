@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 from nbtrain.core.errors import NbtrainError
 from nbtrain.logdir.history import History
 from nbtrain.logdir.selection import Selection
-from nbtrain.panel.board_figure import CHARTS
+from nbtrain.panel.board_figure import charts
 from nbtrain.panel.board_index import what_counts
-from nbtrain.panel.figure import INK, TITLE, frame, framed, saved, writable
+from nbtrain.panel.figure import INK, writable
 from nbtrain.panel.legend import Legend
 from nbtrain.panel.pr_curves import shown
-from nbtrain.panel.wording import cut
 from nbtrain.tfevents.pr_curves import PrCurve
 
 if TYPE_CHECKING:
@@ -24,31 +24,24 @@ _CHART, _WIDTH = 2.6, 50  # inches; characters in a line of words
 
 def png(curves: Selection[History]) -> bytes | None:
     """Draws the latest curves; None if there are none."""
-    tags = curves.tags
-    if not tags:
-        return None
-    drawn, legend = tags[:CHARTS], Legend.of(curves.runs)
-    figure, each_axes = framed(len(drawn), _CHART, legend.height)
-    for axes, tag in zip(each_axes, drawn, strict=True):
-        title = writable(cut(tag, TITLE))
-        axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
-        axes.set(xlim=(0, 1), ylim=(0, 1.03))
-        axes.set_xlabel("recall", fontsize=8, color=INK)
-        axes.set_ylabel("precision", fontsize=8, color=INK)
-        problems = [
-            problem
-            for run, style in legend.styles()
-            if (run, tag) in curves and (problem := _draw(axes, curves, (run, tag), style))
-        ]
-        words = "\n".join(map(writable, textwrap.wrap("".join(problems[:1]), _WIDTH)))
-        told = axes.text(0.03, 0.05, words, fontsize=8, color=INK, parse_math=False)
-        told.set_in_layout(False)
-        frame(axes)
-    legend.draw(figure, len(tags) - len(drawn))
-    return saved(figure)
+    return charts(curves.tags, curves.runs, _CHART, functools.partial(_draw, curves))
 
 
-def _draw(
+def _draw(curves: Selection[History], axes: Axes, tag: str, legend: Legend) -> None:
+    axes.set(xlim=(0, 1), ylim=(0, 1.03))
+    axes.set_xlabel("recall", fontsize=8, color=INK)
+    axes.set_ylabel("precision", fontsize=8, color=INK)
+    problems = [
+        problem
+        for run, style in legend.styles()
+        if (run, tag) in curves and (problem := _draw_curve(axes, curves, (run, tag), style))
+    ]
+    words = "\n".join(map(writable, textwrap.wrap("".join(problems[:1]), _WIDTH)))
+    told = axes.text(0.03, 0.05, words, fontsize=8, color=INK, parse_math=False)
+    told.set_in_layout(False)
+
+
+def _draw_curve(
     axes: Axes, curves: Selection[History], key: tuple[str, str], style: dict[str, Any]
 ) -> str:
     """Draws a curve; returns why it cannot."""
