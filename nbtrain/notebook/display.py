@@ -33,6 +33,9 @@ AnyRun: TypeAlias = "Run | AttachedRun"
 # The same on every execution, so that a notebook can be compared with its saved outputs.
 TEXT = "nbtrain run"
 
+# Seconds for the curves of earlier starts, which may be long.
+_LAST_LOOK_SECS = 10.0
+
 
 class Display:
     """The panel of one run and the outputs that show it; closed when the run ends."""
@@ -67,12 +70,12 @@ class Display:
     def show(self) -> None:
         """Shows the panel, and a picture below it, in the calling cell."""
         with self._closing:
-            if self._closed:
-                show(self._run)
+            if not self._closed:
+                ended = self._run.status.phase.ended
+                self._still.show(picture_of(self._run) if ended else still.bundle(None, TEXT))
+                self._cells.add(cell())
                 return
-            ended = self._run.status.phase.ended
-            self._still.show(picture_of(self._run) if ended else still.bundle(None, TEXT))
-            self._cells.add(cell())
+        show(self._run)
 
     def close(self) -> None:
         """Replaces the panel with the last picture."""
@@ -150,6 +153,7 @@ def show(run: AnyRun) -> None:
 
     note_shown(run)
     if run.status.phase.ended:
+        _await_records(run)
         picture = picture_of(run)
         traceback = picture.pop("text/html", None)
         display(picture, raw=True)
@@ -159,7 +163,17 @@ def show(run: AnyRun) -> None:
     shown = display_of(run)
     shown.show()
     if run.status.phase.ended:  # it ended meanwhile, perhaps after its last tick
+        _await_records(run)
         shown.close()
+
+
+def _await_records(run: AnyRun) -> None:
+    """Waits until a run that has ended has all its curves: its monitor may still read earlier ones.
+
+    The caller holds no lock that the monitor needs.
+    """
+    if not isinstance(run, AttachedRun):
+        run.attempt.monitor_threads.await_last_look(_LAST_LOOK_SECS)
 
 
 def show_panel(run: AnyRun) -> None:

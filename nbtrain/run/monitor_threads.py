@@ -101,6 +101,15 @@ class MonitorThreads:
             if thread.ident != threading.get_ident():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
+    def await_last_look(self, timeout: float) -> None:
+        """Waits up to `timeout` seconds until all records of an attempt that has ended are there.
+
+        This does not wait for the functions of `run.on`, nor in the thread that looks.
+        """
+        for thread in self._threads[:1]:
+            if thread.ident != threading.get_ident():
+                thread.join(timeout)
+
     def include(self, ident: int) -> bool:
         """Tells if a thread identifier belongs to one of the threads."""
         return any(thread.ident == ident for thread in self._threads)

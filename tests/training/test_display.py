@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
+import threading
+from base64 import b64decode
 from pathlib import Path
+from typing import Any
+
+from PIL import Image
 
 import nbtrain
-from nbtrain.notebook.display import state_of
-from tests.gate import SOON, Gate
+from nbtrain.notebook.display import picture_of, show, state_of
+from tests.gate import SOON, Gate, eventually
 from tests.models import Counter
+from tests.shells import Outputs, own_shell
 
 WHEN = "2026-11-23 16:17:51"
 
@@ -32,3 +39,30 @@ def test_the_line_for_a_run_in_another_folder_names_the_folder(tmp_path: Path) -
 def test_a_run_that_has_finished_has_nothing_to_go_on_with() -> None:
     run = nbtrain.train(dict, steps=3, name="done").wait(SOON)
     assert state_of(run, WHEN) == f"As of {WHEN}."
+
+
+def size(bundle: Any) -> tuple[int, int]:
+    with Image.open(io.BytesIO(b64decode(bundle["image/png"]))) as image:
+        return image.size
+
+
+def test_a_run_that_ends_before_it_is_shown_is_shown_with_its_earlier_curves(
+    gate: Gate, tmp_path: Path
+) -> None:
+    def made() -> nbtrain.Run:
+        counter = Counter()
+        return nbtrain.train(
+            counter.step, steps=9, checkpoint=counter.checkpoint, name="again", start=False
+        )
+
+    made().start().wait(SOON)
+    run = made()
+    run.on_tick(gate)  # it stands before what the run has recorded earlier is read
+    run.start()
+    eventually(lambda: run.status.phase.ended)
+    threading.Timer(0.2, gate.open).start()
+    with own_shell(tmp_path / "ipython") as shell:
+        outputs = shell.display_pub = Outputs(shell)
+        show(run)
+    run.wait(SOON)
+    assert size(outputs.published[0]) == size(picture_of(run))
