@@ -111,7 +111,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         super().start()
         try:
             self._interrupts.take()
-            pauses = Pauses(partial(words_of_pause, self.attempt.context, "so is its loop"))
+            pauses = Pauses(partial(words_of_pause, self.attempt.context, in_foreground=True))
             here = contextvars.copy_context()  # the message appears under the cell
             self._forget_pauses = self.on_tick(lambda: here.run(pauses.look))
             self.attempt.enter(self._engine.session)

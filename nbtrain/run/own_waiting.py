@@ -56,7 +56,7 @@ class OwnWaiting(Waiting):
 
     def paused(self) -> str | None:
         """Returns the words to say while the run is paused; None while it is not."""
-        return words_of_pause(self._context, "this waits for its end")
+        return words_of_pause(self._context)
 
     def _check_not_its_own(self) -> None:
         name = self._context.folder.name
@@ -72,16 +72,18 @@ class OwnWaiting(Waiting):
             )
 
 
-def words_of_pause(context: Context, waits: str) -> str | None:
+def words_of_pause(context: Context, *, in_foreground: bool = False) -> str | None:
     """Says that a run is paused, and how it can go on; None while it is not paused.
 
     Args:
-        waits: What waits meanwhile.
+        in_foreground: Whether the loop of the run waits, and not another part of the program.
     """
     if context.lifecycle.phase is not Phase.PAUSED:
         return None
     why = f" {message}" if (message := context.monitor.notices.message) else ""
+    waits = "so is its loop" if in_foreground else "this waits for its end"
+    how = registry.how_to_resume(context.folder.path, in_foreground=in_foreground)
     return (
         f"The run {context.folder.name!r} is paused at step {context.steps.step:,}, and {waits}. "
-        f"{registry.how_to_resume(context.folder.path)}{why}"
+        f"{how}{why}"
     )

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from nbtrain.core.errors import BusyError
 
@@ -33,16 +33,28 @@ def _ends_the_wait(_run: Any) -> bool:
 interrupted: Callable[[Any], bool] = _ends_the_wait
 
 
-def in_its_panel(_logdir: Path) -> str:
+def in_its_panel(_logdir: Path, *, in_foreground: bool) -> str:
     """Says how a paused run goes on in a notebook."""
+    if in_foreground:
+        return (
+            "Resume in its panel lets it go on. Interrupting the cell stops the run, with a last "
+            "checkpoint."
+        )
     return (
         "Resume in its panel, or run.resume(), lets it go on. Interrupting the wait does not "
         "affect the run."
     )
 
 
-# Says how a paused run of a folder goes on. A script replaces it.
-how_to_resume: Callable[[Path], str] = in_its_panel
+class HowToResume(Protocol):
+    """Says how a paused run of a folder goes on."""
+
+    def __call__(self, logdir: Path, /, *, in_foreground: bool) -> str:
+        """Returns a sentence or two; `in_foreground` if the program stands in the run's loop."""
+
+
+# A script replaces it.
+how_to_resume: HowToResume = in_its_panel
 
 
 class _Claim:

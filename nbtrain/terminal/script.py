@@ -31,8 +31,9 @@ def show(run: Any) -> None:
         Line(run)
 
 
-def how_to_resume(logdir: Path) -> str:
-    """Says how a paused run of this folder goes on."""
+def how_to_resume(logdir: Path, *, in_foreground: bool) -> str:
+    """Says how a paused run of this folder goes on; the same in the foreground."""
+    del in_foreground
     folder = shlex.quote(shown(logdir))
     return (
         f"`nbtrain resume {folder}` in another terminal lets it go on; Ctrl-C here stops it, with "

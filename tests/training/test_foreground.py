@@ -17,6 +17,7 @@ import nbtrain
 from nbtrain.checkpoints.files import listed
 from nbtrain.core.errors import ArgumentError, BusyError, PhaseError
 from nbtrain.core.states import Phase
+from nbtrain.run import registry
 from nbtrain.run.session_host import owner
 from tests.gate import SOON, eventually
 
@@ -165,7 +166,10 @@ def test_a_loop_that_has_ended_gives_nothing_and_says_so(data: Any) -> None:
     assert run.status.message is None
     again = nbtrain.track(data, name="ended", checkpoint=held)
     assert not list(again)
-    assert "there is nothing left to train" in str(again.status.message)
+    assert again.status.message == (
+        "Already at step 3, where its loops have ended: there is nothing left to train. Give "
+        "fresh=True or another name= to start from scratch."
+    )
 
 
 def test_an_earlier_run_is_moved_aside_if_fresh() -> None:
@@ -345,7 +349,12 @@ def test_a_program_that_handles_interrupts_keeps_its_handler() -> None:
     assert caught == [signal.SIGINT]
 
 
-def test_a_pause_is_told_once_to_who_sees_no_panel(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("where", ["script", "notebook"])
+def test_a_pause_is_told_once_with_what_ends_it(
+    where: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "notebook":
+        monkeypatch.setattr(registry, "how_to_resume", registry.in_its_panel)
     run = nbtrain.track(range(9), name="paused")
     told: list[str] = []
 
@@ -365,6 +374,8 @@ def test_a_pause_is_told_once_to_who_sees_no_panel(capsys: pytest.CaptureFixture
     thread.join()
     assert run.status.step == 4
     assert "The run 'paused' is paused at step 4, and so is its loop." in told[-1]
+    stops = "Ctrl-C here stops it" if where == "script" else "Interrupting the cell stops the run"
+    assert stops in told[-1]
     assert "is paused" not in capsys.readouterr().err
 
 

@@ -195,7 +195,7 @@ def test_more_epochs_go_on_after_those_that_are_done() -> None:
     again = Training()
     run = again.start(shuffled(), "more", range(2)).wait(SOON)
     assert run.status.step == 2 * BATCHES
-    assert "Its loops have ended: there is nothing left to train. Give fresh=True, or" in (
+    assert "where its loops have ended: there is nothing left to train. Give fresh=True or" in (
         str(run.status.message)
     )
     assert again.taken == []

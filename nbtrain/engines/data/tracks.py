@@ -31,8 +31,8 @@ Path = list[tuple[int, int]]
 _KEY = "besides/tracks/.ATTRIBUTES/VARIABLE_VALUE"
 
 _ENDED = (
-    "Its loops have ended: there is nothing left to train. Give fresh=True, or another name=, to "
-    "start from scratch."
+    "Already at step {:,}, where its loops have ended: there is nothing left to train. Give "
+    "fresh=True or another name= to start from scratch."
 )
 
 
@@ -124,7 +124,8 @@ class Tracks:
         done = self._done_before(len(self._open), number)
         size = size_of(iterable)
         if around is None and self._resume:  # the last outermost loop decides
-            loop.note("loops", _ENDED if done is None or 0 < done == size else None)
+            is_over = done is None or 0 < done == size
+            loop.note("loops", _ENDED.format(loop.step) if is_over else None)
         source = self._source(key, iterable)
         if done is None:  # the loop was completed
             source.end_pass()
