@@ -47,6 +47,7 @@ class ArmResult:
         tag: The scalar that is compared.
         before: Its value before the trial.
         after: Its value after each repeat; NaN if the arm went bad, or it could not be measured.
+            Empty for the suggestion of a range test, which has not been trained.
         note: Why an `after` is NaN; empty if none is.
     """
 
@@ -80,7 +81,8 @@ class ArmResult:
 
 
 def table(results: Sequence[ArmResult]) -> str:
-    """Formats results as a table of plain text, one arm a line."""
+    """Formats results as a table of plain text, one trained arm a line."""
+    results = [each for each in results if each.after]
     if not results:
         return ""
     tag = results[0].tag

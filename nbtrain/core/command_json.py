@@ -12,6 +12,7 @@ from typing import Any
 from nbtrain.core.commands import COMMANDS, Command, Note, Replay, Restore, Set, Tag, Try
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.labels import checked, checked_note
+from nbtrain.core.rate_range import no_range
 
 # The names of each command's arguments.
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -126,6 +127,8 @@ def _trial(fields: Mapping[str, Any]) -> Try:
     _check("settings", settings, _are_settings(settings), "numbers by name, by setting")
     _check("repeats", repeats, type(repeats) is int, "how often each is tried")
     sweep = fields.get("sweep")
+    if isinstance(sweep, list) and len(sweep) == 2 and not _is_pair(sweep):
+        raise no_range(*(f"{limit!r:.80}" for limit in sweep))
     _check("sweep", sweep, sweep is None or _is_pair(sweep), "the first and the last value")
     values = _values(fields) if not settings or fields.get("values") else {}
     both = None if sweep is None else (float(sweep[0]), float(sweep[1]))

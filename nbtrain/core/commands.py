@@ -294,4 +294,4 @@ class Receipt:
         """Shows the command with its state, and the table of a trial of several values."""
         outcome = self._outcome
         text = f"<{self.name}: {outcome or 'requested'}>"
-        return f"{text}\n{outcome.table}" if outcome is not None and outcome.arms else text
+        return f"{text}\n{outcome.table}" if outcome is not None and outcome.table else text

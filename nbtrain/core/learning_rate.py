@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.rate_range import no_range
 
 # The learning rate of a run is the first of these that it has: if there is a factor, the program
 # sets the rate.
@@ -45,8 +46,5 @@ def range_test(
     try:
         limits = float(low), float(high)
     except (TypeError, ValueError):
-        raise ArgumentError(
-            f"The learning rate cannot grow from {low!r} to {high!r}: give two positive numbers, "
-            "the lower one first, such as 1e-6, 1.0."
-        ) from None
+        raise no_range(repr(low), repr(high)) from None
     return Try({found: limits[0]}, steps, tag, sweep=limits)

@@ -30,6 +30,14 @@ _FEWEST = 10
 _SETTLED = 10
 
 
+def no_range(low: str, high: str) -> ArgumentError:
+    """Returns the error for two limits, in words, between which no rate can grow."""
+    return ArgumentError(
+        f"The learning rate cannot grow from {low} to {high}: give two positive numbers, the "
+        "lower one first, such as 1e-6, 1.0."
+    )
+
+
 class RateRange:
     """A range test in progress.
 
@@ -44,10 +52,7 @@ class RateRange:
 
     def __init__(self, low: float, high: float, steps: int) -> None:
         if not 0 < low < high < math.inf:
-            raise ArgumentError(
-                f"The learning rate cannot grow from {low:g} to {high:g}: give two positive "
-                "numbers, the lower one first, such as 1e-6, 1.0."
-            )
+            raise no_range(f"{low:g}", f"{high:g}")
         if steps < _FEWEST:
             raise ArgumentError(f"steps={steps}: a range test takes at least {_FEWEST}.")
         self._low, self._high, self._steps = low, high, steps

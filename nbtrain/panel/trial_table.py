@@ -19,12 +19,13 @@ _RESULTS = re.compile(r"(?: \(the others: |(?<=the choice is yours): |(?<=none w
 
 
 def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
-    """Returns the tag that was compared, a row for each arm, and how many have none; or None.
+    """Returns the tag that was compared, rows of trained arms, and how many have none; or None.
 
     A row has the name, the value before and after, the difference, its spread and a note.
     """
     if not arms:
         return None
+    trained = [arm for arm in arms if arm.after]
     rows = [
         [
             cut(arm.name, CHARS),
@@ -34,9 +35,9 @@ def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
             None if arm.spread is None else number(arm.spread),
             cut(arm.note, CHARS),
         ]
-        for arm in arms[:ROWS]
+        for arm in trained[:ROWS]
     ]
-    return {"tag": cut(arms[0].tag, CHARS), "rows": rows, "more": max(0, len(arms) - ROWS)}
+    return {"tag": cut(arms[0].tag, CHARS), "rows": rows, "more": max(0, len(trained) - ROWS)}
 
 
 def without_results(text: str) -> str:

@@ -81,10 +81,10 @@ class Comparison:
 
     @property
     def suggested(self) -> tuple[ArmResult, ...]:
-        """The suggestion of a range test, with the lowest smoothed loss; empty if there is none."""
+        """The suggestion of a range test, which has no result; empty if there is none."""
         if self.sweep is None or self.sweep.suggestion is None:
             return ()
         ((name, _),), (result,) = self.old.items(), self.results
-        rate, lowest = f"{self.sweep.suggestion:.3g}", min(loss for _, loss in self.sweep.curve)
+        rate = f"{self.sweep.suggestion:.3g}"
         values = {name: float(rate)}
-        return (ArmResult(f"{name} {rate}", values, result.tag, result.before, (lowest,)),)
+        return (ArmResult(f"{name} {rate}", values, result.tag, result.before),)

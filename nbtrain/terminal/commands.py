@@ -27,7 +27,7 @@ def send(options: argparse.Namespace) -> int:
         print(json.dumps(told.fields))
     else:
         print(told.outcome, file=sys.stdout if told.outcome.applied else sys.stderr)
-        if told.outcome.arms:
+        if told.outcome.table:
             print(told.outcome.table)
     return NO_ANSWER if told.late else DONE if told.outcome.applied else REFUSED
 

@@ -135,7 +135,7 @@ def test_settings_need_no_other_values() -> None:
         ({"settings": {"calm": 3}}, "settings: {'calm': 3} is no use here"),
         ({"settings": [1]}, "settings: [1] is no use here"),
         ({"sweep": [1.0]}, "sweep: [1.0] is no use here"),
-        ({"sweep": [1.0, "x"]}, "sweep: [1.0, 'x'] is no use here"),
+        ({"sweep": [1.0, "x"]}, "The learning rate cannot grow from 1.0 to 'x': give two positive"),
         ({"repeats": "two"}, "repeats: 'two' is no use here"),
         ({"settings": {}}, "values: None is no use here"),
     ],

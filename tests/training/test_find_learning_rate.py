@@ -73,7 +73,9 @@ def test_the_suggestion_is_an_action_of_the_mark_and_is_not_applied_by_itself() 
     run = Slope().run()
     receipt = run.find_learning_rate(1e-5, 0.9, steps=60)
     run.resume()
-    suggested = applied(receipt).arms[0]
+    outcome = applied(receipt)
+    (suggested,) = outcome.arms
+    assert (outcome.table, suggested.after) == ("", ())
     assert run.hyperparameters["learning_rate"] == pytest.approx(1e-3)
     action = run.actions()[0]
     assert str(action) == f"Go on with {suggested.name}"

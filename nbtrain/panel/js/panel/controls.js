@@ -176,7 +176,7 @@ export class Controls {
     const tried = this.tried?.after === latest?.id && latest ? this.tried.receipt : null;
     const left = tried?.state === "refused" && tried.id !== latest.id; // by a restore, for example
     const receipt = this.clicks.told ?? (left ? latest : (tried ?? latest));
-    const more = left ? ` · ✕ ${tried.command}: ${tried.text}` : "";
+    const more = left && receipt?.id !== tried.id ? ` · ✕ ${tried.command}: ${tried.text}` : "";
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
     if (waiting?.late) say(this.receipt, onItsWay(waiting));
     else if (waiting) say(this.receipt, DOING[waiting.command]);

@@ -52,6 +52,7 @@ export class TrialResult {
  * @param {TrialTable} trial
  */
 function rowsOf({ tag, rows, more }) {
+  if (!rows.length) return [];
   const heads = ["values", `${tag} before`, "after", "difference", "spread", "note"];
   const has = [0, 1, 2, 3, 4, 5].filter((i) => i < 4 || rows.some((row) => row[i]));
   /** @type {(kind: "th" | "td", cells: readonly (string | null)[]) => HTMLElement} */
