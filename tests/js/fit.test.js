@@ -1,9 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HEAD, fitted, roomOf } from "../../nbtrain/panel/js/panel/fit.js";
+import { HEAD, columnsOf, fitted, roomOf } from "../../nbtrain/panel/js/panel/fit.js";
 
 const GAP = 12;
 const taken = (rows, plot) => rows * (plot + HEAD) + (rows - 1) * GAP;
+
+test("charts use the width in as few rows as they need, of about the same length", () => {
+  /** @param {number} width */
+  const columns = (width) => [1, 2, 3, 4, 5, 6, 7, 9, 20].map((count) => columnsOf(count, width));
+  assert.deepEqual(columns(460), [1, 1, 1, 1, 1, 1, 1, 1, 1]);
+  assert.deepEqual(columns(956), [1, 2, 2, 2, 2, 2, 2, 2, 2]);
+  assert.deepEqual(columns(1230), [1, 2, 3, 2, 3, 3, 3, 3, 3]);
+  assert.deepEqual(
+    [columnsOf(3, 0), columnsOf(0, 956)],
+    [1, 1],
+    "out of sight, and without charts",
+  );
+});
 
 test("charts never take more than their room", () => {
   for (const columns of [1, 2, 3])

@@ -57,18 +57,31 @@ def test_the_head_says_the_epoch_beside_the_step(page: BarePage, recorded: FakeR
     expect(line).to_contain_text(re.compile(r"epoch 2 of 200\s*step 200 of 17,600"))
 
 
-@pytest.mark.parametrize("width", [480, 1200])
+@pytest.mark.parametrize(("width", "count"), [(480, 2), (1000, 6), (1280, 9)])
 def test_a_panel_fits_a_laptops_screen_and_scrolls_nowhere(
-    page: BarePage, recorded: FakeRun, width: int
+    page: BarePage, recorded: FakeRun, width: int, count: int
 ) -> None:
     page.page.set_viewport_size({"width": width, "height": LAPTOP})
     panel = shown(page, recorded)
     assert height(panel) <= LAPTOP
-    expect(charts(panel)).to_have_count(6 if width > 700 else 2)
+    expect(charts(panel)).to_have_count(count)
     scrolled = "e => [...e.querySelectorAll('*')].some(x => x.scrollHeight > x.clientHeight + 1 &&"
     scrolled += " ['auto', 'scroll'].includes(getComputedStyle(x).overflowY))"
     assert not panel.evaluate(scrolled)
     assert panel.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+@pytest.mark.parametrize(("count", "columns"), [(1, 1), (2, 2), (3, 3), (4, 2)])
+def test_charts_use_the_width_of_a_cell(page: BarePage, count: int, columns: int) -> None:
+    page.page.set_viewport_size({"width": 1260, "height": LAPTOP})
+    run = FakeRun()
+    for tag in TAGS[:count]:
+        add(run.scalars, tag, 1, 3.0, 1.0, 2.0)
+    run.now(phase=Phase.FINISHED)
+    panel = shown(page, run)
+    boxes = [box for chart in charts(panel).all() if (box := chart.bounding_box())]
+    assert (len(boxes), len({box["x"] for box in boxes})) == (count, columns)
+    assert max(box["x"] + box["width"] for box in boxes) > 1220
 
 
 def test_the_charts_that_do_not_fit_are_shown_on_request(page: BarePage, recorded: FakeRun) -> None:

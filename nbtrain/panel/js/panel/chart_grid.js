@@ -6,7 +6,7 @@ import { AxisTools } from "../shared/axis_tools.js";
 import { Along, begun } from "./along.js";
 import { armsOf } from "./arms.js";
 import { Chart } from "./chart.js";
-import { fitted, roomOf } from "./fit.js";
+import { APART, columnsOf, fitted, roomOf } from "./fit.js";
 
 /** @import { Status } from "../protocol.d.ts" */
 /** @import { ChartAxis, Paint, TagLine } from "../types.d.ts" */
@@ -218,9 +218,9 @@ export class ChartGrid {
     const { system, choices } = this.panel;
     const { height, all } = system ? { height: null, all: true } : choices.values;
     const count = this.charts.size;
-    this.grid.classList.toggle("nbt-one", count === 1);
-    const tracks = getComputedStyle(this.grid).gridTemplateColumns.split(" ");
-    const columns = Math.max(1, tracks.filter((track) => parseFloat(track) > 0).length);
+    const columns = columnsOf(count, this.grid.clientWidth);
+    this.grid.style.columnGap = `${APART}px`;
+    this.grid.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const { shown, plot } = fitted(count, { columns, height, all });
     const more = count - fitted(count, { columns, height }).shown;
     this.more.hidden = !more;

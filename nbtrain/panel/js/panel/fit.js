@@ -1,13 +1,27 @@
-// How many charts fit into the height that they may take, and how high each is. Knows no page.
+// How many charts fit into the width and the height that they may take, and how high each is. Knows no
+// page.
 
 export const HEAD = 24; // pixels above a plot
 // Pixels of all charts, of a panel that is about 600 high: one that is narrow has a higher head.
 const ROOM = 412;
 const ROOM_NARROW = 340;
 const GAP = 12; // between two rows
+export const APART = 20; // between two columns
+const NARROWEST = 340; // of a chart in one of several columns
 const LEAST = 104; // of a plot with its strip of marks and its axis
 const MOST = 180; // of a plot, unless the reader has chosen a height
 const MOST_WIDE = 240; // of one that is as wide as the panel
+
+/**
+ * The number of columns: as many as the least number of rows needs, so that no row is much shorter than
+ * the others.
+ * @param {number} count
+ * @param {number} width of the panel
+ */
+export function columnsOf(count, width) {
+  const most = Math.max(1, Math.floor((width + APART) / (NARROWEST + APART)));
+  return Math.ceil(count / Math.ceil(count / most)) || 1;
+}
 
 /**
  * The height of all charts together, unless the reader has chosen one.
