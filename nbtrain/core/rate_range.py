@@ -38,6 +38,11 @@ def no_range(low: str, high: str) -> ArgumentError:
     )
 
 
+def not_recorded(tag: str, step: int) -> str:
+    """Describes why a test has ended at a step that has not recorded its loss."""
+    return f"no suggestion: step {step:,} has recorded no {tag!r}, which each step of a test must"
+
+
 class RateRange:
     """A range test in progress.
 

@@ -236,11 +236,13 @@ class Requests(Annotations):
         Args:
             low: The rate of the first step.
             high: The rate of the last of `steps` steps.
-            tag: The recorded loss; None takes `loss`, or the first with `loss` in its name.
+            tag: The loss that each step records; None takes `loss`, or the first with `loss` in
+                its name, but none of an evaluation or an epoch.
             name: The hyperparameter; None takes the learning rate of the run.
 
         Raises:
-            ArgumentError: The run has no learning rate among its hyperparameters.
+            ArgumentError: The run has no learning rate among its hyperparameters, or a limit is
+                no number.
 
         Example:
             >>> run.find_learning_rate().wait().text

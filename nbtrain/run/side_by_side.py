@@ -15,7 +15,7 @@ from nbtrain.core.arms import ArmResult, arms_of
 from nbtrain.core.commands import Outcome, Receipt, Try
 from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
-from nbtrain.core.rate_range import RateRange
+from nbtrain.core.rate_range import RateRange, not_recorded
 from nbtrain.core.side_tags import WHOLE, metrics
 from nbtrain.core.states import Phase
 from nbtrain.core.tracebacks import told
@@ -53,11 +53,6 @@ class SideBySide:
     def has(self, receipt: Receipt) -> bool:
         """Tells if a receipt belongs to the current trial."""
         return self._trial is not None and self._trial.receipt is receipt
-
-    @property
-    def is_under_way(self) -> bool:
-        """True during a trial."""
-        return self._trial is not None
 
     def check_free(self, what: str) -> None:
         """Raises a PhaseError during a trial, which compares trainings that are alike."""
@@ -162,7 +157,10 @@ class SideBySide:
     def _swept(self, trial: Comparison, sweep: RateRange, *, over: bool) -> Outcome | int:
         """Adds the loss of a step of a range test, and sets the next rate; or ends the test."""
         step, (result,), (name,) = self._steps.step, trial.results, trial.old
-        loss = self._recorder.means(step - 1, step).get(result.tag, math.nan)
+        recorded = self._recorder.means(step - 1, step)
+        if not over and result.tag not in recorded:
+            return self._given_up(trial, not_recorded(result.tag, step))
+        loss = recorded.get(result.tag, math.nan)
         if not over and not sweep.add(step - trial.begun - 1, loss):
             self._control.set({name: sweep.rate(step - trial.begun)})
             return step + 1

@@ -9,7 +9,7 @@ from numbers import Integral
 from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError, UnknownTagError
-from nbtrain.core.side_tags import metrics
+from nbtrain.core.side_tags import WHOLE, metrics
 from nbtrain.core.step_counter import StepCounter
 from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.recording.recorder import Recorder
@@ -37,7 +37,9 @@ class TrialMetric:
             ArgumentError: `keep_if` of the command is neither a tag nor a function.
             UnknownTagError: Nothing was recorded under the tag.
         """
-        values = self._evaluator.now() if self._evaluator and asked.sweep is None else {}
+        if asked.sweep is not None:
+            return self._loss_of_a_step(asked)
+        values = self._evaluator.now() if self._evaluator else {}
         wanted = asked.keep_if
         if wanted is None and _USUAL in values:
             wanted = _USUAL
@@ -45,9 +47,7 @@ class TrialMetric:
         step = self._steps.step
         recorded = self._recorder.means(step - part, step)
         if asked.leaves_choice and wanted is None:
-            own = metrics(recorded)
-            losses = [tag for tag in own if "loss" in tag]
-            wanted = "loss" if "loss" in own else next(iter(losses or own), None)
+            wanted = _loss_in(metrics(recorded))
         if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
             raise ArgumentError(
                 f"keep_if={wanted!r}: give the tag of a scalar that must not get worse, such as "
@@ -64,6 +64,21 @@ class TrialMetric:
             )
         return {wanted: (recorded | values)[wanted]}
 
+    def _loss_of_a_step(self, asked: Try) -> dict[str, float]:
+        """Returns the scalar that a range test follows, as the last step has recorded it."""
+        step = self._steps.step
+        recorded = self._recorder.means(step - 1, step)
+        own = [tag for tag in metrics(recorded) if not tag.startswith(WHOLE)]
+        wanted = asked.keep_if or _loss_in(own)
+        if not isinstance(wanted, str) or wanted not in recorded:
+            missing = "no scalar" if wanted is None else f"no {wanted!r}"
+            known = f"; it has: {', '.join(map(repr, own))}" if own else ""
+            raise UnknownTagError(
+                f"A range test follows a loss that each step records, and step {step:,} has "
+                f"recorded {missing}{known}."
+            )
+        return {wanted: recorded[wanted]}
+
     def decide(self, asked: Try, before: Mapping[str, float]) -> tuple[bool, str]:
         """Returns whether to keep the edits, and why; a value that became NaN is worse."""
         try:
@@ -76,6 +91,12 @@ class TrialMetric:
             return False, f"the deciding scalars could not be measured: {error}"
         told = (_change(tag, old, after[tag]) for tag, old in before.items() if tag in after)
         return kept, ", ".join(told)
+
+
+def _loss_in(tags: Sequence[str]) -> str | None:
+    """Returns the tag of the loss, or else of the first scalar; None if there is none."""
+    losses = [tag for tag in tags if "loss" in tag]
+    return "loss" if "loss" in tags else next(iter(losses or tags), None)
 
 
 def whole(steps: object, name: str = "steps") -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -95,6 +96,47 @@ def test_a_loss_that_becomes_nan_ends_the_test_and_the_run_goes_on() -> None:
     assert max(slope.rates) < 0.2
     ended(run)
     assert math.isfinite(slope.w.numpy())
+
+
+class Evaluated(Slope):
+    """The same, which also records another scalar at every other step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def step(self) -> dict[str, Any]:
+        self.count += 1
+        return super().step() | ({"rare_loss": 1.0} if self.count % 2 else {})
+
+
+def test_the_loss_of_each_step_is_followed_although_an_evaluation_came_before() -> None:
+    slope = Slope()
+    run = nbtrain.train(
+        lambda: {"error": slope.step()["loss"]},
+        checkpoint=slope.checkpoint,
+        hyperparameters={"learning_rate": slope.rate},
+        evaluate=lambda: {"loss": slope.w},
+        evaluate_steps=1,
+        name="evaluated",
+    )
+    reached(run, lambda run: run.status.step > 3)
+    outcome = applied(run.find_learning_rate(1e-5, 0.9, steps=60))
+    assert "where the smoothed error fell fastest" in outcome.text
+    ended(run)
+
+
+def test_a_scalar_that_not_every_step_records_gives_no_suggestion_and_the_reason() -> None:
+    slope = Evaluated()
+    run = slope.run()
+    receipt = run.find_learning_rate(1e-5, 0.9, steps=60, tag="rare_loss")
+    run.resume()
+    reached(run, lambda _run: receipt.outcome is not None)
+    assert receipt.outcome is not None
+    text = r"recorded no 'rare_loss'(; it has: 'loss'\.|, which each step of a test must)"
+    assert re.search(text, receipt.outcome.text)
+    assert "none" in refused(run.find_learning_rate(tag="none")).text
+    ended(run)
 
 
 def test_a_pause_in_the_test_goes_back(gate: Gate) -> None:
