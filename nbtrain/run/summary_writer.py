@@ -60,7 +60,7 @@ class Writes:
 
     @property
     def files(self) -> Sequence[Path]:
-        """Those that there are."""
+        """The files that exist now."""
         folder = self._folder
         return sorted(folder.path.iterdir()) if folder is not None else ()
 
