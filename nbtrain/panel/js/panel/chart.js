@@ -1,7 +1,7 @@
 // The chart of a tag and its validation, each with a line of means, a band from lowest to highest and
 // abandoned tails; and marks.
 
-import { bucketAt, bucketUpTo, divided, marks, nearest } from "../shared/buckets.js";
+import { divided, marks } from "../shared/buckets.js";
 import { together } from "../shared/columns.js";
 import { el } from "../shared/dom.js";
 import { inWords } from "../shared/format.js";
@@ -19,6 +19,7 @@ import {
 import { ChartHead } from "./chart_head.js";
 import { armOfTail } from "./arms.js";
 import { ArmsTip } from "./arms_tip.js";
+import { bucketsAt, stepAt } from "./reading.js";
 import { bandsOf, seriesOf } from "./series.js";
 
 /** @import uPlot from "uplot" */
@@ -28,9 +29,6 @@ import { bandsOf, seriesOf } from "./series.js";
 
 /** @typedef {TagLine & {curves: Curve[]}} DrawnLine */
 /** @typedef {{min: number, max: number}} Zoom */
-
-const COLUMNS = 4; // of a smoothed line
-const REACH = 6; // the most pixels from a validation's point to a pointer that selects it
 
 /** @typedef {ConstructorParameters<typeof ChartHead>[1]} HeadClicks */
 /** @typedef {{open: MarksMenu["open"], pointed: (step: number | null) => void, chosen: (step: number) => unknown}} Told */
@@ -220,8 +218,8 @@ export class Chart extends BaseChart {
   /** @param {uPlot} u */
   hover(u) {
     this.hovered = u.cursor.left >= 0;
-    this.tell.pointed(this.hovered ? this.#stepAt(u, u.cursor.left) : null);
-    const buckets = this.hovered ? this.#bucketsAt(u, u.cursor.left) : [];
+    this.tell.pointed(this.hovered ? stepAt(u, u.cursor.left, this) : null);
+    const buckets = this.hovered ? bucketsAt(u, u.cursor.left, this) : [];
     this.head.tell(buckets, this.found.flat(), { hovered: this.hovered, x: this.x });
     this.dots.forEach((dot, i) => placeDot(dot, u, buckets[i]));
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
@@ -276,7 +274,7 @@ export class Chart extends BaseChart {
     const { left: from } = this.plot.over.getBoundingClientRect();
     if (meant)
       this.tell.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
-    else this.#choose(this.#stepAt(this.plot, left));
+    else this.#choose(stepAt(this.plot, left, this));
   }
 
   /** @param {number | null} step */
@@ -285,48 +283,10 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * The step at a place in the plot; on another axis than that of the steps, of the nearest point.
-   * @param {uPlot} u
-   * @param {number} left
-   */
-  #stepAt(u, left) {
-    const place = u.posToVal(left, "x");
-    return this.x === "step" ? place : (bucketAt(this.lines[0].curves, place)?.step ?? null);
-  }
-
-  /**
    * Keeps the cursor while the menu is open, which returns the focus.
    * @param {FocusEvent} event
    */
   leave({ relatedTarget }) {
     if (!(relatedTarget instanceof Element && relatedTarget.closest(".nbt-pop"))) super.leave();
-  }
-
-  /**
-   * The bucket of the first line at a position, and the validation's last bucket up to there.
-   * @param {uPlot} u
-   * @param {number} left
-   */
-  #bucketsAt(u, left) {
-    const [first, second] = this.lines;
-    const bucket = bucketAt(first.curves, u.posToVal(left, "x"));
-    if (!bucket || !second) return this.#averaged(u, [bucket]);
-    const place = Math.max(bucket.x, u.posToVal(left + REACH, "x"));
-    return this.#averaged(u, [bucket, bucketUpTo(second.curves, place, bucket)]);
-  }
-
-  /**
-   * Gives the buckets of the lines their smoothed values, if these are drawn.
-   * @param {uPlot} u
-   * @param {(Bucket | null)[]} buckets
-   */
-  #averaged(u, buckets) {
-    if (!this.smooth) return buckets;
-    const first = u.data.length - COLUMNS * this.lines.length; // of the first line
-    return buckets.map((bucket, i) => {
-      if (!bucket || bucket.abandoned) return bucket;
-      const column = u.data[first + COLUMNS * (i + 1) - 1];
-      return { ...bucket, smooth: column[nearest(u.data[0], bucket.x)] ?? undefined };
-    });
   }
 }
