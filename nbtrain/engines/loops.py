@@ -19,6 +19,7 @@ from nbtrain.engines.data.position_saver import PositionSaver
 from nbtrain.engines.data.tracked import Tracked, check_tracked
 from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by
+from nbtrain.engines.keras.layers import describing
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation
 from nbtrain.engines.summary_calls import tell_unrecorded
@@ -93,8 +94,7 @@ class LoopEngine:
 
     def roots(self) -> list[object]:
         """The objects that the checkpoint was made of."""
-        held = self._checkpoint
-        return [] if held is None else [*tf.train.TrackableView(held).children(held).values()]
+        return [*self._held().values()]
 
     def branched(self, folder: Logdir) -> LoopEngine:
         """Returns the same loop in another folder.
@@ -124,8 +124,17 @@ class LoopEngine:
         else:
             yield PositionSaver(held, passes or self.tracks, directory, **more)
 
+    def begin(self, run: Run) -> None:
+        """Lets the run describe the Keras models in the checkpoint; training thread only."""
+        run.attempt.model_graph.give(*describing(self._held()))
+
+    def _held(self) -> Mapping[str, object]:
+        held = self._checkpoint
+        return {} if held is None else tf.train.TrackableView(held).children(held)
+
     def train(self, run: Run) -> None:
         """Calls the loop."""
+        self.begin(run)
         tell_unrecorded(run, self.functions)
         with self.theirs(), run.handle.summaries():
             if self.passes is None:

@@ -70,6 +70,7 @@ class StepEngine(LoopEngine):
 
     def train(self, run: Run) -> None:
         """Lets the run call the step."""
+        self.begin(run)
         tell_unrecorded(run, self.functions)
         step, passes = self._trace.step, self.passes
         with self.theirs(), run.handle.summaries():

@@ -115,6 +115,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
             here = contextvars.copy_context()  # the message appears under the cell
             self._forget_pauses = self.on_tick(lambda: here.run(pauses.look))
             self.attempt.enter(self._engine.session)
+            self._engine.begin(self)
             with self.handle.summaries():  # also those of the body, which this thread runs
                 yield from self._engine.tracks.over(self._iterable, self.handle)
         except GeneratorExit:

@@ -61,14 +61,14 @@ def encoded(sample: Sample) -> tuple[bytes, str | None]:
     return _images(tag, np.asarray(first_images(value)), sample.of)
 
 
-def keras_event(model: str) -> Event:
+def keras_event(tag: str, model: str) -> Event:
     """Returns an event that holds a model's JSON, as Keras's TensorBoard callback writes it."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 
     plugin = SummaryMetadata.PluginData(plugin_name="graph_keras_model", content=b"1")
     metadata = SummaryMetadata(plugin_data=plugin)
-    summary = _summary("keras", metadata, np.array(model.encode(errors="replace"), object))
+    summary = _summary(tag, metadata, np.array(model.encode(errors="replace"), object))
     return Event(summary=Summary.FromString(summary))
 
 

@@ -1,4 +1,4 @@
-"""Writes the graph of a run's model to its event file, beside the training.
+"""Writes the graph of a run's model, or of several, to its event file, beside the training.
 
     training thread ── give ──▶ ModelGraph ── tick ──▶ event file
 
@@ -30,12 +30,12 @@ class ModelGraph:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._describe: Describe | None = None
+        self._describes: tuple[Describe, ...] = ()
         self._lock = threading.Lock()  # one writes at a time, and the end waits for it
 
-    def give(self, describe: Describe) -> None:
-        """Sets the source of the graph, which is asked once; training thread only."""
-        self._describe = describe
+    def give(self, *describes: Describe) -> None:
+        """Sets the functions that describe the graphs, each called once; training thread only."""
+        self._describes = describes
 
     def tick(self, *, ends: bool = False) -> None:
         """Describes and writes the graph, after the first step has built the model.
@@ -46,12 +46,13 @@ class ModelGraph:
             ends: Whether the run ends, so that there will be no later tick.
         """
         with self._lock:
-            describe = self._describe
-            if describe is not None and (ends or self._is_time()):
-                self._describe = None
+            describes = self._describes
+            if describes and (ends or self._is_time()):
+                self._describes = ()
                 if ends:
                     self._context.media.tick(to_end=True)
-                self._write(describe)
+                for describe in describes:
+                    self._write(describe)
 
     def _is_time(self) -> bool:
         """Tells if a step was taken, and if the folder was read, with the file of this start."""

@@ -24,6 +24,9 @@ from tests.training.test_graphs import edges, graph_in, shapes, siamese, write_k
 
 v1 = tf.compat.v1
 
+# An older Keras makes a tuple of a list of inputs, and warns of it.
+pytestmark = pytest.mark.filterwarnings("ignore:The structure of `inputs` doesn't match")
+
 
 def zeros_of(tensors: Any) -> Any:
     found = [np.zeros((4, *each.shape[1:])) for each in tensors]
@@ -170,6 +173,34 @@ def test_going_back_writes_no_other_graph() -> None:
     run.wait(SOON)
     assert all(receipt.outcome.applied for receipt in back.receipts)
     assert len(all_graphs()) == 1
+
+
+def step_of(model: keras.Model) -> Any:
+    return lambda: {"loss": tf.reduce_mean(model(X[:4]))}
+
+
+def dense_model(name: str) -> keras.Model:
+    return keras.Sequential([keras.layers.Dense(2, name=f"{name}_layer")], name=name)
+
+
+def test_a_step_writes_the_graph_of_the_model_in_its_checkpoint() -> None:
+    model = dense_model("m")
+    held = tf.train.Checkpoint(model=model, sum=tf.Variable(0.0))
+    nbtrain.train(step_of(model), steps=3, checkpoint=held, name="run").wait(SOON)
+    graph = graph_in(Path("runs/run"), "keras")
+    assert [node.op for node in graph.nodes] == ["InputLayer", "Dense"]
+    assert graph.nodes[-1].name == "m/m_layer"
+
+
+def test_a_loop_writes_the_graph_of_each_model_in_its_checkpoint() -> None:
+    one, two, own = dense_model("one"), dense_model("two"), Subclassed()
+    run = nbtrain.track(range(3), checkpoint=tf.train.Checkpoint(G=one, D=two, S=own), name="run")
+    for _ in run:
+        run.record(step_of(one)() | step_of(two)())
+    assert [tag for _, tag in nbtrain.summaries("runs", "graphs")] == ["keras/D", "keras/G"]
+    names = [node.name for node in graph_in(Path("runs/run"), "keras/G").nodes]
+    assert names[-1] == "one/one_layer"
+    assert run.status.notice is None
 
 
 class Subclassed(keras.Model):

@@ -8,9 +8,10 @@ was given, such as a matrix of word vectors, number by number.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from nbtrain.recording.encoding import keras_event
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
 
+_TAG = "keras"  # as of Keras's callback
+
 # The most layers that are described, with a kilobyte and a tenth of a millisecond each.
 MOST_LAYERS = 5_000
 
@@ -30,7 +33,14 @@ MOST_LAYERS = 5_000
 _MOST_ELEMENTS = 1_000
 
 
-def described(model: Any) -> Event:
+def describing(models: Mapping[str, object]) -> list[Callable[[], Event]]:
+    """Returns a function for each Sequential or functional model, which describes it."""
+    found = {name: each for name, each in models.items() if _inner(each) is not None}
+    tags = {name: _TAG if len(found) == 1 else f"{_TAG}/{name}" for name in found}
+    return [functools.partial(described, each, tags[name]) for name, each in found.items()]
+
+
+def described(model: Any, tag: str = _TAG) -> Event:
     """Returns an event that holds the JSON of a Sequential or functional model; any thread.
 
     Raises:
@@ -44,14 +54,15 @@ def described(model: Any) -> Event:
         )
     if (count := _count(model)) > MOST_LAYERS:
         raise ValueError(f"it has {count:,} layers, and at most {MOST_LAYERS:,} are described")
-    return keras_event(json.dumps(_of(model)))
+    return keras_event(tag, json.dumps(_of(model)))
 
 
 def _inner(layer: Any) -> Sequence[Any] | None:
     """The layers of a model that Keras can connect; None for others, and for a layer."""
     if isinstance(layer, keras.Sequential):
         return list(super(keras.Sequential, layer).layers)  # with its input layer
-    return list(layer.operations) if hasattr(layer, "_nodes_by_depth") else None
+    is_functional = isinstance(layer, keras.Model) and hasattr(layer, "_nodes_by_depth")
+    return list(layer.operations) if is_functional else None
 
 
 def _count(layer: Any) -> int:
