@@ -45,9 +45,7 @@ class Display:
         self.panel.unasked = not isinstance(run, AttachedRun) and run.attempt.in_foreground
         harden(self.panel)
         self._run = run
-        self._still = still.Still(
-            self.panel, TEXT, _again(run), lambda: picture_of(run), self._state
-        )
+        self._still = still.Still(self.panel, TEXT, _again(run), self._picture, self._state)
         self._cells: set[str | None] = set()  # the cells that have shown it
         self._closing = threading.RLock()  # keeps the run's end from interfering with showing it
         self._closed = False
@@ -107,6 +105,13 @@ class Display:
             self.close()
         else:
             self._still.look()
+
+    def _picture(self) -> still.Bundle:
+        """The picture; the cell of a loop in the foreground shows the traceback of an error."""
+        picture = picture_of(self._run)
+        if self.panel.unasked:
+            picture.pop("text/html", None)
+        return picture
 
     def _state(self) -> tuple[object, ...]:
         """The state that a picture shows. A new phase and the first curve are drawn sooner."""

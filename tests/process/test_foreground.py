@@ -40,7 +40,11 @@ During = Callable[[Told], object]
 
 
 class Kernel:
-    """A kernel, and what it shows."""
+    """A kernel, and what it shows.
+
+    Attributes:
+        updates: The HTML that has replaced outputs of the last cell.
+    """
 
     def __init__(self, folder: Path) -> None:
         environment = dict(os.environ, PYTHONPATH=str(ROOT))
@@ -48,10 +52,12 @@ class Kernel:
             kernel_name="python3", cwd=str(folder), env=environment
         )
         self.folder = folder
+        self.updates: list[str] = []
 
     def execute(self, source: str, during: During = lambda _told: None) -> Told:
         """Returns the kinds and texts of a cell's outputs; `during` is called after each."""
         told: Told = []
+        self.updates = []
 
         def keep(message: Any) -> None:
             content = message["content"]
@@ -60,6 +66,9 @@ class Kernel:
                     told.append(("print", content["text"].strip()))
                 case "display_data":
                     told.append(("display", " ".join(content["data"])))
+                case "update_display_data" if "text/html" in content["data"]:
+                    self.updates.append(content["data"]["text/html"])
+                    return
                 case "error":
                     text = "\n".join(content["traceback"])
                     told.append(("error", re.sub(r"\x1b\[[0-9;]*m", "", text)))
@@ -186,11 +195,13 @@ def test_an_error_shows_the_line_of_the_user_alone(kernel: Kernel) -> None:
     loop = "for number in nbtrain.track(range(9), name='failed'):\n    1 / number"
     kind, text = kernel.execute(loop)[-1]
     assert kind == "error"
+    assert kernel.updates
+    assert not any("Traceback" in html for html in kernel.updates)
     assert "----> 2     1 / number" in text
     assert text.count("---->") == 1
     assert "nbtrain/" not in text
-    told = kernel.printed("print(nbtrain.runs()['failed'].status.failure)")
-    assert told == "ZeroDivisionError: division by zero"
+    failure = kernel.printed("print(nbtrain.runs()['failed'].status.failure)")
+    assert failure == "ZeroDivisionError: division by zero"
 
 
 def test_a_loop_that_the_traceback_of_its_error_holds_ends_with_the_cell(kernel: Kernel) -> None:
