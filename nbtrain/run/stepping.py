@@ -13,6 +13,7 @@ from nbtrain.run.attempt import Attempt
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.loops import StepLoop
 from nbtrain.run.requests import NO_VALUES
+from nbtrain.run.session_host import owner
 
 
 class Stepping:
@@ -100,14 +101,23 @@ class Stepping:
             return
         attempt = self.attempt
         if get_ident() != attempt.ident:
-            foreground = "outside of its loop: record in the body of `for batch in run:`."
-            background = (
-                "by another thread than its training thread: record in the loop that asks "
-                "should_stop()."
-            )
-            where = foreground if attempt.in_foreground else background
-            raise ArgumentError(f"record() of the run {self.name!r} was called {where}")
+            raise ArgumentError(f"record() of the run {self.name!r} was called {self._called()}")
         attempt.loop.record(values, scalars, step)
+
+    def _called(self) -> str:
+        """Says from where `record` was called, and where it can be called."""
+        other = owner.get()
+        if other is not None and other is not self.handle.host:
+            return (
+                f"in the loop of the run {other.name!r}: give that run a name, as in `run = "
+                "nbtrain.track(...)` and `for batch in run:`, and record with it."
+            )
+        if self.attempt.in_foreground:
+            return "outside of its loop: record in the body of `for batch in run:`."
+        return (
+            "by another thread than its training thread: record in the loop that asks "
+            "should_stop()."
+        )
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         """Calls `step` and records its result until the run stops; training thread only.

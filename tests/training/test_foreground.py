@@ -602,6 +602,9 @@ def test_a_value_recorded_outside_of_the_loop_is_refused() -> None:
     run = nbtrain.track(range(3), name="outside")
     for _ in run:
         pass
+    for _ in nbtrain.track(range(3), name="other"):
+        with pytest.raises(ArgumentError, match="in the loop of the run 'other': give that run a"):
+            run.record(loss=1.0)
     with pytest.raises(ArgumentError, match="outside of its loop: record in the body"):
         run.record(loss=1.0)
 
