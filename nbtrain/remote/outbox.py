@@ -189,5 +189,5 @@ class Outbox:
         for key, sent in list(self._sent.items()):
             if sent.receipt.outcome is None:
                 withdrawn = outgoing.withdraw(self._folder, key)
-                done = "was not done" if withdrawn else "was sent, and its answer did not come"
+                done = "was not done" if withdrawn else "was sent, and may still be carried out"
                 self._refuse(key, sent.receipt, f"the command {done}: {why}")

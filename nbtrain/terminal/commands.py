@@ -25,6 +25,8 @@ def send(options: argparse.Namespace) -> int:
     told = posted(options.folder, asked(options), options.timeout)
     if options.json:
         print(json.dumps(told.fields))
+    elif told.late:
+        print(f"no answer within {options.timeout:g} s: {told.outcome.text}", file=sys.stderr)
     else:
         print(told.outcome, file=sys.stdout if told.outcome.applied else sys.stderr)
         if told.outcome.table:
