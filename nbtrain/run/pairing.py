@@ -1,7 +1,8 @@
 """Finds out if the arms of a trial had the same batches and random draws.
 
-The values of an arm act from the first update on. If everything else was set back, the first step
-of every arm records the same scalars.
+A learning rate acts from the first update on. If everything else was set back, the first step of
+every arm records the same scalars. Other values, such as the rate of a dropout, may act on the
+first step itself: if several arms have the same of these, only such arms are compared.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ import math
 from collections.abc import Mapping
 
 import tensorflow as tf
+
+_Difference = tuple[str, float, float]
+
+# Part of the names of the hyperparameters that act from the first update on.
+_RATE = "learning_rate"
 
 
 class Pairing:
@@ -22,23 +28,32 @@ class Pairing:
 
     def __init__(self) -> None:
         self.same_batches = False
-        self._firsts: dict[int, Mapping[str, float]] = {}  # of the first arm, by repeat
-        self._differs: tuple[str, float, float] | None = None
+        self._firsts: dict[object, Mapping[str, float]] = {}  # of the first arm, by repeat
+        self._alike: dict[object, Mapping[str, float]] = {}  # also by what acts on the first step
+        self._differs: _Difference | None = None
+        self._differs_alike: _Difference | None = None
+        self._has_alike = False
 
-    def add(self, repeat: int, first: Mapping[str, float]) -> None:
-        """Compares what the first step of an arm has recorded with the first step of the others."""
-        other = self._firsts.setdefault(repeat, first)
-        for tag in first.keys() & other.keys() if self._differs is None else ():
-            one, now = other[tag], first[tag]
-            if one != now and not (math.isnan(one) and math.isnan(now)):
-                self._differs = tag, one, now
+    def add(self, repeat: int, first: Mapping[str, float], values: Mapping[str, float]) -> None:
+        """Compares what the first step of an arm has recorded with the first step of the others.
+
+        Args:
+            values: The hyperparameters that the arm sets, by name.
+        """
+        acting = {item for item in values.items() if _RATE not in item[0]}
+        like = repeat, frozenset(acting)
+        self._has_alike |= like in self._alike
+        other, alike = self._firsts.setdefault(repeat, first), self._alike.setdefault(like, first)
+        self._differs = self._differs or _difference(other, first)
+        self._differs_alike = self._differs_alike or _difference(alike, first)
 
     @property
     def text(self) -> str:
         """Names what was not the same in every arm; empty if all was."""
         said = []
-        if self._differs is not None:
-            tag, one, other = self._differs
+        differs = self._differs_alike if self._has_alike else self._differs
+        if differs is not None:
+            tag, one, other = differs
             said.append(
                 f"not paired: the first step gave {tag} {one:.7g} and {other:.7g} from the same "
                 "state, so the batches or the random draws differed (Python's, or those of "
@@ -52,6 +67,15 @@ class Pairing:
                 "tf.config.experimental.enable_op_determinism() was called"
             )
         return "".join(f"; {each}" for each in said)
+
+
+def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> _Difference | None:
+    """Returns the first tag whose values differ, with both of them; None if all are the same."""
+    for tag in other.keys() & one.keys():
+        before, now = one[tag], other[tag]
+        if before != now and not (math.isnan(before) and math.isnan(now)):
+            return tag, before, now
+    return None
 
 
 def _varies() -> bool:

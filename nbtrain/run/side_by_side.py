@@ -177,7 +177,7 @@ class SideBySide:
         result, value = trial.results[number], math.nan
         first = self._recorder.means(trial.begun, trial.begun + 1)
         first = {tag: first[tag] for tag in metrics(first) if not tag.startswith(WHOLE)}
-        trial.pairing.add(trial.repeat, first)
+        trial.pairing.add(trial.repeat, first, result.values)
         if not why:
             try:
                 value = self._metric.measure(trial.asked)[result.tag]

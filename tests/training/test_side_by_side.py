@@ -480,6 +480,17 @@ def test_draws_that_cannot_be_set_back_are_told(gate: Gate) -> None:
     ended(run)
 
 
+def test_a_grid_over_a_dropout_is_paired_although_each_dropout_has_a_first_step_of_its_own() -> (
+    None
+):
+    model = classifier(dropout=0.5)
+    run = started(model, "grid", x=X, y=Y, batch_size=BATCH, epochs=500, validation_data=(X, Y))
+    grid = {"learning_rate": [0.02, 0.01], "dropout_rate": [0.0, 0.5]}
+    assert "not paired" not in applied(run.trial(grid, steps=10)).text
+    assert "not paired" in applied(run.trial(dropout_rate=[0.0, 0.5], steps=10)).text
+    ended(run)
+
+
 def test_the_journal_has_the_results(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
