@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   decode,
-  isolated,
   overlay,
   overlayMarks,
   valuesAt,
 } from "../../nbtrain/panel/js/board/charts/overlay.js";
+import { isolated } from "../../nbtrain/panel/js/shared/columns.js";
 
 const curve = (run, x, mean, more = {}) => ({
   run,

@@ -219,6 +219,14 @@ def test_the_line_leads_through_buckets_with_some_finite_values(
     expect(legend).to_have_text(re.compile(rf"^step \d+ +[\d.]+ +\(2 to 7\) +also {words}$"))
 
 
+def test_a_value_between_two_gaps_is_a_point(page: BarePage) -> None:
+    run = FakeRun()
+    add(run.scalars, "x", 0, *(math.nan if step % 2 else 1.0 for step in range(21)))
+    run.now(phase=Phase.FINISHED)
+    chart = shown(page, run).locator("[data-tag=x]")
+    assert 0.04 < chart.locator("canvas").evaluate(COLUMNS) < 0.3, "eleven of them"
+
+
 def test_logarithmic_axes_are_kept_over_a_reload(page: BarePage, recorded: FakeRun) -> None:
     panel = shown(page, recorded)
     for again in (False, True):

@@ -1,6 +1,7 @@
 // How the lines of a chart look: uPlot's series and bands, abandoned tails first.
 
 import uPlot from "uplot";
+import { isolated } from "../shared/columns.js";
 
 /** @import { Column, Paint, TagLine } from "../types.d.ts" */
 
@@ -53,9 +54,11 @@ export function seriesOf(lines, { tails, auto, smooth }, paint) {
       const column = /** @type {Column} */ (u.data[i]);
       const count = column.reduce((n, y) => n + Number(y != null), 0);
       // The page has no room for it, and so no widths, while JupyterLab changes its theme.
-      return count === 1 || (line.validates && count * APART <= u.bbox.width / uPlot.pxRatio);
+      return line.validates && count * APART <= u.bbox.width / uPlot.pxRatio;
     };
-    const points = { show, size: 6, fill: colour };
+    /** @type {uPlot.Series.Points.Filter} */
+    const filter = (u, i, shown) => (shown ? null : isolated(/** @type {Column} */ (u.data[i])));
+    const points = { show, filter, size: 6, fill: colour };
     const alone = { stroke: colour, width: 1.6, points };
     if (!smooth) return [edge, edge, alone];
     const raw = { stroke: () => colour() + FAINT, width: 1, points };

@@ -98,25 +98,6 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
 }
 
 /**
- * The indices of values between two gaps. No line reaches them, so they get a dot.
- * @param {ArrayLike<number | null | undefined>} column
- */
-export function isolated(column) {
-  const found = [];
-  let before = null; // the value before the last
-  let last = -1; // where that is
-  for (let i = 0; i < column.length; i++) {
-    if (column[i] === undefined) continue;
-    if (last >= 0 && before === null && column[last] !== null && column[i] === null)
-      found.push(last);
-    before = last < 0 ? null : column[last];
-    last = i;
-  }
-  if (last >= 0 && before === null && column[last] !== null) found.push(last);
-  return found;
-}
-
-/**
  * The values that no line can show, as `marks` in buckets.js, for all runs by position.
  * @param {RunCurve[]} curves
  * @param {{log?: boolean}} [how]

@@ -1,7 +1,7 @@
 // uPlot's series and bands for a chart of several runs.
 
 import uPlot from "uplot";
-import { isolated } from "./overlay.js";
+import { isolated } from "../../shared/columns.js";
 
 /** @import { ChartBoard, ChartLine } from "../../types.d.ts" */
 
