@@ -178,9 +178,10 @@ def _draw_kept(axes: Axes, line: Line) -> None:
     order = np.argsort(steps, kind="stable")  # validations of two tags take turns
     steps, mean = steps[order], mean[order]
     finite = np.isfinite(mean)
-    dots = len(steps) == 1 or (line.validates and len(steps) <= _FEW)
-    marker = "." if dots else ""
+    marker = "." if line.validates and len(steps) <= _FEW else ""
     axes.plot(steps, np.where(finite, mean, np.nan), color=_colour(line), lw=1.3, marker=marker)
+    lone = finite & ~np.append(False, finite[:-1]) & ~np.append(finite[1:], False)
+    axes.plot(steps[lone], mean[lone], ".", color=_colour(line))  # between gaps
     for part in parts:
         mark(axes, part.steps[part.unseen.any(axis=1)])
 

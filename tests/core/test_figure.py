@@ -175,6 +175,11 @@ def test_nan_and_infinity_are_marked_in_the_last_bucket_too(store: ScalarStore) 
     assert near(drawn(store), RED) > 5
 
 
+def test_a_value_between_two_gaps_is_a_point(store: ScalarStore) -> None:
+    add(store, "loss", 1, *[NAN, 1.0] * 5)
+    assert near(drawn(store), BLUE) > 5 * 4
+
+
 @pytest.mark.parametrize("odd", [NAN, math.inf, -math.inf])
 def test_a_line_leads_through_buckets_with_some_finite_values(
     store: ScalarStore, odd: float
