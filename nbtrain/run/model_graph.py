@@ -30,12 +30,16 @@ class ModelGraph:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._describes: tuple[Describe, ...] = ()
+        self._describes: tuple[Describe, ...] | None = None  # before any were given
         self._lock = threading.Lock()  # one writes at a time, and the end waits for it
 
     def give(self, *describes: Describe) -> None:
-        """Sets the functions that describe the graphs, each called once; training thread only."""
-        self._describes = describes
+        """Sets the functions that describe the graphs; training thread only.
+
+        Each is called once. Those that are given later are left out: a start writes its graph once.
+        """
+        if describes and self._describes is None:
+            self._describes = describes
 
     def tick(self, *, ends: bool = False) -> None:
         """Describes and writes the graph, after the first step has built the model.

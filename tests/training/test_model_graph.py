@@ -203,6 +203,20 @@ def test_a_loop_writes_the_graph_of_each_model_in_its_checkpoint() -> None:
     assert run.status.notice is None
 
 
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_a_fit_under_a_run_callback_writes_the_graph_of_its_model_once(*, is_saved: bool) -> None:
+    model = classifier()
+
+    def loop(run: nbtrain.Run) -> None:
+        for _ in range(2):
+            model.fit(X, Y, verbose=0, callbacks=[nbtrain.RunCallback(run)])
+
+    held = tf.train.Checkpoint(model=model) if is_saved else None
+    nbtrain.background(loop, checkpoint=held, name="run").wait(SOON)
+    (graph,) = all_graphs()
+    assert [node.op for node in graph.nodes] == ["InputLayer", "Dense", "Dropout", "Dense"]
+
+
 class Subclassed(keras.Model):
     """A model of its own class."""
 

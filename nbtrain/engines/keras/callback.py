@@ -9,6 +9,7 @@ import keras
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras.guard import Guard
+from nbtrain.engines.keras.layers import describing
 from nbtrain.engines.keras.loss import EPOCH, BatchLoss
 from nbtrain.run.run import Run
 from nbtrain.run.time_usage import EVALUATE, LOOP
@@ -56,6 +57,7 @@ class RunCallback(keras.callbacks.Callback):
                 "than its training thread: call fit in the loop of @nbtrain.background or in a "
                 "cell under %%nbtrain, or use nbtrain.fit(model, ...)."
             )
+        self._run.attempt.model_graph.give(*describing({model.name: model}))
         self._put_back.close()
         self._loss = BatchLoss(model)
         self._put_back.callback(self._loss.remove)
