@@ -283,11 +283,11 @@ class Receipt:
                 "next step boundary: leave out wait() here."
             )
         if not self._answered.wait(timeout) or self._outcome is None:
-            raise WaitError(
-                f"No answer to {self.name} within {timeout:g} s: the training has not come to a "
-                "step boundary since. The command stays queued; wait again, or look at "
-                "run.status.message."
-            )
+            why = "the training has not come to a step boundary since; the command stays queued"
+            if isinstance(self.command, Try):
+                why = "a trial is answered at its end, and a run that is paused does not get there"
+            text = f"No answer to {self.name} within {timeout:g} s: {why}"
+            raise WaitError(f"{text}. Wait again, or look at run.status.message.")
         return self._outcome
 
     def __repr__(self) -> str:

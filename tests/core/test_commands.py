@@ -18,6 +18,7 @@ from nbtrain.core.commands import (
     Save,
     Set,
     Stop,
+    Try,
 )
 from nbtrain.core.errors import WaitError
 from nbtrain.core.hyperparameters import Edit
@@ -136,10 +137,15 @@ def test_a_full_queue_accepts_a_stop(queue: CommandQueue) -> None:
 
 def test_a_wait_that_times_out_says_what_to_do(queue: CommandQueue) -> None:
     receipt = queue.post(Save())
-    with pytest.raises(WaitError, match=r"No answer to save within 0\.01 s.*wait again"):
+    with pytest.raises(WaitError, match=r"No answer to save within 0\.01 s.*Wait again"):
         receipt.wait(0.01)
     assert receipt.outcome is None
     assert queue.take() is receipt
+
+
+def test_a_trial_without_an_answer_is_told_to_be_answered_at_its_end() -> None:
+    with pytest.raises(WaitError, match=r"No answer to try .*: a trial is answered at its end"):
+        Receipt(Try({"rate": 0.1})).wait(0.01)
 
 
 def test_answering_a_receipt_wakes_its_waiters(queue: CommandQueue) -> None:
