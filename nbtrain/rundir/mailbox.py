@@ -12,7 +12,8 @@ outgoing.answer(folder, "4f2a")                            # another process
 
 A rename decides who has a command: the run that takes it, or the sender that withdraws it. So no
 command is executed twice, and each gets one answer. A command for an earlier start of the run, of
-another user, too large or malformed is refused in words.
+another user, too large or malformed is refused in words. Notes and tags are for any start, as they
+change nothing of the training: a click as the kernel ends must not lose them.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ ANSWERS_SECS = 3600.0
 # Seconds until a file is refused that is not JSON, or cannot be read, and does not change: until
 # then it may still be being written, or a share shows it late.
 WRITING_SECS = 2.0
+
+# Commands that the next start carries out too.
+_FOR_ANY_START = ("note", "tag")
 
 # What the name of a command may be.
 ID_ADVICE = "give letters, digits, - and _, at most 80 characters"
@@ -126,7 +130,7 @@ class Mailbox:
         Returns:
             The commands of earlier starts, to be refused: those that were taken then, whose answer
             the journal may know, and those that were not. And, without a refusal, those that have
-            waited since the launch of this process.
+            waited since the launch of this process, and those that are for any start.
 
         Raises:
             OSError: They cannot be created.
@@ -136,7 +140,8 @@ class Mailbox:
         early = [Letter(key, {}, "taken") for key in taken if not self._is_closed(key)]
         for each in self.take():
             waited = self._launch is not None and each.fields.get("attempt") == self._launch
-            early.append(each if waited else Letter(each.id, {}, each.refusal or "early"))
+            valid = waited or each.fields.get("command") in _FOR_ANY_START
+            early.append(each if valid else Letter(each.id, {}, each.refusal or "early"))
         return early
 
     def create(self) -> None:
@@ -238,7 +243,8 @@ class Mailbox:
             raise
         except Untrusted as why:
             return self._refusal(path, str(why))
-        if fields.get("attempt", self._attempt) not in (self._attempt, self._launch or ""):
+        of_now = fields.get("attempt", self._attempt) in (self._attempt, self._launch or "")
+        if not of_now and fields.get("command") not in _FOR_ANY_START:
             return self._refusal(path, "it was sent to an earlier start of the run")
         os.rename(path, self._taken / path.name)  # noqa: PTH104 - FileNotFoundError: withdrawn
         return Letter(name, fields)

@@ -127,6 +127,18 @@ def test_the_next_start_finds_what_was_taken_and_what_was_not(box: Mailbox, tmp_
     assert later.open() == [Letter("taken", {}, "taken"), Letter("waits", {}, "early")]
 
 
+@pytest.mark.parametrize("attempt", [{}, {"attempt": "now"}])
+def test_the_next_start_takes_a_note_that_was_sent_as_the_process_ended(
+    box: Mailbox, tmp_path: Path, attempt: dict[str, str]
+) -> None:
+    note = {"command": "note", "text": "the loss is flat", **attempt}
+    send(tmp_path, "early", note)
+    later = Mailbox(tmp_path, "later")
+    assert [(letter.id, letter.refusal) for letter in later.open()] == [("early", "")]
+    send(tmp_path, "late", note)
+    assert [(letter.id, letter.refusal) for letter in later.take()] == [("late", "")]
+
+
 def test_a_refused_file_stays_until_its_answer_is_written(box: Mailbox, tmp_path: Path) -> None:
     put(tmp_path, "a1.json", "[1]")
     (first,) = box.take()

@@ -167,6 +167,17 @@ def test_each_start_of_a_run_has_a_mailbox_of_its_own(run: nbtrain.Run) -> None:
     assert "earlier start" in answered(run.logdir, "a2")["text"]
 
 
+def test_a_note_for_an_earlier_start_is_a_mark_of_the_next(run: nbtrain.Run) -> None:
+    first = attempt(run)
+    run.request_stop().wait()
+    run.wait()
+    note = {"command": "note", "text": "the loss is flat", "attempt": first}
+    send(run.logdir, "a1", note)
+    run.start()
+    assert answered(run.logdir, "a1")["state"] == "applied"
+    assert [line["text"] for line in journal(run.logdir, "note")] == ["the loss is flat"]
+
+
 def attempt(run: nbtrain.Run) -> str:
     """The start in the run's status file."""
     return status_file.read(run.logdir).writer.attempt
