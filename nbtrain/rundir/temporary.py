@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 import shutil
-import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 _PREFIX, _LOCK = "nbtrain-", ".lock"
+_BYTES = 8  # drawn for a name, so that no folder of the user's has such a name
+_NAMES = _PREFIX + 2 * _BYTES * "[0-9a-f]"
 
 
 class TemporaryFolder:
@@ -31,7 +32,7 @@ class TemporaryFolder:
     """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.gettempdir(), f"{_PREFIX}{secrets.token_hex(8)}")
+        self.path = Path(tempfile.gettempdir(), f"{_PREFIX}{secrets.token_hex(_BYTES)}")
         self._lock = _lock_of(self.path)
         self._lock.acquire(timeout=0)  # first: a folder is never seen without its lock
         try:
@@ -53,7 +54,7 @@ class TemporaryFolder:
 
 def delete_left() -> None:
     """Deletes the temporary folders of processes that have ended; never raises an error."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCK}"):
+    for path in Path(tempfile.gettempdir()).glob(f"{_NAMES}{_LOCK}"):
         with contextlib.suppress(OSError):
             _delete_unless_held(path.with_suffix(""))
 
@@ -61,7 +62,7 @@ def delete_left() -> None:
 def _delete_unless_held(folder: Path) -> None:
     from filelock import Timeout
 
-    if not stat.S_ISDIR(folder.lstat().st_mode):  # a link leads elsewhere
+    if not folder.is_dir():  # its process has locked it and not made it yet
         return
     lock = _lock_of(folder)
     with contextlib.suppress(Timeout):
@@ -70,7 +71,7 @@ def _delete_unless_held(folder: Path) -> None:
 
 
 def _delete(folder: Path, lock: FileLock) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)  # leaves alone a link, which leads elsewhere
     lock.release()
     if not folder.exists():
         Path(lock.lock_file).unlink(missing_ok=True)

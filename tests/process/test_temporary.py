@@ -66,9 +66,18 @@ def test_a_run_leaves_alone_what_a_live_process_uses(folder: Path) -> None:
 def test_a_folder_without_a_lock_and_a_link_are_left_alone(folder: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     (mine / "data").mkdir(parents=True)
-    (folder / "nbtrain-1").mkdir()
-    (folder / "nbtrain-2").symlink_to(mine)
-    (folder / "nbtrain-2.lock").touch()
+    unlocked, link = (folder / f"nbtrain-{16 * digit}" for digit in "1f")
+    unlocked.mkdir()
+    link.symlink_to(mine)
+    link.with_suffix(".lock").touch()
     nbtrain.train(lambda: {"loss": 1.0}, steps=1, name="next").wait(SOON)
-    assert (folder / "nbtrain-1").is_dir()
+    assert unlocked.is_dir()
     assert (mine / "data").is_dir()
+
+
+def test_a_folder_of_the_user_is_left_alone_whose_name_begins_alike(folder: Path) -> None:
+    mine = folder / "nbtrain-results"
+    mine.mkdir()
+    mine.with_suffix(".lock").touch()
+    nbtrain.train(lambda: {"loss": 1.0}, steps=1, name="next").wait(SOON)
+    assert mine.is_dir()
