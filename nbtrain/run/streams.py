@@ -61,6 +61,8 @@ class Streams:
 
     def _put_in_front(self, kind: Any) -> bool:
         """Replaces the `write` of a class; tells if that is possible."""
+        if _write_of(kind) is None:  # its streams pass on what others have, by `__getattr__`
+            return False
         front = _Front(kind, self._taken)
         try:
             kind.write = front
@@ -99,14 +101,15 @@ class _Front:
 
     def __init__(self, kind: Any, taken: Callable[[Any, Write], Write]) -> None:
         self._kind, self._taken = kind, taken
-        self._before = kind.write
+        self.before = _write_of(kind)
         self._is_own = "write" in vars(kind)
 
-    def __get__(self, stream: Any, _kind: type | None = None) -> Any:
-        if stream is None:
-            return self._before
-        write = vars(stream).get("write") or self._before.__get__(stream)
-        return self._taken(stream, _unwrapped(write))
+    def __get__(self, stream: Any, kind: type | None = None) -> Any:
+        bind = getattr(type(self.before), "__get__", None)
+        before = self.before if bind is None else bind(self.before, stream, kind)
+        if stream is None or _found(type(stream)) is not self:  # `super().write` of a subclass
+            return before
+        return self._taken(stream, _unwrapped(vars(stream).get("write") or before))
 
     def __set__(self, stream: Any, write: Write) -> None:
         vars(stream)["write"] = _unwrapped(write)
@@ -120,9 +123,20 @@ class _Front:
         if vars(self._kind).get("write") is not self:
             return
         if self._is_own:
-            self._kind.write = self._before
+            self._kind.write = self.before
         else:
             del self._kind.write
+
+
+def _found(kind: type) -> Any:
+    """The `write` of a class, not bound to it; None if it has none."""
+    return next((vars(each)["write"] for each in kind.__mro__ if "write" in vars(each)), None)
+
+
+def _write_of(kind: type) -> Any:
+    """The `write` that a class has otherwise."""
+    found = _found(kind)
+    return found.before if isinstance(found, _Front) else found
 
 
 def _unwrapped(write: Write) -> Write:
