@@ -11,7 +11,7 @@ from typing import TypeGuard
 # Functions that draw from their first argument, and from nothing else.
 _WRAPPERS = frozenset({"enumerate", "tqdm"})
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 # What an expression is made of, besides names, that has the same value each time.
 _FIXED = (ast.Constant, ast.JoinedStr, ast.FormattedValue, ast.expr_context)
@@ -32,7 +32,10 @@ def parsed(source: str) -> ast.Module | None:
 
 
 def around(tree: ast.AST, line: int) -> list[ast.For]:
-    """Returns the loops that have a line in their bodies, in the same function; innermost first."""
+    """Returns the loops that have a line in their bodies, in the same function; innermost first.
+
+    A lambda counts as part of the function around it: it may be an argument of a call in the line.
+    """
     found: list[ast.For] = []
     waiting = [tree]
     while waiting:
@@ -92,7 +95,8 @@ def as_function(loop: ast.For, filename: str, names: dict[str, object]) -> Funct
         None if the loop is only possible in the function around it.
     """
     for head in ("def loop(): pass", "async def loop(): pass"):
-        tree = ast.parse(head)
+        tree = parsed(head)
+        assert tree is not None
         (definition,) = tree.body
         assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
         definition.body = [loop]

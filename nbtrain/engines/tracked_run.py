@@ -137,7 +137,8 @@ class TrackedRun(LoopRun, Iterable[Any]):
         code, line = callers()[0]
         source = "".join(linecache.getlines(code.co_filename))
         tree = for_loops.parsed(source)
-        loops = [] if tree is None else for_loops.around(tree, line)
+        is_lambda = code.co_name == "<lambda>"  # a loop around it may not be around its call
+        loops = [] if tree is None or is_lambda else for_loops.around(tree, line)
         loop = next((each for each in loops if self._is_again_in(each, code.co_filename)), None)
         if loop is None:
             return

@@ -45,6 +45,13 @@ def test_a_loop_on_one_line_is_not_around_itself() -> None:
     assert around(ast.parse("for batch in track(data): step(batch)"), 1) == []
 
 
+def test_a_loop_is_around_a_line_with_a_lambda() -> None:
+    program = (
+        "for epoch in epochs:\n    for batch in track(data, evaluate=lambda: 1):\n        step()"
+    )
+    assert [found.lineno for found in around(ast.parse(program), 2)] == [1]
+
+
 def test_the_data_of_a_loop_are_tracked_within_a_progress_bar() -> None:
     loop = around(ast.parse(PROGRAM), 4)[0]
     assert tracked_line(loop, PROGRAM, "run.track") == (

@@ -528,6 +528,23 @@ def test_a_run_that_has_the_same_name_in_each_turn_is_refused() -> None:
     assert not nbtrain.runs()
 
 
+def test_a_lambda_among_the_arguments_of_a_run_does_not_hide_the_loop_around_it() -> None:
+    def train() -> None:
+        for _ in range(2):
+            list(nbtrain.track(range(3), evaluate=lambda: {"accuracy": 1.0}))
+
+    with pytest.raises(ArgumentError, match=r"write `for _ in nbtrain.track\(range\(2\)\):`"):
+        train()
+    assert not nbtrain.runs()
+
+
+def test_a_loop_is_not_around_the_call_of_a_lambda_that_is_made_in_it() -> None:
+    made: list[Callable[[], list[int]]] = []
+    for _ in range(2):
+        made += [lambda: list(nbtrain.track(range(3), name="made"))]
+    assert made[0]() == [0, 1, 2]
+
+
 def test_a_run_that_begins_anew_in_each_turn_may_have_the_same_name() -> None:
     held, drawn = tf.train.Checkpoint(), []
     for _ in range(2):
