@@ -61,11 +61,9 @@ class RateRange:
         if steps < _FEWEST:
             raise ArgumentError(f"steps={steps}: a range test takes at least {_FEWEST}.")
         self._low, self._high, self._steps = low, high, steps
-        self._window = steps // 10  # as many losses before and after a rate tell how fast it falls
-        self._from = max(min(_SETTLED, steps // 4), self._window) - 1  # where the curve has settled
         self._smooth = 0.0
+        self._begins = [0]  # the first step of each loss and of the next
         self._raw: list[float] = []
-        self._rates: list[float] = []
         self._losses: list[float] = []
 
     def rate(self, step: int) -> float:
@@ -76,17 +74,38 @@ class RateRange:
     def add(self, step: int, loss: float) -> bool:
         """Adds the loss that a step has recorded; tells if the test is over.
 
-        A step computes its loss before its update: it shows the rate of the step before.
+        A step computes its loss before its update: it shows the rate of the step before. Steps that
+        are executed together have one loss and one rate, and the last of them has recorded it.
         """
         if not math.isfinite(loss):
             return True
         self._raw.append(loss)
         self._smooth = _SMOOTHING * self._smooth + (1 - _SMOOTHING) * loss
+        self._begins.append(step + 1)
         if len(self._raw) == 1:
             return False
-        self._rates.append(self.rate(step - 1))
         self._losses.append(self._smooth / (1 - _SMOOTHING ** len(self._raw)))
         return step + 1 >= self._steps or self._has_risen
+
+    @property
+    def _rates(self) -> list[float]:
+        """The rate of the steps before each smoothed loss."""
+        return [self.rate(step) for step in self._begins[: len(self._losses)]]
+
+    @property
+    def _window(self) -> int:
+        """How many losses before a rate, and after it, tell how fast the loss falls."""
+        return max(1, self._count // 10)
+
+    @property
+    def _from(self) -> int:
+        """The index in `curve` at which it has settled."""
+        return max(min(_SETTLED, self._count // 4), self._window) - 1
+
+    @property
+    def _count(self) -> int:
+        """The losses of a whole test: fewer than its steps if several are executed at once."""
+        return self._steps * len(self._raw) // max(1, self._begins[-1])
 
     @property
     def _has_risen(self) -> bool:

@@ -48,6 +48,19 @@ def test_the_rate_is_suggested_at_which_the_loss_falls_fastest() -> None:
     assert said.startswith(f"suggested learning_rate {sweep.suggestion:.3g}")
 
 
+@pytest.mark.parametrize("size", [1, 8, 20])
+def test_steps_that_are_executed_together_hardly_change_the_suggestion(size: int) -> None:
+    sweep, rates = RateRange(1e-6, 1.0, 200), [1e-6]
+    for end in range(size - 1, 200 + size, size):
+        loss = 1 - math.tanh(2 * math.log10(rates[-2] / 1e-2)) if end >= size else 2.0
+        if sweep.add(end, loss):
+            break
+        rates.append(sweep.rate(end + 1))
+    assert [rate for rate, _ in sweep.curve] == rates[: len(sweep.curve)]
+    assert sweep.suggestion is not None
+    assert 2e-3 < sweep.suggestion < 5e-2
+
+
 @pytest.mark.parametrize("loss", [lambda _rate: 1.0, lambda rate: 1.0 + rate])
 def test_nothing_is_suggested_if_the_loss_does_not_fall(loss: Callable[[float], float]) -> None:
     sweep, _ = swept(loss)
