@@ -160,7 +160,7 @@ class RateRange:
                 "try other limits, or more steps"
             )
         return (
-            f"suggested {name} {rate:.3g}, where the smoothed {tag} fell fastest; it was lowest "
+            f"suggested {name} {rate:.3g}, where {tag} fell fastest; smoothed, it was lowest "
             f"at {self._rates[lowest]:.3g} ({self._losses[lowest]:.4g}), and the test went to "
             f"{self._rates[-1]:.3g}"
         )

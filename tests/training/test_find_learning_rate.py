@@ -60,7 +60,7 @@ def test_a_rate_is_suggested_and_the_run_is_as_before() -> None:
     head = f"back to step {step:,}, learning_rate 0.001"
     assert outcome.text.startswith(head)
     assert " again: suggested learning_rate " in outcome.text
-    assert "where the smoothed loss fell fastest" in outcome.text
+    assert "where loss fell fastest" in outcome.text
     assert outcome.kept is False
     begun = lines(run, "try")[0]
     assert begun["text"] == "1 of 1: learning_rate 1e-05 to 0.9 for 60 steps"
@@ -122,7 +122,7 @@ def test_the_loss_of_each_step_is_followed_although_an_evaluation_came_before() 
     )
     reached(run, lambda run: run.status.step > 3)
     outcome = applied(run.find_learning_rate(1e-5, 0.9, steps=60))
-    assert "where the smoothed error fell fastest" in outcome.text
+    assert "where error fell fastest" in outcome.text
     ended(run)
 
 
