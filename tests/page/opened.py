@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, expect
 
 from nbtrain.panel.panel import Panel
+from tests.gate import eventually
 from tests.page.bare import BarePage
 from tests.page.lively import MEDIA, SYSTEM, TAGS, Lively
 
@@ -20,16 +21,6 @@ const [make, revoke] = [URL.createObjectURL, URL.revokeObjectURL];
 URL.createObjectURL = (blob) => { const url = make(blob); window.blobs.add(url); return url; };
 URL.revokeObjectURL = (url) => { window.blobs.delete(url); revoke(url); };
 """
-
-# Waits until the panel shows a step.
-SHOWS = """\
-(root, step) => new Promise((tell) => {
-  const shows = () => Number(root.dataset.step) >= step;
-  if (shows()) return tell();
-  const observer = new MutationObserver(() => shows() && (observer.disconnect(), tell()));
-  observer.observe(root, { attributeFilter: ["data-step"] });
-})"""
-
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -71,7 +62,6 @@ class OpenedPanel:
         self._panel = Panel(self.run, clock=lambda: float(self.run.now))
         self.root: Locator = page.show(self._panel).locator(".nbt")
         expect(self.root).to_be_visible()
-        self._root = self.root.element_handle()
         self.pass_second(pictures=True)
         self._open()
 
@@ -88,15 +78,23 @@ class OpenedPanel:
     def pass_second(self, *, pictures: bool = False) -> None:
         """Lets the run train for a second, and the page draw it."""
         self.run.go_on(pictures=pictures)
-        self._panel.tick()
         self._page.clock.fast_forward(1000)
-        self._root.evaluate(SHOWS, self.run.step)
+        eventually(self._is_shown)
+
+    def _is_shown(self) -> bool:
+        """Ticks; tells if the page shows the present step. It may have said hello only now."""
+        self._panel.tick()
+        self._page.clock.fast_forward(100)
+        return self.root.get_attribute("data-step") == str(self.run.step)
+
+    def _steps_of_cards(self) -> set[str]:
+        cards = self.root.locator(".nbt-card")
+        return set(cards.evaluate_all("cards => cards.map((card) => card.dataset.step)"))
 
     def held(self) -> Held:
         """Counts what is there once the newest media are shown and garbage is collected."""
         self.pass_second(pictures=True)
-        for card in self.root.locator(".nbt-card").all():
-            expect(card).to_have_attribute("data-step", str(self.run.step))
+        eventually(lambda: self._is_shown() and self._steps_of_cards() == {str(self.run.step)})
         self._probe.send("HeapProfiler.enable")
         for _ in range(3):  # what a finalizer lets go is collected by the next
             self._probe.send("HeapProfiler.collectGarbage")
