@@ -98,3 +98,12 @@ def reached(run: nbtrain.Run, ready: Callable[[nbtrain.Run], bool]) -> None:
     run.on_tick(look)
     look()
     assert seen.wait(SOON), f"still {run.status}"
+
+
+def ticked(run: nbtrain.Run) -> None:
+    """Waits for a tick of a run that has begun after the call."""
+    ends = threading.Semaphore(0)
+    forget = run.on_tick(ends.release)
+    for _ in range(2):  # the first may be of a tick that had begun before
+        assert ends.acquire(timeout=SOON)
+    forget()

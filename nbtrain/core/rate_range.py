@@ -94,7 +94,7 @@ class RateRange:
 
     @property
     def _window(self) -> int:
-        """How many losses before a rate, and after it, tell how fast the loss falls."""
+        """The number of losses before a rate, and after it, that tell how fast the loss falls."""
         return max(1, self._count // 10)
 
     @property

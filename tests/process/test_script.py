@@ -20,7 +20,7 @@ from nbtrain.checkpoints.files import listed
 from nbtrain.core.states import Phase
 from tests.forked import Forked
 from tests.gate import Gate, eventually
-from tests.models import Counter
+from tests.models import Counter, ticked
 
 
 class Terminal:
@@ -80,7 +80,7 @@ def warned_script(pipe: Connection) -> None:
     for number in range(3):
         run.handle.note("lost", f"Worker 1 was lost {number} s ago.")
         run.handle.note("stack", f"Late by {number} s:\n  File 'a', line 1\n    step()")
-        eventually(lambda: "Late by 0 s" in terminal.shown())
+        ticked(run)
     gate.open()
     run.wait()
     pipe.send(terminal.shown())

@@ -20,6 +20,7 @@ from nbtrain.core.log_lines import LogLine
 from nbtrain.remote.attach import opened
 from nbtrain.rundir.log_text import LogTail
 from tests.gate import SOON, Gate
+from tests.models import ticked
 from tests.shells import own_shell
 
 OF_LOGGING = logging.Logger.callHandlers
@@ -178,15 +179,6 @@ def test_streams_handlers_and_warnings_are_as_before_after_the_run() -> None:
     assert logging.Logger.callHandlers is OF_LOGGING
 
 
-def look(run: nbtrain.Run) -> None:
-    """Wait until the log has looked at the streams of now."""
-    looked = threading.Semaphore(0)
-    forget = run.on_tick(looked.release)
-    for _ in range(2):  # one may have looked before
-        assert looked.acquire(timeout=SOON)
-    forget()
-
-
 def test_prints_into_a_stream_that_stands_in_for_a_while_are_taken(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +191,7 @@ def test_prints_into_a_stream_that_stands_in_for_a_while_are_taken(
     gate.wait_for_arrivals()
     other = io.StringIO()
     monkeypatch.setattr(sys, "stdout", other)
-    look(run)
+    ticked(run)  # the log has looked at the streams of now
     gate.open()
     run.wait(SOON)
     assert [line.text for line in run.log] == ["said"]
@@ -224,17 +216,17 @@ def test_prints_are_taken_once_after_the_cell_that_has_started_the_run(
         return {"loss": 1.0}
 
     with own_shell(tmp_path / "ipython") as shell:
-        shell.user_ns |= {"gate": gate, "look": look, "step": step}
+        shell.user_ns |= {"gate": gate, "ticked": ticked, "step": step}
         shell.run_cell(
             "import nbtrain\n"
             "run = nbtrain.train(step, steps=3, name='logged')\n"
             "gate.wait_for_arrivals()"
         )
         run = shell.user_ns["run"]
-        look(run)
+        ticked(run)
         gate.allow(2)
         gate.wait_for_arrivals(2)
-        shell.run_cell("look(run)\ngate.open()\nrun.wait(60)")
+        shell.run_cell("ticked(run)\ngate.open()\nrun.wait(60)")
     assert [line.text for line in run.log] == ["said"] * 3
     assert stream.getvalue().count("said\n") == 3
     stream.write("more")
