@@ -10,6 +10,7 @@ No value is kept in memory, only its position in the file: whoever wrote it, it 
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -56,19 +57,20 @@ class RunMedia:
         self._due = 0.0
         self.extent = (0, 0)
 
-    def tick(self, *, to_end: bool = False) -> None:
+    def tick(self, *, to_end: bool = False, secs: float = math.inf) -> None:
         """Reads what is new if a look is due, for a while; the rest at the next ticks.
 
         Args:
             to_end: Whether to look at once, and to read all.
+            secs: The most seconds of this.
         """
         with self._lock:
             if self._reading is None:
                 if not to_end and self._clock() < self._due:
                     return
                 self._look()
-            until = self._clock() + READ_SECS
-            while self._reading is not None and (to_end or self._clock() < until):
+            until = self._clock() + (secs if to_end else READ_SECS)
+            while self._reading is not None and self._clock() < until:
                 if next(self._reading, self) is self:
                     self._reading, self._due = None, self._clock() + LOOK_SECS
             indexes = self._run.indexes

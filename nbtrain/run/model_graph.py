@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 # The most bytes of a graph. A board would take seconds to read a larger one.
 MOST_BYTES = 32 << 20
 
+# The most seconds of reading the folder at the end of a run: a signal leaves little time. If that is
+# not enough, the next start writes the graph.
+LAST_SECS = 1.0
+
 # Returns an event that holds the graph; raises a ValueError that says why there is none.
 Describe = Callable[[], "Event"]
 
@@ -51,18 +55,19 @@ class ModelGraph:
         """
         with self._lock:
             describes = self._describes
-            if describes and (ends or self._is_time()):
+            if describes and self._is_time(ends=ends):
                 self._describes = ()
-                if ends:
-                    self._context.media.tick(to_end=True)
                 for describe in describes:
                     self._write(describe)
 
-    def _is_time(self) -> bool:
+    def _is_time(self, *, ends: bool) -> bool:
         """Tells if a step was taken, and if the folder was read, with the file of this start."""
         context = self._context
+        if ends:
+            context.media.tick(to_end=True, secs=LAST_SECS)
         path = context.recorder.event_file
-        return context.steps.steps_done > 0 and path is not None and context.media.has_read(path)
+        is_read = path is not None and context.media.has_read(path)
+        return is_read and (ends or context.steps.steps_done > 0)
 
     def _write(self, describe: Describe) -> None:
         """Writes the graph if it is new; informs the user if there is none."""

@@ -16,6 +16,8 @@ from tensorboard.plugins.graph.keras_util import keras_model_to_graph_def
 import nbtrain
 from nbtrain.engines.keras import layers
 from nbtrain.engines.keras.fit import FitRun
+from nbtrain.logdir import run_media
+from nbtrain.run import model_graph
 from nbtrain.tfevents.graphs import FUNCTIONS
 from tests.fitted import COLUMNS, KINDS, Back, X, Y, classifier, started
 from tests.gate import SOON
@@ -165,6 +167,20 @@ def test_a_folder_has_a_graph_once_however_often_the_run_starts() -> None:
     assert len(all_graphs()) == 2
     fitted(model, fresh=True)
     assert len(all_graphs()) == 1
+
+
+def test_a_folder_that_takes_long_to_read_does_not_hold_up_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fitted(siamese())
+    other = siamese()  # its layers have other names
+    with monkeypatch.context() as patch:
+        patch.setattr(run_media, "READ_SECS", 0.0)
+        patch.setattr(model_graph, "LAST_SECS", 0.0)
+        fitted(other, epochs=2)
+    assert len(all_graphs()) == 1
+    fitted(other, epochs=3)
+    assert len(all_graphs()) == 2
 
 
 def test_going_back_writes_no_other_graph() -> None:
