@@ -59,7 +59,7 @@ class Aside:
         self._steps = steps
 
     def draws(self) -> Draws:
-        """Returns the random draws and data of the present state, for a trial of several values.
+        """Returns the random draws and data of the present state, for a trial.
 
         Raises:
             CheckpointError: Nothing can be saved beside the checkpoints.

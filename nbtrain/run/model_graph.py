@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # The most bytes of a graph. A board would take seconds to read a larger one.
 MOST_BYTES = 32 << 20
 
-# The most seconds of reading the folder at the end of a run: a signal leaves little time. If that is
-# not enough, the next start writes the graph.
+# The most seconds of reading the folder at the end of a run, as a signal leaves little time. If they
+# are not enough, the next start writes the graph.
 LAST_SECS = 1.0
 
 # Returns an event that holds the graph; raises a ValueError that says why there is none.

@@ -65,7 +65,7 @@ def test_an_unknown_argument_is_refused_with_what_to_type(
     with pytest.raises(UnknownArgumentError) as refusal:
         refusing(function, "nbtrain")(**{given: 1})
     assert str(refusal.value) == f"nbtrain.{function.__name__}() does not take {given}=. {words}"
-    assert isinstance(refusal.value, (ArgumentError, TypeError))
+    assert all(isinstance(refusal.value, kind) for kind in (ArgumentError, TypeError))
     assert not called
 
 
