@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # The most bytes of a graph. A board would take seconds to read a larger one.
 MOST_BYTES = 32 << 20
 
-# The most seconds of reading the folder at the end of a run, as a signal leaves little time. If they
-# are not enough, the next start writes the graph.
+# The most seconds of reading the folder at the end of a run, because a signal leaves little time.
+# If that is not enough, the next start writes the graph.
 LAST_SECS = 1.0
 
 # Returns an event that holds the graph; raises a ValueError that says why there is none.
@@ -54,11 +54,12 @@ class ModelGraph:
             ends: Whether the run ends, so that there will be no later tick.
         """
         with self._lock:
-            describes = self._describes
-            if describes and self._is_time(ends=ends):
+            describes = self._describes or ()
+            is_time = bool(describes) and self._is_time(ends=ends)
+            if is_time or ends:  # nothing is written after the end
                 self._describes = ()
-                for describe in describes:
-                    self._write(describe)
+            for describe in describes if is_time else ():
+                self._write(describe)
 
     def _is_time(self, *, ends: bool) -> bool:
         """Tells if a step was taken, and if the folder was read, with the file of this start."""
