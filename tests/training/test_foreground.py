@@ -158,13 +158,15 @@ def test_looping_over_the_same_run_again_goes_on_after_a_stop() -> None:
     assert run.status.phase is Phase.FINISHED
 
 
-@pytest.mark.parametrize("data", [range(3), tf.data.Dataset.range(3)])
-def test_a_loop_that_has_ended_gives_nothing_and_says_so(data: Any) -> None:
+@pytest.mark.parametrize(
+    "data", [lambda: range(3), lambda: tf.data.Dataset.range(3), lambda: zip("abc", strict=True)]
+)
+def test_a_loop_that_has_ended_gives_nothing_and_says_so(data: Callable[[], Any]) -> None:
     held = tf.train.Checkpoint(weight=tf.Variable(0.0))
-    run = nbtrain.track(data, name="ended", checkpoint=held)
+    run = nbtrain.track(data(), name="ended", checkpoint=held)
     assert len(list(run)) == 3
     assert run.status.message is None
-    again = nbtrain.track(data, name="ended", checkpoint=held)
+    again = nbtrain.track(data(), name="ended", checkpoint=held)
     assert not list(again)
     assert again.status.message == (
         "Already at step 3, where its loops have ended: there is nothing left to train. Give "

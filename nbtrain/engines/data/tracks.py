@@ -44,7 +44,7 @@ class _Open:
         source: Its elements.
         size: Their number; None if unknown.
         key: The numbers of the loops around it, and its own.
-        before: Completed steps when its present pass began.
+        begun, before: Completed steps when it began in this start, and when its present pass did.
         turn: The turn to which `inner` belongs.
         inner: Loops that have ended within this turn.
     """
@@ -52,6 +52,7 @@ class _Open:
     source: Passes | Turns
     size: int | None
     key: tuple[int, ...]
+    begun: int
     before: int = 0
     turn: int = 0
     inner: int = 0
@@ -121,11 +122,7 @@ class Tracks:
         around = self._open[-1] if self._open else None
         number = self._next if around is None else around.next_inner()
         key = (*(around.key if around else ()), number)
-        done = self._done_before(len(self._open), number)
-        size = size_of(iterable)
-        if around is None and self._resume:  # the last outermost loop decides
-            is_over = done is None or 0 < done == size
-            loop.note("loops", _ENDED.format(loop.step) if is_over else None)
+        done, size = self._done_before(len(self._open), number), size_of(iterable)
         source = self._source(key, iterable)
         if done is None:  # the loop was completed
             source.end_pass()
@@ -138,9 +135,10 @@ class Tracks:
             self._file = None
         else:
             source.go_to(done or 0)
-        opened = _Open(source, size, key, before=loop.step - source.number)
+        opened = _Open(source, size, key, loop.step, before=loop.step - source.number)
         self._open.append(opened)
         self._loop = loop
+        loop.note("loops", None)
         self._several |= len(key) > 1 and number > 0
         self._measure()
         return opened
@@ -194,9 +192,12 @@ class Tracks:
             self._open[-1].inner += 1
             return
         self._next += 1
-        if not (stopped or failed):  # more turns may be added only to a range or a list
-            at_end = broken or isinstance(left.source, Passes)
-            self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
+        if stopped or failed:
+            return
+        if self._resume and not broken and self._loop and 0 < left.begun == self._loop.step:
+            self._loop.note("loops", _ENDED.format(left.begun))  # the last outermost loop decides
+        at_end = broken or isinstance(left.source, Passes)  # only a range or a list may grow
+        self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
 
     def _measure(self) -> None:
         """Reckons where the open loops end."""
