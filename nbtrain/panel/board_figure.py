@@ -10,7 +10,7 @@ import numpy as np
 
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
-from nbtrain.panel.figure import INK, TITLE, frame, framed, mark, saved, writable
+from nbtrain.panel.figure import INK, TITLE, between_gaps, frame, framed, mark, saved, writable
 from nbtrain.panel.legend import Legend
 from nbtrain.panel.wording import cut
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CHARTS = 4  # the first are drawn
-_FEW = 100  # a curve with fewer points shows lone values between gaps as dots
 _MOST = 1e300  # larger values are drawn here: the axis would overflow a float
 _CHART = 2.2  # inches
 
@@ -61,7 +60,7 @@ def _draw(scalars: Scalars, axes: Axes, tag: str, legend: Legend, *, x: str, smo
         if smooth:
             raw = np.where(finite, mean, np.nan)
             axes.plot(place, raw, color=style["color"], lw=0.8, alpha=0.35)
-        line = np.where(finite, smoothed, np.nan)
-        dots = len(place) == 1 or (not finite.all() and len(place) < _FEW)
-        axes.plot(place, line, **style, marker="." if dots else "")
+        axes.plot(place, np.where(finite, smoothed, np.nan), **style)
+        alone = between_gaps(finite)
+        axes.plot(place[alone], smoothed[alone], ".", color=style["color"])
         mark(axes, place[rows[:, 5:].any(axis=1)])

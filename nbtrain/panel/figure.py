@@ -180,10 +180,16 @@ def _draw_kept(axes: Axes, line: Line) -> None:
     finite = np.isfinite(mean)
     marker = "." if line.validates and len(steps) <= _FEW else ""
     axes.plot(steps, np.where(finite, mean, np.nan), color=_colour(line), lw=1.3, marker=marker)
-    lone = finite & ~np.append(False, finite[:-1]) & ~np.append(finite[1:], False)
-    axes.plot(steps[lone], mean[lone], ".", color=_colour(line))  # between gaps
+    alone = between_gaps(finite)
+    axes.plot(steps[alone], mean[alone], ".", color=_colour(line))
     for part in parts:
         mark(axes, part.steps[part.unseen.any(axis=1)])
+
+
+def between_gaps(finite: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Tells which values have no finite one beside them: no line reaches these."""
+    beside = np.pad(finite, 1)
+    return np.asarray(finite & ~beside[:-2] & ~beside[2:])
 
 
 def _tail(tail: Curve, curves: Sequence[Curve]) -> tuple[list[float], list[float]]:

@@ -746,6 +746,12 @@ def test_the_picture_draws_a_validation_in_the_colour_of_its_training(tmp_path: 
     assert not green
 
 
+def test_the_picture_draws_each_value_between_two_gaps_as_a_point(tmp_path: Path) -> None:
+    run_of(tmp_path, [1.0, np.nan] * 100)
+    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
+    assert of(pixels, legend.COLOURS[0]).any(axis=0).sum() > 200
+
+
 def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:
     assert board_figure.png(nbtrain.scalars(tmp_path)) is None
 
