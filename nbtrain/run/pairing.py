@@ -71,8 +71,8 @@ class Pairing:
 
 def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> _Difference | None:
     """Returns the first tag whose values differ, with both of them; None if all are the same."""
-    for tag in other.keys() & one.keys():
-        before, now = one[tag], other[tag]
+    for tag, before in one.items():
+        now = other.get(tag, before)
         if before != now and not (math.isnan(before) and math.isnan(now)):
             return tag, before, now
     return None
