@@ -107,9 +107,13 @@ class _Front:
     def __get__(self, stream: Any, kind: type | None = None) -> Any:
         bind = getattr(type(self.before), "__get__", None)
         before = self.before if bind is None else bind(self.before, stream, kind)
-        if stream is None or _found(type(stream)) is not self:  # `super().write` of a subclass
+        if stream is None or self._is_super(type(stream)):
             return before
         return self._taken(stream, _unwrapped(vars(stream).get("write") or before))
+
+    def _is_super(self, kind: type) -> bool:
+        """Tells if a stream of this class comes here by `super().write`."""
+        return kind is not self._kind and _found(kind) is not self
 
     def __set__(self, stream: Any, write: Write) -> None:
         vars(stream)["write"] = _unwrapped(write)
@@ -130,7 +134,8 @@ class _Front:
 
 def _found(kind: type) -> Any:
     """The `write` of a class, not bound to it; None if it has none."""
-    return next((vars(each)["write"] for each in kind.__mro__ if "write" in vars(each)), None)
+    entries = (vars(each).get("write") for each in kind.__mro__)
+    return next((each for each in entries if each is not None), None)
 
 
 def _write_of(kind: type) -> Any:
