@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nbtrain.core.tracebacks import named
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.run.context import Context
 
@@ -25,7 +26,7 @@ MOST_BYTES = 32 << 20
 # If that is not enough, the next start writes the graph.
 LAST_SECS = 1.0
 
-# Returns an event that holds the graph; raises a ValueError that says why there is none.
+# Returns an event that holds the graph; a ValueError says why there is none.
 Describe = Callable[[], "Event"]
 
 
@@ -77,9 +78,10 @@ class ModelGraph:
             event = describe()
             if (size := event.ByteSize()) > MOST_BYTES:
                 raise ValueError(f"it has {size:,} bytes, and at most {MOST_BYTES:,} are written")
-        except ValueError as error:
+        except Exception as error:  # noqa: BLE001 - the model is the user's own
             notices = context.monitor.notices
-            words = f"The boards show no graph of this model: {error}."
+            why = str(error) if isinstance(error, ValueError) else named(error)
+            words = f"The boards show no graph of this model: {why}."
             notices.inform(f"{notices.notice}\n{words}" if notices.notice else words)
             return
         if not _is_newest(context.media, event):

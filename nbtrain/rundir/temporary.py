@@ -54,9 +54,10 @@ class TemporaryFolder:
 
 def delete_left() -> None:
     """Deletes the temporary folders of processes that have ended; never raises an error."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_NAMES}{_LOCK}"):
-        with contextlib.suppress(OSError):
-            _delete_unless_held(path.with_suffix(""))
+    with contextlib.suppress(OSError):
+        for path in Path(tempfile.gettempdir()).glob(f"{_NAMES}{_LOCK}"):
+            with contextlib.suppress(OSError):
+                _delete_unless_held(path.with_suffix(""))
 
 
 def _delete_unless_held(folder: Path) -> None:

@@ -22,6 +22,7 @@ URL.createObjectURL = (blob) => { const url = make(blob); window.blobs.add(url);
 URL.revokeObjectURL = (url) => { window.blobs.delete(url); revoke(url); };
 """
 
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """The counts of a page after its garbage is collected.

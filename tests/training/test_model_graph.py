@@ -265,6 +265,13 @@ def test_a_model_of_too_many_layers_trains_without_a_graph_and_says_so(
     assert [*nbtrain.summaries("runs", "graphs")] == []
 
 
+def test_any_error_of_a_description_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "MOST_LAYERS", "few")
+    run = fitted(siamese())
+    assert run.status.error is None
+    assert "The boards show no graph of this model: TypeError: '>' not" in str(run.status.notice)
+
+
 def test_a_fit_that_fails_has_its_graph() -> None:
     model = with_layer(keras.layers.Dense(2))
     model.compile("sgd", "mse")
