@@ -89,7 +89,7 @@ notebooks: .venv/made
 
 browser: .venv/made
 	sh tests/chromium.sh
-	$(BIN)/python -m pytest tests/page tests/lab -m browser
+	$(BIN)/python -m pytest tests/page tests/lab -m browser -n 2 --dist loadfile
 
 demo: .venv/made
 	@mkdir -p demo && rm -rf demo/runs
