@@ -7,19 +7,7 @@ import {
   isAbandoned,
   marks,
 } from "../../nbtrain/panel/js/shared/buckets.js";
-
-const curve = (x, mean, more = {}) => ({
-  tag: "loss",
-  segment: 0,
-  stride: 1,
-  abandoned: false,
-  x,
-  mean,
-  lo: mean,
-  hi: mean,
-  ...more,
-});
-const tail = (x, mean, more = {}) => curve(x, mean, { abandoned: true, ...more });
+import { curve, tail } from "./curves.js";
 
 // Restored to step 2: a tail from there to 4, and a new segment that has come to step 3.
 const RESTORED = [curve([1, 2], [3, 2]), tail([4], [1]), curve([3, 5], [9, 8], { segment: 1 })];

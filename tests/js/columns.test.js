@@ -1,19 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { columns, together } from "../../nbtrain/panel/js/shared/columns.js";
+import { curve, tail } from "./curves.js";
 
-const curve = (x, mean, more = {}) => ({
-  tag: "loss",
-  segment: 0,
-  stride: 1,
-  abandoned: false,
-  x,
-  mean,
-  lo: mean,
-  hi: mean,
-  ...more,
-});
-const tail = (x, mean, more = {}) => curve(x, mean, { abandoned: true, ...more });
 const plain = (data) => data.map((column) => [...column]);
 const _ = undefined;
 
