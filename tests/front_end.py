@@ -148,7 +148,7 @@ def wall_times(content: dict[str, Any], buffers: Sequence[bytes]) -> FloatArray:
 
 
 def places(content: dict[str, Any], sent: int) -> list[int]:
-    """Where the step of each bucket is among those that were sent."""
+    """The place of each bucket's step among those that were sent."""
     found: list[int] = []
     first = end = 0
     for number, entry in enumerate(content["series"]):

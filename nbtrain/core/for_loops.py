@@ -13,7 +13,7 @@ _WRAPPERS = frozenset({"enumerate", "tqdm"})
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-# What an expression is made of, besides names, that has the same value each time.
+# The parts of an expression, besides names, that have the same value each time.
 _FIXED = (ast.Constant, ast.JoinedStr, ast.FormattedValue, ast.expr_context)
 
 

@@ -17,7 +17,7 @@ from nbtrain.core.errors import UnknownArgumentError
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-# What other words mean: an argument, or a word of the advice.
+# The meaning of other words: an argument, or a word of the advice.
 _OTHER_WORDS = {
     "data": "dataset train_data generator ds x",
     "logdir": "checkpoint_dir folder log_dir model_dir output_dir path",
@@ -27,7 +27,7 @@ _OTHER_WORDS = {
     "validation_data": "eval_data val_data val_dataset",
 }
 _MEANT = {word: meant for meant, words in _OTHER_WORDS.items() for word in words.split()}
-# What to type instead of a word, if the function has a certain argument.
+# The words to type instead of one, if the function has a certain argument.
 _ADVICE = {
     "batch_size": {
         "data": "Batch the data: data=dataset.batch(32).",

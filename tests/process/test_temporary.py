@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left(folder: Path) -> set[Path]:
-    """What runs have made there; multiprocessing has a folder of its own."""
+    """The entries that runs have made there; multiprocessing has a folder of its own."""
     return {*folder.glob("nbtrain-*")}
 
 

@@ -76,7 +76,7 @@ export interface Curve {
   steps?: number[];
   /** The times of the first points, in seconds since the epoch. */
   wall: number[];
-  /** Of the finite values of a bucket; NaN where there are none. */
+  /** The mean of the finite values of each bucket; NaN if it has none. */
   mean: number[];
   lo: number[];
   hi: number[];
@@ -113,11 +113,11 @@ export interface Bucket {
   x: number;
   step: number;
   wall: number;
-  /** Of its finite values; NaN, ∞ or −∞ if there are none. */
+  /** The mean of its finite values; NaN, ∞ or −∞ if there are none. */
   mean: number;
   lo: number;
   hi: number;
-  /** What else is in it. */
+  /** The kinds of the other values in it. */
   also: Unseen[];
   abandoned: boolean;
   /** The smoothed value, if it is shown. */

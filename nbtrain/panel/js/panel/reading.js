@@ -1,4 +1,4 @@
-// What a chart has at a place of its plot: the step, and the bucket of each line.
+// Reads a chart at a place of its plot: the step, and the bucket of each line.
 
 import { bucketAt, bucketUpTo, nearest } from "../shared/buckets.js";
 
@@ -6,7 +6,7 @@ import { bucketAt, bucketUpTo, nearest } from "../shared/buckets.js";
 /** @import { Bucket, ChartAxis, Curve } from "../types.d.ts" */
 
 /**
- * What is drawn: the curves of each line, the axis, and the weight of the smoothing.
+ * The curves of each line that is drawn, the axis, and the weight of the smoothing.
  * @typedef {{lines: {curves: Curve[]}[], x: ChartAxis, smooth: number}} Drawn
  */
 

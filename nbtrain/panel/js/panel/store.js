@@ -219,7 +219,7 @@ export function fold(curve) {
 }
 
 /**
- * What two buckets have together, or the one that has finite values.
+ * The numbers of two buckets joined, or those of the one that has finite values.
  * @param {number[]} column
  * @param {number} left
  * @param {number} right

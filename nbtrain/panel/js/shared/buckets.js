@@ -25,7 +25,7 @@ export function divided(curves) {
 }
 
 /**
- * Whether nothing of these curves counts any more.
+ * Tells if nothing of these curves counts any more.
  * @param {Curve[]} curves
  */
 export function isAbandoned(curves) {
@@ -124,7 +124,7 @@ export function unseenOf({ mean, lo, hi, unseen, stride = 1 }, i, log = false) {
 }
 
 /**
- * What a bucket seems to hold whose values are finite, but too large for the numbers of a message.
+ * The kind that is shown for finite values which are too large for the numbers of a message.
  * @param {number} lo
  * @param {number} hi
  * @param {number} mean

@@ -91,7 +91,7 @@ export function clock(wall, now = new Date()) {
 }
 
 /**
- * What a legend says of a bucket, see buckets.js: its step, and its place on another axis.
+ * Describes a bucket (see buckets.js) for a legend: its step, and its place on another axis.
  * @param {Bucket | null} bucket
  * @param {ChartAxis} [axis]
  */
@@ -124,7 +124,7 @@ export function describeValidation({ step: own, mean, also, abandoned, smooth },
 }
 
 /**
- * What else a bucket holds: "also NaN".
+ * Names the other values of a bucket: "also NaN".
  * @param {string[]} kinds
  * @param {string} space before it
  */
