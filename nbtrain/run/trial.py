@@ -123,7 +123,7 @@ class Trials:
         if self._is_stopping:
             raise PhaseError("The run was asked to stop before the trial began.")
         saved = draws = None
-        with contextlib.suppress(CheckpointError):
+        with contextlib.suppress(CheckpointError):  # then only the edits are undone, as ever
             draws = self._policy.aside.draws()
         if self._policy.can_save:
             saved = self._policy.aside.save_start()
