@@ -17,7 +17,7 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import at, complete_in, state_of
 from nbtrain.checkpoints.listing import timeline_of
 from nbtrain.core.states import Checkpoint
-from nbtrain.rundir.folder import ASIDE
+from nbtrain.rundir.names import ASIDE
 
 
 def mend_states(directory: Path) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.rundir.mailbox import FOLDER as MAILBOX
+from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.status_file import FILE as STATUS
 from nbtrain.tfevents.names import PART
 from nbtrain.tfevents.tail import is_remote, remotely

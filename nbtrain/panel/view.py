@@ -20,8 +20,8 @@ from nbtrain.panel.task_table import table_of
 from nbtrain.panel.trial_table import without_results
 from nbtrain.panel.validations import charts_of
 from nbtrain.panel.wording import cut, duration, number, plain, speed
-from nbtrain.rundir.folder import LAST_GOOD
 from nbtrain.rundir.mailbox import Address
+from nbtrain.rundir.names import LAST_GOOD
 from nbtrain.rundir.timeline import name_of, side_folder
 
 Fields = dict[str, object]

@@ -11,8 +11,9 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.words import shown
 from nbtrain.run import registry
-from nbtrain.rundir import entries, mailbox, status_file
+from nbtrain.rundir import entries, status_file
 from nbtrain.rundir.files import Malformed, Untrusted
+from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.status_file import SignOfLife
 from nbtrain.tfevents.names import ENDING
 
@@ -106,7 +107,7 @@ def _sign(folder: Path) -> SignOfLife:
         try:
             return status_file.read(folder)
         except FileNotFoundError:
-            begun = (folder / "run.json").exists() or (folder / mailbox.FOLDER).exists()
+            begun = (folder / "run.json").exists() or (folder / MAILBOX).exists()
             if begun and time.monotonic() < until:
                 time.sleep(0.05)  # it has just been started, or its share shows files late
                 continue

@@ -29,8 +29,9 @@ from nbtrain.remote.liveness import is_gone
 from nbtrain.remote.words import LAUNCHED, of, shown
 from nbtrain.rundir import mailbox, status_file
 from nbtrain.rundir.files import Untrusted
-from nbtrain.rundir.folder import LOG, Logdir, unwritable
+from nbtrain.rundir.folder import Logdir, unwritable
 from nbtrain.rundir.launched import VARIABLE
+from nbtrain.rundir.names import LOG, MAILBOX
 from nbtrain.rundir.status_file import LAUNCH, SignOfLife, Writer
 
 
@@ -112,7 +113,7 @@ def started(program: Program, folder: Logdir) -> AttachedRun:
             process.wait()
             raise
     except BaseException as error:
-        _clear(path, {LOG, mailbox.FOLDER, *program.files} - before)
+        _clear(path, {LOG, MAILBOX, *program.files} - before)
         folder.discard()
         if isinstance(error, OSError):
             raise unwritable(path, error) from None

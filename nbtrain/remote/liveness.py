@@ -21,7 +21,7 @@ from pathlib import Path
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.remote.words import end_of_log, how_to_go_on, of, shown
 from nbtrain.rundir import processes
-from nbtrain.rundir.launched import LOG
+from nbtrain.rundir.names import LOG
 from nbtrain.rundir.status_file import ALIVE_SECS, SignOfLife
 
 # Seconds without a sign of life until a message says so: two seconds, less one look.

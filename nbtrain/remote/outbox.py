@@ -25,6 +25,7 @@ from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.words import shown
 from nbtrain.rundir import mailbox, outgoing
 from nbtrain.rundir.answers import outcome_of
+from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.timeline import name_of
 
 # Seconds until a command is refused that an ended run has taken and not answered.
@@ -119,7 +120,7 @@ class Outbox:
         return command
 
     def _unsent(self, error: OSError) -> str:
-        where = shown(self._folder / mailbox.FOLDER)
+        where = shown(self._folder / MAILBOX)
         if isinstance(error, FileNotFoundError) and not self._folder.is_dir():
             why = f"the folder {shown(self._folder)} is gone"
         elif isinstance(error, FileNotFoundError):
@@ -175,7 +176,7 @@ class Outbox:
             elif sent.until is None:
                 sent.until = now + _GRACE_SECS
             elif now >= sent.until:
-                answer = shown(self._folder / mailbox.FOLDER / mailbox.ANSWERS / f"{key}.json")
+                answer = shown(self._folder / MAILBOX / mailbox.ANSWERS / f"{key}.json")
                 text = (
                     f"the command was taken, and has no answer: {why} The next start of the run "
                     f"will say in {answer} if it was done."

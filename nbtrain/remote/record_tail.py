@@ -12,9 +12,9 @@ from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.store import ScalarStore
 from nbtrain.remote.curves import Curves
 from nbtrain.remote.journal_tail import JournalTail
-from nbtrain.rundir.folder import LOG
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.log_text import LogTail
+from nbtrain.rundir.names import LOG
 
 # Seconds between two looks for new points, and seconds of reading in one of them.
 _CURVES_SECS = 0.5

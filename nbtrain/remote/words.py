@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from nbtrain.core.states import Checkpoint, Phase, Status
-from nbtrain.rundir.launched import LOG
 from nbtrain.rundir.log_file import SHOWN_LINES, last_lines
+from nbtrain.rundir.names import LOG
 from nbtrain.rundir.status_file import Writer
 from nbtrain.rundir.timeline import side_folder
 

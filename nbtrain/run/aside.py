@@ -18,7 +18,7 @@ from nbtrain.run.catalog import Catalog, check_listed
 from nbtrain.run.draws import Draws
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.trial_start import TrialStart
-from nbtrain.rundir.folder import BEST, TRIAL, TRIAL_BEST
+from nbtrain.rundir.names import BEST, TRIAL, TRIAL_BEST
 
 
 class Policy(Protocol):

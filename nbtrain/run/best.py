@@ -17,7 +17,7 @@ from nbtrain.recording.best_monitor import BestMonitor, Judged
 from nbtrain.run.context import Context
 from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.folder import BEST
+from nbtrain.rundir.names import BEST
 from nbtrain.rundir.timeline import side_folder
 
 

@@ -12,8 +12,8 @@ from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.run.monitor import Monitor
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.folder import BEST, LAST_GOOD
 from nbtrain.rundir.lineage import run_of
+from nbtrain.rundir.names import BEST, LAST_GOOD
 from nbtrain.rundir.timeline import side_folder
 
 

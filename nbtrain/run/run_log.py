@@ -23,9 +23,9 @@ from nbtrain.core.log_lines import LEVELS, LogLine, LogLines, LogQueue
 from nbtrain.run import log_sources
 from nbtrain.run.context import Context
 from nbtrain.run.threads import Coordinator
-from nbtrain.rundir.folder import LOG
 from nbtrain.rundir.log_file import descriptor_of
 from nbtrain.rundir.log_text import LogTail, append, native, text_of
+from nbtrain.rundir.names import LOG
 
 # Lines that a start prints under the cell of a notebook. The others are only in its log, because a
 # notebook keeps all that it shows.

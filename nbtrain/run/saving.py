@@ -26,7 +26,7 @@ from nbtrain.run.monitor import Monitor
 from nbtrain.run.restore_proof import RestoreProof
 from nbtrain.run.time_usage import RESTORE, SAVE
 from nbtrain.run.trial_start import TrialStart
-from nbtrain.rundir.folder import LAST_GOOD
+from nbtrain.rundir.names import LAST_GOOD
 
 
 class CheckpointPolicy:

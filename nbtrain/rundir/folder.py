@@ -24,12 +24,6 @@ from nbtrain.rundir.lock import RunLock
 
 BASE = Path("runs")
 
-LOG = launched.LOG
-
-# The subfolders of `checkpoints` for copies: of good states, of the start of a trial, and of the
-# best of its values so far.
-ASIDE = LAST_GOOD, TRIAL, TRIAL_BEST, BEST = "last_good", "trial", "trial_best", "best"
-
 _NAME = re.compile(r"\w[\w .+=@-]*")
 _LONGEST = 100  # characters of a name: a longer one is a mistake
 

@@ -6,8 +6,8 @@ import itertools
 from pathlib import Path
 
 from nbtrain.rundir.entries import FILE as JOURNAL
-from nbtrain.rundir.launched import LOG
 from nbtrain.rundir.log_file import descriptor_of
+from nbtrain.rundir.names import LOG
 
 # What a run goes on from, as TensorFlow's classes and nbtrain name it. The lock and the mailbox
 # belong to the process, as does a log that it prints to, and other files to the user.

@@ -21,18 +21,16 @@ from pathlib import Path
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import files, mailbox, status_file
 from nbtrain.rundir.files import Untrusted
+from nbtrain.rundir.names import LOG, MAILBOX
 
 # The environment variable with the folder that waits for the first run of the process.
 VARIABLE = "NBTRAIN_LOGDIR"
-
-# The file with the prints of a process that was launched.
-LOG = "log.txt"
 
 # The files of a program that was a cell: all of it, and its loop.
 SCRIPT, CELL = "script.py", "cell.py"
 
 # Everything that a launch puts into its folder.
-_OWN = {LOG, SCRIPT, CELL, status_file.FILE, mailbox.FOLDER, "run.lock"}
+_OWN = {LOG, SCRIPT, CELL, status_file.FILE, MAILBOX, "run.lock"}
 
 
 def waiting() -> Path | None:
@@ -76,7 +74,7 @@ def begin(folder: Path) -> None:
 def _move(launch: Path, folder: Path) -> None:
     """Moves all that is in the folder of a launch, and replaces it with a link."""
     _move_log(launch / LOG, folder / LOG)
-    _move_commands(launch / mailbox.FOLDER, folder / mailbox.FOLDER)
+    _move_commands(launch / MAILBOX, folder / MAILBOX)
     for name in (SCRIPT, CELL, status_file.FILE):
         if (launch / name).exists():
             (launch / name).replace(folder / name)

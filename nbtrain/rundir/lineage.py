@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, numbers_of, step_of, when
-from nbtrain.rundir.folder import ASIDE
+from nbtrain.rundir.names import ASIDE
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 from nbtrain.rundir import files
 from nbtrain.rundir.answers import outcome_of
 from nbtrain.rundir.files import Malformed, Untrusted
+from nbtrain.rundir.names import MAILBOX
 
-FOLDER = "mailbox"
 TAKEN = "taken"
 ANSWERS = "answers"
 
@@ -117,7 +117,7 @@ class Mailbox:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._box = folder / FOLDER
+        self._box = folder / MAILBOX
         self._attempt, self._launch, self._clock = attempt, launch, clock
         self._taken, self._answers = self._box / TAKEN, self._box / ANSWERS
         self._owner: int | None = None
@@ -297,4 +297,4 @@ def make(folder: Path) -> None:
     Raises:
         OSError: It cannot be created.
     """
-    (folder / FOLDER).mkdir(mode=0o700, exist_ok=True)
+    (folder / MAILBOX).mkdir(mode=0o700, exist_ok=True)

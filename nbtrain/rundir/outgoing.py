@@ -14,7 +14,8 @@ from typing import Any
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import files
 from nbtrain.rundir.files import Untrusted
-from nbtrain.rundir.mailbox import ANSWERS, FOLDER, ID_ADVICE, VERSION, is_id
+from nbtrain.rundir.mailbox import ANSWERS, ID_ADVICE, VERSION, is_id
+from nbtrain.rundir.names import MAILBOX
 
 
 def send(folder: Path, key: str, fields: Mapping[str, Any]) -> None:
@@ -26,7 +27,7 @@ def send(folder: Path, key: str, fields: Mapping[str, Any]) -> None:
     """
     if not is_id(key):
         raise ArgumentError(f"id={key!r}: {ID_ADVICE}.")
-    files.replace(folder / FOLDER / f"{key}.json", {"nbtrain": VERSION, **fields})
+    files.replace(folder / MAILBOX / f"{key}.json", {"nbtrain": VERSION, **fields})
 
 
 def answer(folder: Path, key: str) -> Mapping[str, Any] | None:
@@ -36,7 +37,7 @@ def answer(folder: Path, key: str) -> Mapping[str, Any] | None:
         OSError: The answer cannot be read.
     """
     try:
-        return files.read(folder / FOLDER / ANSWERS / f"{key}.json")
+        return files.read(folder / MAILBOX / ANSWERS / f"{key}.json")
     except FileNotFoundError:
         return None
     except Untrusted:  # it is being replaced on a share that shows files late
@@ -46,7 +47,7 @@ def answer(folder: Path, key: str) -> Mapping[str, Any] | None:
 def withdraw(folder: Path, key: str) -> bool:
     """Takes a command back; tells if the run had not taken it, so that it will never be done."""
     try:
-        (folder / FOLDER / f"{key}.json").unlink()
+        (folder / MAILBOX / f"{key}.json").unlink()
     except OSError:
         return False
     return True

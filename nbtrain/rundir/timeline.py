@@ -21,7 +21,7 @@ from pathlib import Path
 from nbtrain.core.states import Checkpoint
 from nbtrain.core.timeline import Timeline
 from nbtrain.rundir.entries import Entry, entries, step_of
-from nbtrain.rundir.folder import ASIDE
+from nbtrain.rundir.names import ASIDE
 
 # The events of lines about a checkpoint.
 _SAVED = frozenset({"found", "save", "checkpoint", "copy", "best"})

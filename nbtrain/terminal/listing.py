@@ -18,7 +18,7 @@ from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.words import of
 from nbtrain.rundir import status_file
 from nbtrain.rundir.files import Untrusted
-from nbtrain.rundir.mailbox import FOLDER as MAILBOX
+from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.status_file import SignOfLife
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, NoRunError, run_in
 

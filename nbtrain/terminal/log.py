@@ -12,8 +12,8 @@ from typing import TextIO
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.log_lines import LogLine, selected
-from nbtrain.rundir.folder import LOG
 from nbtrain.rundir.log_text import line_of
+from nbtrain.rundir.names import LOG
 from nbtrain.terminal.exits import DONE, NoRunError, run_in
 
 # Seconds between two looks for more.

@@ -18,7 +18,7 @@ from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError, Nbtra
 from nbtrain.core.states import Phase
 from nbtrain.engines.keras.fit import FitRun
 from nbtrain.run.run import Run
-from nbtrain.rundir.folder import LAST_GOOD
+from nbtrain.rundir.names import LAST_GOOD
 from tests import fitted
 from tests.gate import SOON, Gate
 from tests.models import Count, Counter, Line, applied, refused

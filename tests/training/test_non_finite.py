@@ -19,7 +19,7 @@ from nbtrain.core.commands import Save
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
-from nbtrain.rundir.folder import LAST_GOOD
+from nbtrain.rundir.names import LAST_GOOD
 from nbtrain.rundir.timeline import RunTimeline, name_of
 from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite
 from tests.forked import Forked

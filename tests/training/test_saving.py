@@ -19,8 +19,9 @@ from nbtrain.run.catalog import Catalog
 from nbtrain.run.health import Health
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.saving import CheckpointPolicy
-from nbtrain.rundir.folder import LAST_GOOD, Logdir
+from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Marks
+from nbtrain.rundir.names import LAST_GOOD
 from tests.models import Counter
 
 
