@@ -21,7 +21,6 @@ from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import still
-from nbtrain.panel import board_figure, cards_figure, graph_figure, pr_figure
 from nbtrain.panel.board import Board
 from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.comm import harden
@@ -226,6 +225,9 @@ def _picture(
     scalars: Scalars, text: str, *, tab: str = "scalars", x: str = "step", smooth: float = 0.0
 ) -> still.Bundle:
     """The board as it stays in a saved notebook: a picture, or its text if that says more."""
+    # Loaded with the first picture: a board stands before its picture is drawn.
+    from nbtrain.panel import board_figure, cards_figure, graph_figure, pr_figure
+
     kind = KIND_OF.get(tab)
     png: bytes | None = None
     if tab in ("scalars", "compare"):

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
-
 from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.display import AnyRun
 from nbtrain.notebook.kernel import at_hand, find_run
@@ -19,38 +17,8 @@ from nbtrain.notebook.listed_actions import listed_actions
 from nbtrain.notebook.options import ON_NAN, VERBS, cell_parser
 from nbtrain.notebook.verb_options import CURVES, TABS, add_arguments
 from nbtrain.panel.view import controls
-from nbtrain.rundir.folder import BEST
+from nbtrain.rundir.names import BEST
 from nbtrain.rundir.timeline import side_folder
-
-_NAME = "nbtrain"
-
-
-def complete_in(shell: Any) -> None:
-    """Registers the completion of the magics with an IPython shell.
-
-    It is a matcher because, after a completer of `set_hook("complete_command", ...)`, Jedi adds
-    Python's own words.
-    """
-
-    @context_matcher(identifier=_NAME)
-    def matcher(context: CompletionContext) -> dict[str, Any]:
-        text = context.text_until_cursor
-        words = text.split()
-        begun = "" if not words or text[-1].isspace() else words.pop()
-        found = [word for word in candidates(words, shell.user_ns, begun) if word.startswith(begun)]
-        return {
-            "completions": [SimpleCompletion(word) for word in found],
-            "suppress": True,
-            "ordered": True,
-            "matched_fragment": begun,
-        }
-
-    others = [
-        other
-        for other in shell.Completer.custom_matchers
-        if getattr(other, "matcher_identifier", None) != _NAME  # left by an earlier load
-    ]
-    shell.Completer.custom_matchers = [*others, matcher]
 
 
 def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "") -> list[str]:

@@ -18,39 +18,23 @@ from __future__ import annotations
 
 import argparse
 import os
-import traceback
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from nbtrain.core.commands import Receipt
-from nbtrain.core.errors import NbtrainError, WaitError
-from nbtrain.core.log_lines import selected
-from nbtrain.core.text_table import in_columns
-from nbtrain.notebook.cells import loop_of
-from nbtrain.notebook.completion import complete_in
-from nbtrain.notebook.detach import detached
-from nbtrain.notebook.display import AnyRun, show, show_below, show_panel
-from nbtrain.notebook.kernel import at_hand, attached, find_run, runs
-from nbtrain.notebook.listed_actions import action_by_number, list_actions
+from nbtrain.core.errors import NbtrainError
 from nbtrain.notebook.options import HelpShown, cell_parser, line_parser, parsed
-from nbtrain.notebook.run_tree import tree
 from nbtrain.notebook.verb_options import TABS
-from nbtrain.remote.attach import attach
-from nbtrain.remote.attached import AttachedRun
-from nbtrain.run.replay import replay
 
 if TYPE_CHECKING:
+    from nbtrain.remote.attached import AttachedRun
     from nbtrain.run.run import Run
 
-# The options of a cell that are no settings of its run.
-_OF_THE_CELL = frozenset({"detach", "cells", "checkpoint", "hyperparameters", "evaluate"})
+# Modules of runs are imported where they are used, because a board needs none of them.
 
-# Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
-_ANSWER_SECS = 1.0
+_NAME = "nbtrain"
 
 
 @magics_class
@@ -85,174 +69,40 @@ class NbtrainMagics(Magics):
         """
         __tracebackhide__ = True
         try:
-            return self._line(line) if cell is None else self._cell(line, cell)
+            return _line(line) if cell is None else self._cell(line, cell)
         except HelpShown:
             return None
         except NbtrainError as error:
+            from nbtrain.notebook.display import show_below
+            from nbtrain.notebook.kernel import runs
+
             if any(run.error is error for run in runs().values()):
                 raise  # the traceback points to the user's own line
             show_below(error)
             raise UsageError(str(error)) from error
 
-    def _line(self, line: str) -> Any:
-        __tracebackhide__ = True
-        options = parsed(line_parser(), line)
-        if options.verb in (None, "list"):
-            print(table(at_hand()))
-            return None
-        if options.verb == "runs":
-            print(tree(options.logdir, options.tag, options.search))
-            return None
-        if options.verb == "replay":
-            plan = replay(options.logdir)
-            if options.name is None:
-                return plan
-            return _answered(plan.apply(find_run(options.name)), options.timeout)
-        if options.verb == "open":
-            return show(_opened(options.logdir))
-        if options.verb in TABS:
-            _show_board(options)
-            return None
-        if options.verb == "actions" and options.name not in (
-            None,
-            *(run.name for run in at_hand()),
-        ):
-            raise UsageError(
-                f"{options.name!r} is neither a run of this kernel nor the number of an action; "
-                "%nbtrain actions lists them"
-            )
-        run = find_run(options.name)
-        if options.verb == "show":
-            show_panel(run)
-            return None
-        if options.verb == "log":
-            _print_log(run, options)
-            return None
-        if options.verb == "wait":
-            return run.wait(options.timeout)
-        if options.verb == "actions" and options.number is None:
-            print(list_actions(run))
-            return None
-        return _steered(run, options)
-
     def _cell(self, line: str, cell: str) -> Run | AttachedRun:
         __tracebackhide__ = True
         options = parsed(cell_parser(), line)
-        shell: Any = self.shell
         if options.detach:
-            shell.user_ns["run"] = attached = detached(shell, options, cell)
+            from nbtrain.notebook.detach import detached
+
+            self.shell.user_ns["run"] = attached = detached(self.shell, options, cell)
             return attached
-        from nbtrain.engines.loops import background  # loads TensorFlow
+        from nbtrain.notebook.cell_run import start
 
-        if options.cells:
-            raise UsageError("--with is for --detach: a cell of this kernel has all its names.")
-        checkpoint = self._value(
-            "--checkpoint", options.checkpoint, "a tf.train.Checkpoint of this notebook"
-        )
-        hyperparameters = self._value(
-            "--hyperparameters",
-            options.hyperparameters,
-            "a dict of this notebook, name to variable",
-        )
-        evaluate = self._value(
-            "--evaluate", options.evaluate, "a function of this notebook that returns scalars"
-        )
-        settings = {
-            name: value for name, value in vars(options).items() if name not in _OF_THE_CELL
-        }
-        if settings["on_nan"] == "none":
-            settings["on_nan"] = None
-        run = background(
-            self._loop(cell),
-            checkpoint=checkpoint,
-            hyperparameters=hyperparameters,
-            evaluate=evaluate,
-            start=False,
-            **settings,
-        )
-        return self._started(run)
-
-    def _started(self, run: Run) -> Run:
-        """Starts a run, which the name `run` of the notebook refers to from now on."""
-        __tracebackhide__ = True
-        shell: Any = self.shell
-        names = shell.user_ns
-        before = {"run": names["run"]} if "run" in names else {}
-        names["run"] = run  # before the start: functions of other cells may look it up
-        try:
-            return run.start()
-        except BaseException:
-            del names["run"]
-            names.update(before)
-            raise
-
-    def _loop(self, cell: str) -> Callable[[Run], object]:
-        """Compiles the cell into a function, with the line numbers that the user sees."""
-        shell: Any = self.shell
-        blank = cell[: len(cell) - len(cell.lstrip())].count("\n")  # IPython removes them
-        source = "\n" * (1 + blank) + shell.transform_cell(cell)
-        # IPython's own cache of cells: a traceback shows the cell's lines.
-        number = len(shell.history_manager.input_hist_parsed) - 1  # the number in In[number]
-        filename = shell.compile.cache(source, number)
-        try:
-            return loop_of(source, filename, shell.user_ns, shell.compile)
-        except SyntaxError as error:
-            raise UsageError(_explained(error)) from error
-
-    def _value(self, option: str, expression: str | None, wanted: str) -> Any:
-        """Evaluates an option's expression in the notebook."""
-        __tracebackhide__ = True
-        if expression is None:
-            return None
-        shell: Any = self.shell
-        try:
-            return eval(expression, shell.user_ns)  # noqa: S307 - the user's own cell
-        except Exception as error:
-            below = error.__traceback__ and error.__traceback__.tb_next
-            if below and below.tb_next:
-                raise  # raised in a function that it calls: a traceback shows where
-            raise UsageError(
-                f"{option} {expression}: {type(error).__name__}: {error}. Give {wanted}, or an "
-                "expression that makes one."
-            ) from error
+        return start(self.shell, options, cell)
 
 
-def _opened(logdir: str) -> AnyRun:
-    """Returns the run of a folder; the one that is attached already, if there is one."""
-    folder = Path(logdir).expanduser().absolute()
-    return next((run for run in attached() if run.logdir == folder), None) or attach(logdir)
-
-
-def _print_log(run: AnyRun, options: argparse.Namespace) -> None:
-    lines = selected(run.log, level=options.level, source=options.source, text=options.search)
-    print("\n".join(map(str, lines[max(0, len(lines) - max(0, options.lines)) :])))
-
-
-def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:
-    """Posts the command of a line, and waits for its answer."""
+def _line(line: str) -> Any:
     __tracebackhide__ = True
-    post: dict[str, Callable[[], Receipt]] = {
-        "pause": run.pause,
-        "resume": run.resume,
-        "stop": run.request_stop,
-        "save": run.save,
-        "restore": lambda: run.restore(options.step),
-        "set": lambda: run.set(**options.values),
-        "try": lambda: run.trial(
-            options.values,
-            steps=options.steps,
-            keep_if=options.keep_if,
-            repeats=options.repeats,
-        ),
-        "find_learning_rate": lambda: run.find_learning_rate(
-            options.low, options.high, steps=options.steps, tag=options.tag, name=options.rate
-        ),
-        "evaluate": run.evaluate,
-        "note": lambda: run.note(" ".join(options.words)),
-        "tag": lambda: run.tag(*options.words),
-        "actions": lambda: run.do(action_by_number(run, options.number)),
-    }
-    return _answered(post[options.verb](), options.timeout)
+    options = parsed(line_parser(), line)
+    if options.verb in TABS:
+        _show_board(options)
+        return None
+    from nbtrain.notebook.verbs import carry_out
+
+    return carry_out(options)
 
 
 def _show_board(options: argparse.Namespace) -> None:
@@ -265,36 +115,37 @@ def _show_board(options: argparse.Namespace) -> None:
     boards.show(scalars, unread=unread, tab=given.pop("verb"), text=text, **given)
 
 
-def _explained(error: SyntaxError) -> str:
-    """Says what is wrong with a cell, and where."""
-    _, *shown = traceback.format_exception_only(SyntaxError, error)
-    advice = "; the cell runs as a loop, in a thread of its own" if "outside" in error.msg else ""
-    return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()
-
-
-def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
-    """Waits for the answer to a receipt; None waits as long as it takes."""
-    try:
-        receipt.wait(_ANSWER_SECS if timeout is None else timeout)
-    except WaitError:
-        if timeout is not None:
-            raise
-    return receipt
-
-
-def table(listed: Sequence[AnyRun]) -> str:
-    """Formats runs as a table: name, phase, step and folder."""
-    if not listed:
-        return "No run has been started in this kernel."
-    rows = [("run", "phase", "step", "folder")]
-    for run in listed:
-        total = f" of {run.total_steps:,}" if run.total_steps else ""
-        step = f"{run.status.step:,}{total}"
-        rows.append((run.name, str(run.status.phase), step, os.path.relpath(run.logdir)))
-    return in_columns(rows)
-
-
 def load_ipython_extension(shell: Any) -> None:
     """Registers the magics and their completion: `%load_ext nbtrain`."""
     shell.register_magics(NbtrainMagics)
-    complete_in(shell)
+    _complete_in(shell)
+
+
+def _complete_in(shell: Any) -> None:
+    """Registers the completion of the magics with an IPython shell.
+
+    It is a matcher because, after a completer of `set_hook("complete_command", ...)`, Jedi adds
+    Python's own words.
+    """
+
+    @context_matcher(identifier=_NAME)
+    def matcher(context: CompletionContext) -> dict[str, Any]:
+        from nbtrain.notebook.completion import candidates
+
+        text = context.text_until_cursor
+        words = text.split()
+        begun = "" if not words or text[-1].isspace() else words.pop()
+        found = [word for word in candidates(words, shell.user_ns, begun) if word.startswith(begun)]
+        return {
+            "completions": [SimpleCompletion(word) for word in found],
+            "suppress": True,
+            "ordered": True,
+            "matched_fragment": begun,
+        }
+
+    others = [
+        other
+        for other in shell.Completer.custom_matchers
+        if getattr(other, "matcher_identifier", None) != _NAME  # left by an earlier load
+    ]
+    shell.Completer.custom_matchers = [*others, matcher]

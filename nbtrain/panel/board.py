@@ -25,9 +25,8 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board_index import Selections, contents, selections
 from nbtrain.panel.board_requests import answer
 from nbtrain.panel.labels import Labels
-from nbtrain.panel.panel import LEASE_SECS
 from nbtrain.panel.tables import lacking
-from nbtrain.panel.widget import Shown
+from nbtrain.panel.widget import LEASE_SECS, Shown
 
 # The most characters that a page may store in the board.
 _KEPT = 1 << 20

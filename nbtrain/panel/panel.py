@@ -29,13 +29,11 @@ from nbtrain.panel.epochs import Epochs
 from nbtrain.panel.mark_actions import MarkActions
 from nbtrain.panel.source import Source
 from nbtrain.panel.view import Fields, answers, fields
-from nbtrain.panel.widget import Shown
+from nbtrain.panel.widget import LEASE_SECS, Shown
 from nbtrain.panel.wire import Message, Wire
 
 BUNDLE = Path(__file__).parent / "static" / "panel.js"
 
-# The front end reports every 4 s while it is visible: two reports may be lost.
-LEASE_SECS = 12.0
 # Messages that may be unconfirmed: 10 s at the full rate.
 UNCONFIRMED = 100
 IDLE_SECS = 10.0

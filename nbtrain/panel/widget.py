@@ -13,6 +13,9 @@ import traitlets
 
 from nbtrain.core.errors import NbtrainError
 
+# The front end reports every 4 s while it is visible: two reports may be lost.
+LEASE_SECS = 12.0
+
 
 class Shown(anywidget.AnyWidget):
     """One widget, in any number of views.

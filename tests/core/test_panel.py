@@ -34,7 +34,8 @@ from nbtrain.core.ranges import Hyperparameter
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel import panel as room
-from nbtrain.panel.panel import IDLE_SECS, LEASE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
+from nbtrain.panel.panel import IDLE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
+from nbtrain.panel.widget import LEASE_SECS
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Mark, Marks
 from nbtrain.rundir.mailbox import Address

@@ -87,28 +87,47 @@ def test_looking_at_the_names_loads_nothing() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_a_notebook_that_only_looks_loads_no_tensorflow(tmp_path: Path) -> None:
-    """Loading it takes seconds, and prints red lines above the first panel."""
-    written(tmp_path / "runs" / "a" / NAME, [simple("loss", 1, 2.0)])
-    code = """\
+def in_ipython(code: str, folder: Path) -> str:
+    """The last line that code prints in an IPython of its own, with the extension loaded."""
+    begin = """\
 import sys
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.history_manager.enabled = False
 shell.run_line_magic("load_ext", "nbtrain")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", begin + code],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=os.environ | {"IPYTHONDIR": str(folder / "ipython")},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_a_notebook_that_only_looks_loads_no_tensorflow(tmp_path: Path) -> None:
+    """Loading it takes seconds, and prints red lines above the first panel."""
+    written(tmp_path / "runs" / "a" / NAME, [simple("loss", 1, 2.0)])
+    code = """\
 for line in ("", "runs", "scalars runs --follow"):
     shell.run_line_magic("nbtrain", line)
 shell.complete("%%nbtrain --checkpoint ")
 print("tensorflow" in sys.modules)"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")},
-    )
-    assert done.stdout.splitlines()[-1] == "False", done.stdout
+    assert in_ipython(code, tmp_path) == "False"
+
+
+def test_a_board_loads_nothing_that_only_runs_need(tmp_path: Path) -> None:
+    """It stands in a fresh kernel the sooner."""
+    written(tmp_path / "runs" / "a" / NAME, [simple("loss", 1, 2.0)])
+    code = """\
+shell.run_line_magic("nbtrain", "scalars runs")
+packages = ("run", "remote", "checkpoints", "engines")
+loaded = {name for name in sys.modules if name.split(".")[1:2] in [[each] for each in packages]}
+print(sorted(name for name in loaded if name.startswith("nbtrain.")))"""
+    assert in_ipython(code, tmp_path) == "['nbtrain.run', 'nbtrain.run.registry']"
 
 
 def trains(_pipe: Connection) -> None:
@@ -120,24 +139,12 @@ def test_no_board_and_no_run_of_another_process_loads_tensorflow(tmp_path: Path)
     with Forked(trains, folder=tmp_path) as child:
         assert child.wait() == 0, child.err
     code = """\
-import sys
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance()
-shell.history_manager.enabled = False
-shell.run_line_magic("load_ext", "nbtrain")
 boards = ("scalars", "compare", "images", "histograms", "text", "hparams")
 for line in (*(f"{tab} runs" for tab in boards), "replay runs/over", "open runs/over", "list"):
     shell.run_line_magic("nbtrain", line)
-    assert "tensorflow" not in sys.modules, line"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")},
-    )
-    assert done.returncode == 0, done.stderr
+    assert "tensorflow" not in sys.modules, line
+print("none")"""
+    assert in_ipython(code, tmp_path) == "none"
 
 
 def test_the_version_is_told_once() -> None:

@@ -32,7 +32,7 @@ from nbtrain.panel.board import Board
 from nbtrain.panel.board_requests import answer
 from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
 from nbtrain.panel.figure import GROUND, INK
-from nbtrain.panel.panel import LEASE_SECS
+from nbtrain.panel.widget import LEASE_SECS
 from nbtrain.recording.smoothing import smoothed
 from tests.core.test_figure import of, pixels_of
 from tests.core.test_panel import Clock

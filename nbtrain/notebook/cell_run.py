@@ -1,0 +1,101 @@
+"""The run of a `%%nbtrain` cell: its options, its loop, and the name `run` of the notebook."""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+
+from nbtrain.engines.loops import background
+from nbtrain.notebook.cells import loop_of
+
+if TYPE_CHECKING:
+    from nbtrain.run.run import Run
+
+# The options of a cell that are no settings of its run.
+_OF_THE_CELL = frozenset({"detach", "cells", "checkpoint", "hyperparameters", "evaluate"})
+
+
+def start(shell: Any, options: argparse.Namespace, cell: str) -> Run:
+    """Starts a run whose loop is the cell; `run` of the notebook refers to it."""
+    __tracebackhide__ = True
+    if options.cells:
+        raise UsageError("--with is for --detach: a cell of this kernel has all its names.")
+    names = shell.user_ns
+    checkpoint = _value(
+        names, "--checkpoint", options.checkpoint, "a tf.train.Checkpoint of this notebook"
+    )
+    hyperparameters = _value(
+        names,
+        "--hyperparameters",
+        options.hyperparameters,
+        "a dict of this notebook, name to variable",
+    )
+    evaluate = _value(
+        names, "--evaluate", options.evaluate, "a function of this notebook that returns scalars"
+    )
+    settings = {name: value for name, value in vars(options).items() if name not in _OF_THE_CELL}
+    if settings["on_nan"] == "none":
+        settings["on_nan"] = None
+    run = background(
+        _loop(shell, cell),
+        checkpoint=checkpoint,
+        hyperparameters=hyperparameters,
+        evaluate=evaluate,
+        start=False,
+        **settings,
+    )
+    return _started(run, names)
+
+
+def _started(run: Run, names: dict[str, Any]) -> Run:
+    """Starts a run, which the name `run` of the notebook refers to from now on."""
+    __tracebackhide__ = True
+    before = {"run": names["run"]} if "run" in names else {}
+    names["run"] = run  # before the start: functions of other cells may look it up
+    try:
+        return run.start()
+    except BaseException:
+        del names["run"]
+        names.update(before)
+        raise
+
+
+def _loop(shell: Any, cell: str) -> Callable[[Run], object]:
+    """Compiles the cell into a function, with the line numbers that the user sees."""
+    blank = cell[: len(cell) - len(cell.lstrip())].count("\n")  # IPython removes them
+    source = "\n" * (1 + blank) + shell.transform_cell(cell)
+    # IPython's own cache of cells: a traceback shows the cell's lines.
+    number = len(shell.history_manager.input_hist_parsed) - 1  # the number in In[number]
+    filename = shell.compile.cache(source, number)
+    try:
+        return loop_of(source, filename, shell.user_ns, shell.compile)
+    except SyntaxError as error:
+        raise UsageError(_explained(error)) from error
+
+
+def _value(names: dict[str, Any], option: str, expression: str | None, wanted: str) -> Any:
+    """Evaluates an option's expression with the notebook's names."""
+    __tracebackhide__ = True
+    if expression is None:
+        return None
+    try:
+        return eval(expression, names)  # noqa: S307 - the user's own cell
+    except Exception as error:
+        below = error.__traceback__ and error.__traceback__.tb_next
+        if below and below.tb_next:
+            raise  # raised in a function that it calls: a traceback shows where
+        raise UsageError(
+            f"{option} {expression}: {type(error).__name__}: {error}. Give {wanted}, or an "
+            "expression that makes one."
+        ) from error
+
+
+def _explained(error: SyntaxError) -> str:
+    """Says what is wrong with a cell, and where."""
+    _, *shown = traceback.format_exception_only(SyntaxError, error)
+    advice = "; the cell runs as a loop, in a thread of its own" if "outside" in error.msg else ""
+    return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()

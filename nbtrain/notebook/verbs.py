@@ -1,0 +1,124 @@
+"""The verbs of `%nbtrain` that are about runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from nbtrain.core.commands import Receipt
+from nbtrain.core.errors import WaitError
+from nbtrain.core.log_lines import selected
+from nbtrain.core.text_table import in_columns
+from nbtrain.notebook.display import AnyRun, show, show_panel
+from nbtrain.notebook.kernel import at_hand, attached, find_run
+from nbtrain.notebook.listed_actions import action_by_number, list_actions
+from nbtrain.notebook.run_tree import tree
+from nbtrain.remote.attach import attach
+from nbtrain.run.replay import replay
+
+# Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
+_ANSWER_SECS = 1.0
+
+
+def carry_out(options: argparse.Namespace) -> Any:
+    """Carries out a line, prints or shows its answer, and returns the cell's value."""
+    __tracebackhide__ = True
+    if options.verb in (None, "list"):
+        print(table(at_hand()))
+        return None
+    if options.verb == "runs":
+        print(tree(options.logdir, options.tag, options.search))
+        return None
+    if options.verb == "replay":
+        plan = replay(options.logdir)
+        if options.name is None:
+            return plan
+        return _answered(plan.apply(find_run(options.name)), options.timeout)
+    if options.verb == "open":
+        return show(_opened(options.logdir))
+    if options.verb == "actions" and options.name not in (
+        None,
+        *(run.name for run in at_hand()),
+    ):
+        raise UsageError(
+            f"{options.name!r} is neither a run of this kernel nor the number of an action; "
+            "%nbtrain actions lists them"
+        )
+    run = find_run(options.name)
+    if options.verb == "show":
+        show_panel(run)
+        return None
+    if options.verb == "log":
+        _print_log(run, options)
+        return None
+    if options.verb == "wait":
+        return run.wait(options.timeout)
+    if options.verb == "actions" and options.number is None:
+        print(list_actions(run))
+        return None
+    return _steered(run, options)
+
+
+def _opened(logdir: str) -> AnyRun:
+    """Returns the run of a folder; the one that is attached already, if there is one."""
+    folder = Path(logdir).expanduser().absolute()
+    return next((run for run in attached() if run.logdir == folder), None) or attach(logdir)
+
+
+def _print_log(run: AnyRun, options: argparse.Namespace) -> None:
+    lines = selected(run.log, level=options.level, source=options.source, text=options.search)
+    print("\n".join(map(str, lines[max(0, len(lines) - max(0, options.lines)) :])))
+
+
+def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:
+    """Posts the command of a line, and waits for its answer."""
+    __tracebackhide__ = True
+    post: dict[str, Callable[[], Receipt]] = {
+        "pause": run.pause,
+        "resume": run.resume,
+        "stop": run.request_stop,
+        "save": run.save,
+        "restore": lambda: run.restore(options.step),
+        "set": lambda: run.set(**options.values),
+        "try": lambda: run.trial(
+            options.values,
+            steps=options.steps,
+            keep_if=options.keep_if,
+            repeats=options.repeats,
+        ),
+        "find_learning_rate": lambda: run.find_learning_rate(
+            options.low, options.high, steps=options.steps, tag=options.tag, name=options.rate
+        ),
+        "evaluate": run.evaluate,
+        "note": lambda: run.note(" ".join(options.words)),
+        "tag": lambda: run.tag(*options.words),
+        "actions": lambda: run.do(action_by_number(run, options.number)),
+    }
+    return _answered(post[options.verb](), options.timeout)
+
+
+def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
+    """Waits for the answer to a receipt; None waits as long as it takes."""
+    try:
+        receipt.wait(_ANSWER_SECS if timeout is None else timeout)
+    except WaitError:
+        if timeout is not None:
+            raise
+    return receipt
+
+
+def table(listed: Sequence[AnyRun]) -> str:
+    """Formats runs as a table: name, phase, step and folder."""
+    if not listed:
+        return "No run has been started in this kernel."
+    rows = [("run", "phase", "step", "folder")]
+    for run in listed:
+        total = f" of {run.total_steps:,}" if run.total_steps else ""
+        step = f"{run.status.step:,}{total}"
+        rows.append((run.name, str(run.status.phase), step, os.path.relpath(run.logdir)))
+    return in_columns(rows)
