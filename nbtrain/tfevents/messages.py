@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 GRAPHS = ("graph_def", "meta_graph_def")  # the fields of an `Event` that hold a graph
 _WALL_TIME = 9  # bytes of the field that an event begins with
-_FILE_VERSION = 0x1A  # the key of field 3, a string
+_OF_THE_FILE = (0x1A, 0x52)  # the keys of `file_version` and, in TensorFlow, `source_metadata`
 
 
 def is_file_version(payload: bytes) -> bool:
-    """Tells if a serialized `Event` holds only its wall time and the version of its file."""
-    rest = payload[_WALL_TIME:]
-    return len(rest) > 1 and rest[0] == _FILE_VERSION and len(rest) == 2 + rest[1]
+    """Tells if a serialized `Event` holds only its wall time, and what is said of its file."""
+    at = _WALL_TIME
+    while at + 1 < len(payload) and payload[at] in _OF_THE_FILE and payload[at + 1] < 0x80:
+        at += 2 + payload[at + 1]
+    return at == len(payload) > _WALL_TIME
 
 
 def event(payload: bytes) -> Event:

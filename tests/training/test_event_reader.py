@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -146,8 +147,21 @@ def test_tags_by_the_hundred_of_one_length(tmp_path: Path) -> None:
     assert rows(read(tmp_path)) == expected(path)
 
 
-def test_scalars_are_read_without_loading_the_protocol_classes(tmp_path: Path) -> None:
-    nbtrain.train(lambda: {"loss": 0.5}, steps=3, logdir=tmp_path / "run").wait(SOON)
+def of_a_run(folder: Path) -> None:
+    nbtrain.train(lambda: {"loss": 0.5}, steps=3, logdir=folder).wait(SOON)
+
+
+def of_tensorflow(folder: Path) -> None:
+    with tf.summary.create_file_writer(str(folder)).as_default():
+        for step in range(3):
+            tf.summary.scalar("loss", 0.5, step=step)
+
+
+@pytest.mark.parametrize("write", [of_a_run, of_tensorflow])
+def test_scalars_are_read_without_loading_the_protocol_classes(
+    tmp_path: Path, write: Callable[[Path], None]
+) -> None:
+    write(tmp_path / "run")
     code = f"""\
 import sys, nbtrain
 print(nbtrain.scalars({str(tmp_path)!r})["run", "loss"].values)
