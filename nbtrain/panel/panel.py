@@ -41,6 +41,9 @@ IDLE_SECS = 10.0
 # and would keep an idle culler away forever. By then, a page in the background has learnt of the
 # pause.
 UNSEEN_SECS = 150.0
+# A page that opens so long after the last message is answered at once. Pages that open together
+# share the snapshot of the next tick.
+ALONE_SECS = 0.5
 # Seconds between two snapshots for a page whose messages cannot be taken.
 UNASKED_SECS = 2.0
 
@@ -137,7 +140,8 @@ class Panel(Shown):
         elif kind == "hello":
             self._asked = True
             phase = self._source.status.phase
-            if phase.ended or phase is Phase.CREATED:  # then nothing calls tick()
+            nobody_ticks = phase.ended or phase is Phase.CREATED
+            if nobody_ticks or self._clock() - self._sent_at >= ALONE_SECS:
                 self.tick()
         elif kind == "cmd":
             self._obey(content)

@@ -130,7 +130,6 @@ def panel(source: FakeRun, clock: Clock) -> ShownPanel:
 def opened(panel: ShownPanel) -> ShownPanel:
     """A panel whose page has its snapshot."""
     panel.hear(t="hello")
-    panel.tick()
     assert panel.kinds() == ["snap"]
     return panel
 
@@ -154,16 +153,24 @@ def test_the_last_values_of_another_process_are_those_of_its_curves(
     assert opened.page.status["last"] == {"loss": "0.25", "accuracy": "0.9"}
 
 
-def test_a_hello_is_answered_with_a_snapshot_at_the_next_tick(
-    panel: ShownPanel, source: FakeRun
-) -> None:
+def test_a_page_that_opens_is_answered_at_once(panel: ShownPanel, source: FakeRun) -> None:
     add(source.scalars, "loss", 1, 0.5, 0.25)
     panel.hear(t="hello")
-    assert panel.sent == [], "a click's thread sends no curves"
-    panel.tick()
     assert panel.kinds() == ["snap"]
     assert panel.page.status["phase"] == "running"
     assert_equal(panel.page, source.scalars)
+
+
+def test_pages_that_open_together_share_the_snapshot_of_the_next_tick(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    opened.hear(t="hello")
+    opened.hear(t="hello")
+    assert opened.kinds() == []
+    add(source.scalars, "loss", 1, 0.5, 0.25)
+    opened.tick()
+    assert opened.kinds() == ["snap"]
+    assert_equal(opened.page, source.scalars)
 
 
 def test_a_page_that_cannot_ask_gets_a_snapshot_every_two_seconds(
@@ -179,7 +186,7 @@ def test_a_page_that_cannot_ask_gets_a_snapshot_every_two_seconds(
         add(source.scalars, "loss", step, 1.0)
         panel.tick()
         clock.now += 1.0
-    assert panel.kinds() == ["snap", *["pts"] * 5], "now the page asks"
+    assert panel.kinds() == ["snap", *["pts"] * 6], "now the page asks"
 
 
 def test_later_messages_hold_only_what_is_new(opened: ShownPanel, source: FakeRun) -> None:
