@@ -49,7 +49,7 @@ EACH_SECS = 60.0
 SOON_SECS = 5.0
 # A pause in which the kernel's threads send a widget. During the drawing that follows, they would
 # wait for the interpreter again and again.
-_SENDING_SECS = 0.002
+SENDING_SECS = 0.002
 # The share of time spent on drawing: a picture of many charts takes a second.
 _SHARE = 0.01
 # While no page is open, pictures queue up in the server. So the wait between two pictures is this
@@ -157,7 +157,7 @@ class Still:
         # A page that cannot show widgets, or does not trust the notebook, shows the pixel.
         live = {_VIEW: view, **bundle(None, self._text)}
         display(live, raw=True, display_id=f"{name}-live")
-        time.sleep(_SENDING_SECS)
+        time.sleep(SENDING_SECS)
         self.is_cleared()  # otherwise each execution of a cell would leave one more to replace
         self._outputs.append(outputs)
         if first is None:
