@@ -6,13 +6,16 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from google.protobuf.message import DecodeError
-from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
+from nbtrain.tfevents import messages
 from nbtrain.tfevents.framing import frames_in, next_frame
 from nbtrain.tfevents.names import ENDING
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.event_pb2 import Event
 
 # Bytes that are read from the end, until they contain a step: enough for a hundred steps of a loss,
 # or for a large histogram.
@@ -44,15 +47,15 @@ def _events(path: Path, size: int) -> Iterator[Event]:
         data = data[len(data) if first is None else first :]
     frames = frames_in(data)
     for start, length in zip(frames.starts.tolist(), frames.lengths.tolist(), strict=True):
-        with contextlib.suppress(DecodeError):
-            yield Event.FromString(data[start : start + length].tobytes())
+        with contextlib.suppress(ValueError):
+            yield messages.event(data[start : start + length].tobytes())
 
 
 def _last(events: Iterator[Event]) -> int | None:
     """Returns the step after these events."""
     last = None
     for event in events:
-        if event.session_log.status == SessionLog.START:
+        if event.session_log.status == event.session_log.START:
             last = event.step - 1  # the mark has the next step
         elif event.step and event.HasField("summary"):
             last = event.step if last is None else max(last, event.step)
