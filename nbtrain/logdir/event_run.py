@@ -43,6 +43,11 @@ _GRAPH, _META_GRAPH = "graph", "meta_graph"
 _TAGS = dict(zip(GRAPHS, (_GRAPH, _META_GRAPH), strict=True))
 
 
+def cannot_read(*whys: str) -> str:
+    """Returns the sentence about curves of a run that could not be read, with the reasons."""
+    return f"Some recorded curves cannot be read: {'; '.join(whys)}."
+
+
 class EventRun:
     """The events of one folder; for one thread at a time.
 

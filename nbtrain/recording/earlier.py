@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nbtrain.logdir.event_run import EventRun
+from nbtrain.logdir.event_run import EventRun, cannot_read
 from nbtrain.recording.store import ScalarStore
 from nbtrain.tfevents.names import ENDING
 
@@ -46,20 +46,17 @@ class Earlier:
                 if next(self._reading, self) is self:
                     self._reading = None
             except Exception as error:  # noqa: BLE001 - told, and the run goes on without
-                self._reading, self.error = None, _words(f"{type(error).__name__}: {error}")
+                self._reading = None
+                self.error = cannot_read(f"{type(error).__name__}: {error}")
 
     def _read(self, store: ScalarStore, logdir: Path, names: list[str]) -> Iterator[None]:
         files = EventRun(str(logdir))
         files.look(names)
         yield from files.read()
         if files.unreadable:
-            self.error = _words(*(f"{path}: {why}" for path, why in files.unreadable.items()))
+            self.error = cannot_read(*(f"{path}: {why}" for path, why in files.unreadable.items()))
         known = list(self.begins) == [step - 1 for step, _ in files.starts]
         store.recall(_recorded(files, known=known), known=known)
-
-
-def _words(*whys: str) -> str:
-    return f"Of what was recorded earlier, this cannot be read: {'; '.join(whys)}."
 
 
 def _recorded(files: EventRun, *, known: bool) -> ScalarStore:

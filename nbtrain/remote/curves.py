@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nbtrain.logdir.event_run import EventRun
+from nbtrain.logdir.event_run import EventRun, cannot_read
 from nbtrain.logdir.series import Series
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.timeline import RunTimeline
@@ -127,7 +127,7 @@ class Curves:
             time.sleep(_TURN_SECS)
         if events.unreadable:
             whys = (f"{path}: {why}" for path, why in events.unreadable.items())
-            self.error = f"Of the curves, this cannot be read: {'; '.join(whys)}."
+            self.error = cannot_read(*whys)
         return self._forward()
 
     def _forward(self) -> bool:

@@ -177,3 +177,10 @@ def test_a_folder_that_is_away_keeps_what_was_read(followed: Followed, tmp_path:
     assert followed.read() == counting(1, 2)
     assert followed.curves.error is None
     tmp_path.with_name("aside").rename(tmp_path)
+
+
+def test_a_file_that_cannot_be_read_is_told(followed: Followed) -> None:
+    (followed.folder / "events.out.tfevents.1.host.nbtrain").mkdir()
+    followed.curves.poll(math.inf)
+    told = followed.curves.error or ""
+    assert told.startswith(f"Some recorded curves cannot be read: {followed.folder}")
