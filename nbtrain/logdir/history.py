@@ -19,6 +19,27 @@ from nbtrain.tfevents.tail import read_at
 from nbtrain.tfevents.values import Value, value_of
 
 
+class StaleError(OSError):
+    """A file is gone, or was changed, since it was looked at.
+
+    Args:
+        fact: The sentence about it, without its full stop.
+    """
+
+    def __init__(self, fact: str) -> None:
+        super().__init__(f"{fact}: refresh().")
+        self.fact = fact
+
+
+class GoneError(StaleError, FileNotFoundError):
+    """A file is gone since it was looked at."""
+
+
+def fact_of(error: Exception) -> str:
+    """Returns the text of an error for a page, where nobody can type `refresh()`."""
+    return f"{error.fact}." if isinstance(error, StaleError) else str(error)
+
+
 class History:
     """The values of one tag, in the order in which they were written; any thread may use it.
 
@@ -43,7 +64,7 @@ class History:
 
         Raises:
             IndexError: There are not that many.
-            OSError: Its file is gone or was changed.
+            StaleError: Its file is gone or was changed.
             ArgumentError: The value does not have the format of its kind.
         """
         number = operator.index(index)
@@ -63,15 +84,14 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
     """Reads the `Summary.Value` at one of the positions of a tag, or the `Event` of a graph.
 
     Raises:
-        OSError: Its file is gone or was changed.
+        StaleError: Its file is gone or was changed.
     """
     file, offset, length, which = places.records[index].tolist()
     path = places.paths[file]
     try:
         data = read_at(path, offset, length + FOOTER)
     except FileNotFoundError as error:
-        words = f"{path} has gone since it was looked at: refresh()."
-        raise FileNotFoundError(words) from error
+        raise GoneError(f"{path} has gone since it was looked at") from error
     payload, footer = data[:length], data[length:]
     crc = masked(np.array([crc32c(payload)], np.uint32))
     if crc.astype("<u4").tobytes() == footer:
@@ -85,4 +105,4 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
                 return event
             if 0 <= which < len(values) and values[which].tag == tag:
                 return values[which]
-    raise OSError(f"{path} is no longer what it was at byte {offset}: refresh().")
+    raise StaleError(f"{path} is no longer what it was at byte {offset}")

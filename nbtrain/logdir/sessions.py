@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from nbtrain.core.side_tags import SYSTEM
-from nbtrain.logdir.history import summary_value
+from nbtrain.logdir.history import fact_of, summary_value
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.summary_stats import extent_of
@@ -88,7 +88,7 @@ class Sessions:
                 value = summary_value(self._reader.places(run, tag, "hparams"), 0, tag)
                 yield run, parse(value.metadata.plugin_data.content)
             except (OSError, KeyError, DecodeError, HParamsError) as error:
-                self.unreadable[run] = str(error)
+                self.unreadable[run] = fact_of(error)
 
     def _named(self) -> list[_Metric]:
         """The metrics that the experiments name."""

@@ -25,6 +25,7 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board_index import Selections, contents, selections
 from nbtrain.panel.board_requests import answer
 from nbtrain.panel.labels import Labels
+from nbtrain.panel.refusals import refusal
 from nbtrain.panel.tables import lacking
 from nbtrain.panel.widget import LEASE_SECS, Shown
 
@@ -172,7 +173,7 @@ class Board(Shown):
         try:
             sent = answer(found, content)
         except (NbtrainError, OSError) as error:
-            self.send({"t": "refused", "text": str(error)} | number)
+            self.send({"t": "refused", "text": refusal(error)} | number)
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
             self.send({"t": "refused", "text": f"{type(error).__name__}: {error}"} | number)
         else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nbtrain.core.errors import NbtrainError
-from nbtrain.logdir.history import History
+from nbtrain.logdir.history import History, fact_of
 from nbtrain.logdir.selection import Selection
 from nbtrain.panel.board_index import what_counts
 from nbtrain.panel.figure import COLOURS, GREY, GROUND, INK, frame, framed, saved, short, writable
@@ -46,7 +46,7 @@ def png(found: Selection[History], tab: str) -> bytes | None:
         except (NbtrainError, OSError) as error:
             axes.clear()
             axes.set_axis_off()
-            words = "\n".join(map(writable, textwrap.wrap(str(error), _WIDTH)))
+            words = "\n".join(map(writable, textwrap.wrap(fact_of(error), _WIDTH)))
             axes.text(0, 1, words, fontsize=8, va="top", color=INK, parse_math=False)
         title = writable(f"{short(tag)}  {short(run, _RUN)}")
         axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nbtrain.core.errors import NbtrainError
 from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.hierarchy import Edge, Hierarchy, Item
+from nbtrain.logdir.history import fact_of
 from nbtrain.panel.figure import GREY, GROUND, INK, framed, saved, short, writable
 from nbtrain.panel.graph_requests import beginning
 from nbtrain.panel.graph_rows import rows
@@ -30,7 +31,7 @@ def png(graphs: Graphs) -> bytes | None:
     try:
         _, hierarchy = graphs.hierarchy(run, tag)
     except (NbtrainError, OSError) as error:
-        return _drawn(f"{short(tag)} of {short(run)}{more}", [], [], str(error))
+        return _drawn(f"{short(tag)} of {short(run)}{more}", [], [], fact_of(error))
     nodes = len(hierarchy.graph.nodes)
     counted = f"{nodes:,} {'node' if nodes == 1 else 'nodes'}"
     items, edges, words = _seen(hierarchy)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nbtrain.core.errors import NbtrainError
+from nbtrain.logdir.history import fact_of
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel.figure import COLOURS, GREY, INK, frame, short, writable
 from nbtrain.panel.media_wire import counting
@@ -42,7 +43,7 @@ def cards(media: RunMedia) -> tuple[list[Card], str]:
             value: object = media.value(kind, tag, int(kept[-1]))[0]
             title = f"{short(tag)}  step {history.steps[kept[-1]]:,}"
         except (NbtrainError, OSError) as error:
-            value, title = str(error), short(tag)
+            value, title = fact_of(error), short(tag)
         found.append(functools.partial(_draw, value=value, title=title))
     more = len(tags) - CARDS
     return (

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.logdir.history import History
+from nbtrain.logdir.history import History, fact_of
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel import media, pr_curves
 from nbtrain.panel.histograms import buckets_of, ridges, spread
@@ -49,7 +49,7 @@ def answer(found: RunMedia, content: Mapping[str, Any]) -> Sent:
     try:
         told, buffers = asked(found, content)
     except (ArgumentError, OSError) as error:
-        told, buffers = {"about": "refused", "text": cut(str(error), NOTE_CHARS)}, []
+        told, buffers = {"about": "refused", "text": cut(fact_of(error), NOTE_CHARS)}, []
     return {"t": "media", "id": number, **told}, buffers
 
 

@@ -17,6 +17,7 @@ from nbtrain.logdir.history import History
 from nbtrain.logdir.selection import Selection
 from nbtrain.panel.board_index import what_counts
 from nbtrain.panel.media import Sent
+from nbtrain.panel.refusals import refusal
 from nbtrain.tfevents.pr_curves import PrCurve
 
 THRESHOLDS = 2000  # the most of a curve that are sent
@@ -62,7 +63,7 @@ def _entry(
         curve = history[kept[place]]
         assert isinstance(curve, PrCurve)
     except (NbtrainError, OSError) as error:
-        return {"run": run, "problem": str(error)}, []
+        return {"run": run, "problem": refusal(error)}, []
     rows, note = shown(curve)
     numbers = [history.steps[kept].astype(np.float64), walls, rows.ravel()]
     entry = {"run": run, "known": state, "steps": len(kept), "at": place, "note": note}

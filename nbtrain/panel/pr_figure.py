@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from nbtrain.core.errors import NbtrainError
-from nbtrain.logdir.history import History
+from nbtrain.logdir.history import History, fact_of
 from nbtrain.logdir.selection import Selection
 from nbtrain.panel.board_figure import charts
 from nbtrain.panel.board_index import what_counts
@@ -49,7 +49,7 @@ def _draw_curve(
         history = curves[key]
         curve = history[what_counts(history)[-1]]
     except (NbtrainError, OSError) as error:
-        return str(error)
+        return fact_of(error)
     assert isinstance(curve, PrCurve)
     rows, _ = shown(curve)
     axes.plot(rows[6], rows[5], **style, marker="." if rows.shape[1] == 1 else "")

@@ -148,7 +148,10 @@ def test_a_file_that_has_vanished_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "adam" / NAME).unlink()
     content, _ = summary(board, "text")
     assert content["t"] == "refused"
-    assert "has gone since it was looked at" in content["text"]
+    assert content["text"] == (
+        f"{tmp_path / 'adam' / NAME} has gone since it was looked at. Run the cell again to read "
+        "the folder as it is now."
+    )
 
 
 def test_a_value_of_another_form_is_told_in_words(tmp_path: Path) -> None:
