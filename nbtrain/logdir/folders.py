@@ -102,6 +102,12 @@ def as_text(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
+def folder_name(logdir: str) -> str:
+    """Returns the name of a logdir without the folders that it is in; "" for the root."""
+    path = logdir if is_remote(logdir) else os.path.abspath(logdir)  # noqa: PTH100 - links stay
+    return as_text(path.rstrip("/").rpartition("/")[2])
+
+
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     """Tells if it is a folder or a link to one; False for a link to itself."""
     try:

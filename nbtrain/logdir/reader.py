@@ -13,7 +13,7 @@ from collections import deque
 
 from nbtrain.logdir.bunches import read_small
 from nbtrain.logdir.event_run import EventRun
-from nbtrain.logdir.folders import Folders, as_text
+from nbtrain.logdir.folders import Folders, as_text, folder_name
 from nbtrain.logdir.series import Places, Points
 from nbtrain.tfevents.decode import Decoder
 
@@ -50,6 +50,12 @@ class Reader:
         """The sorted names of the runs: their folders below the logdir; "." is the logdir."""
         with self._lock:
             return sorted(self._runs)
+
+    def title(self, run: str) -> str:
+        """The name of a run in a sentence: that of its folder for the run "." if it is free."""
+        with self._lock:
+            own = folder_name(self.logdir) if run == "." else ""
+            return own if own and own not in self._runs else run
 
     def tags(self, run: str, kind: str = "scalars") -> list[str]:
         """The tags of a run's scalars, or of another of its `KINDS`, in order of appearance."""

@@ -102,7 +102,9 @@ def scalars(
     found = Scalars(reader, runs, tags)
     found.refresh()
     if doubtful := reader.doubtful():
-        counts = ", ".join(f"{count:,} of the run {run!r}" for run, count in doubtful.items())
+        counts = ", ".join(
+            f"{count:,} of the run {reader.title(run)!r}" for run, count in doubtful.items()
+        )
         warnings.warn(
             f"Records with wrong checksums were read because of verify=False: {counts}. Their "
             "values may be damaged too.",

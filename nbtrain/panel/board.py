@@ -126,6 +126,7 @@ class Board(Shown):
         self._labels = self._labels or Labels(reader.logdir)
         return {
             **there,
+            "own": reader.title("."),
             "labels": self._labels.of(there["runs"]),
             "damaged": [[run, size] for run, size in reader.skipped().items()],
             "doubtful": [[run, count] for run, count in reader.doubtful().items()],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nbtrain.logdir.scalars import Scalars
+from nbtrain.logdir.selection import Selection
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
 from nbtrain.panel.figure import INK, TITLE, between_gaps, frame, framed, mark, saved, writable
 from nbtrain.panel.legend import Legend
@@ -25,19 +26,18 @@ _CHART = 2.2  # inches
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
     """Draws the first charts; None if there are none."""
     draw = functools.partial(_draw, scalars, x=x, smooth=smooth)
-    return charts(scalars.tags, scalars.runs, _CHART, draw)
+    return charts(scalars, _CHART, draw)
 
 
 def charts(
-    tags: Sequence[str],
-    runs: Sequence[str],
+    found: Selection[Any],
     height: float,
     draw: Callable[[Axes, str, Legend], None],
 ) -> bytes | None:
     """Draws the charts of the first tags, each of a height in inches; None without tags."""
-    if not tags:
+    if not (tags := found.tags):
         return None
-    drawn, legend = tags[:_CHARTS], Legend.of(runs)
+    drawn, legend = tags[:_CHARTS], Legend.of(found.runs, found.reader.title)
     figure, each_axes = framed(len(drawn), height, legend.height)
     for axes, tag in zip(each_axes, drawn, strict=True):
         title = writable(cut(tag, TITLE))

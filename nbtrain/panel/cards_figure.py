@@ -48,7 +48,7 @@ def png(found: Selection[History], tab: str) -> bytes | None:
             axes.set_axis_off()
             words = "\n".join(map(writable, textwrap.wrap(fact_of(error), _WIDTH)))
             axes.text(0, 1, words, fontsize=8, va="top", color=INK, parse_math=False)
-        title = writable(f"{short(tag)}  {short(run, _RUN)}")
+        title = writable(f"{short(tag)}  {short(found.reader.title(run), _RUN)}")
         axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
     return saved(figure)
 

@@ -27,15 +27,16 @@ def png(graphs: Graphs) -> bytes | None:
     if not keys:
         return None
     run, tag = keys[0]
+    name = f"{short(tag)} of {short(graphs.reader.title(run))}"
     more = f", and {len(keys) - 1} more not shown" if len(keys) > 1 else ""
     try:
         _, hierarchy = graphs.hierarchy(run, tag)
     except (NbtrainError, OSError) as error:
-        return _drawn(f"{short(tag)} of {short(run)}{more}", [], [], fact_of(error))
+        return _drawn(f"{name}{more}", [], [], fact_of(error))
     nodes = len(hierarchy.graph.nodes)
     counted = f"{nodes:,} {'node' if nodes == 1 else 'nodes'}"
     items, edges, words = _seen(hierarchy)
-    return _drawn(f"{short(tag)} of {short(run)}: {counted}{more}", items, edges, words)
+    return _drawn(f"{name}: {counted}{more}", items, edges, words)
 
 
 def _seen(hierarchy: Hierarchy) -> tuple[list[Item], list[Edge], str]:

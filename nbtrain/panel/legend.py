@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -43,10 +43,10 @@ class Legend:
     more: int
 
     @classmethod
-    def of(cls, runs: Sequence[str]) -> Legend:
-        """Returns the legend of some runs."""
+    def of(cls, runs: Sequence[str], title: Callable[[str], str]) -> Legend:
+        """Returns the legend of some runs; `title` returns the name of a run to its reader."""
         fits = fits_of(runs)
-        names = [name_of(lead, members, fits) for lead, members in fits.items()]
+        names = [title(name_of(lead, members, fits)) for lead, members in fits.items()]
         folder = folder_of(names)
         named = [cut(name.removeprefix(folder), _NAME) for name in names[:RUNS]]
         drawn = [*islice(fits.values(), RUNS)]

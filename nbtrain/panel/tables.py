@@ -44,7 +44,7 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
         }
         for row in table.rows
     ]
-    words = [f"{run}: {why}" for run, why in sorted(table.unreadable.items())]
+    words = [f"{scalars.reader.title(run)}: {why}" for run, why in sorted(table.unreadable.items())]
     every = {"hyperparameters": table.hparams, "metrics": table.metrics}
     words += [
         f"There are {len(each):,} {what}: here are the first {COLUMNS:,}."

@@ -14,7 +14,8 @@ const curve = (run, x, mean) => ({
   smooth: mean,
   tails: [],
 });
-const named = (found) => labelled(new Map(Object.entries(found))).map(({ run }) => run);
+const titleOf = (run) => (run === "." ? "digits" : run);
+const named = (found) => labelled(new Map(Object.entries(found)), titleOf).map(({ run }) => run);
 const SERIES = [{ value: "v", lower: "l", upper: "u" }];
 
 test("a line is called by what tells it from the others", () => {
@@ -24,12 +25,19 @@ test("a line is called by what tells it from the others", () => {
   assert.deepEqual(named({ loss: [a, b], rate: [b] }), ["loss · a", "loss · b", "rate · b"]);
 });
 
+test("a line of the logdir's own run is called by its folder", () => {
+  const [own, b] = [".", "b"].map((run) => curve(run, [1], [1]));
+  assert.deepEqual(named({ loss: [own, b] }), ["digits", "b"]);
+  assert.deepEqual(named({ loss: [own], rate: [b] }), ["loss · digits", "rate · b"]);
+});
+
 test("a line knows its tag and its run, whatever it is called", () => {
   const [line] = labelled(
     new Map([
       ["loss", [curve("a", [1], [1])]],
       ["rate", []],
     ]),
+    titleOf,
   );
   assert.deepEqual(line.of, { tag: "loss", run: "a" });
 });
@@ -40,8 +48,8 @@ test("a value lies between its bounds, in a band that is drawn and told", () => 
     ["l", [curve("a", [1, 2], [4, 5])]],
     ["u", [curve("a", [1, 2], [7, 8])]],
   ]);
-  const { found: values, problems } = margins(SERIES, found);
-  const curves = labelled(values);
+  const { found: values, problems } = margins(SERIES, found, titleOf);
+  const curves = labelled(values, titleOf);
   assert.deepEqual(problems, []);
   const { data, lines } = overlay(curves);
   assert.deepEqual(
@@ -66,7 +74,7 @@ test("a bound that is no number leaves a gap in the band, not in the line", () =
     ["l", [curve("a", [1], [-Infinity])]],
     ["u", [curve("a", [1], [Infinity])]],
   ]);
-  const { data } = overlay(labelled(margins(SERIES, found).found));
+  const { data } = overlay(labelled(margins(SERIES, found, titleOf).found, titleOf));
   assert.deepEqual(
     data.slice(1).map((column) => [...column]),
     [[null], [null], [5]],
@@ -79,7 +87,7 @@ test("a run that lacks a bound has no line, one whose steps do not match is told
     ["l", [curve("a", [1], [4]), curve("c", [2], [4])]],
     ["u", [curve("a", [1], [6]), curve("b", [1], [6]), curve("c", [1], [6])]],
   ]);
-  const { found: values, problems } = margins(SERIES, found);
+  const { found: values, problems } = margins(SERIES, found, titleOf);
   assert.deepEqual(
     values.get("v").map(({ run }) => run),
     ["a"],

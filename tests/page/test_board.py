@@ -107,6 +107,22 @@ def test_filters_and_checkboxes_choose_tags_and_runs(page: BarePage, board: Loca
     expect(rows.locator("[title]")).to_have_attribute("title", "adam: 3,000 points")
 
 
+def test_a_run_in_the_logdir_itself_is_called_by_its_folder(
+    page: BarePage, own_folder: Path
+) -> None:
+    write_curve(own_folder / "digits", "loss", np.arange(50.0))
+    (path,) = (own_folder / "digits").glob("*tfevents*")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    board = shown(page.line("scalars digits"))
+    expect(board).to_contain_text(re.compile(r"\d bytes of digits are damaged"))
+    expect(board.locator(".nbt-run-name").first).to_have_text("digits")
+    loss = chart_of(board, "loss")
+    loss.locator("[data-act=table]").click()
+    expect(loss.locator("tbody tr")).to_contain_text("digits")
+
+
 def test_a_group_that_is_folded_stays_so_if_the_list_changes_at_once(board: Locator) -> None:
     group = board.locator("[data-group=validation]")
     expect(group).to_have_attribute("open", "")

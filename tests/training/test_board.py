@@ -177,6 +177,15 @@ def test_records_with_wrong_checksums_that_are_shown_are_told(tmp_path: Path) ->
     assert content["damaged"] == []
 
 
+def test_a_run_in_the_logdir_itself_is_called_by_its_folder(tmp_path: Path) -> None:
+    for folder in ("digits", "both", "both/both"):
+        run_of(tmp_path / folder, [1.0])
+    digits, both = (board_of(tmp_path / name).hear(t="hello")[0] for name in ("digits", "both"))
+    assert (digits["runs"], digits["own"], both["own"]) == (["."], "digits", ".")
+    title = nbtrain.scalars(tmp_path / "digits").reader.title
+    assert legend.Legend.of([".", "a"], title).names == ["digits", "a"]
+
+
 def test_growth_alone_is_told_without_the_names(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0])
     board = board_of(tmp_path)

@@ -423,6 +423,8 @@ export interface Grew extends Progress {
 export interface Index extends Progress, Tags {
   t: "index";
   runs: string[];
+  /** The name of the run ".", whose event files are in the logdir itself. */
+  own: string;
   /** The tags of the runs that have some: the words by which they can be found. */
   labels: Record<string, string[]>;
   /** The tags of each kind but the scalars, which are beside it. */

@@ -428,6 +428,8 @@ export interface MediaReply {
 export interface BodyCard {
   tag: string;
   run: string;
+  /** The name of the run in a sentence. */
+  runTitle: string;
   steps: number[];
   /** The place among the steps that is shown. */
   at: number;

@@ -213,20 +213,22 @@ class View {
     }
     const empty = index?.empty?.[this.tab ?? index?.begin?.tab];
     const lines = [];
+    /** @param {string} run */
+    const title = (run) => this.connection.titleOf(run);
     if (gone) lines.push(gone);
     else if (late) lines.push("Waiting for the kernel: it is busy.");
     if (note) lines.push(note);
     if (empty && !reading) lines.push(sentence(empty));
     for (const [run, size] of index?.damaged ?? [])
       lines.push(
-        `${size.toLocaleString("en")} bytes of ${run} are damaged, and were skipped. Where only checksums are wrong, nbtrain.scalars(…, verify=False) reads them.`,
+        `${size.toLocaleString("en")} bytes of ${title(run)} are damaged, and were skipped. Where only checksums are wrong, nbtrain.scalars(…, verify=False) reads them.`,
       );
     for (const [run, count] of index?.doubtful ?? [])
       lines.push(
-        `${count.toLocaleString("en")} records of ${run} have wrong checksums: their values may be damaged too.`,
+        `${count.toLocaleString("en")} records of ${title(run)} have wrong checksums: their values may be damaged too.`,
       );
     for (const run of index?.gone ?? [])
-      lines.push(`${run} has no event files any more: what was read of them is shown.`);
+      lines.push(`${title(run)} has no event files any more: what was read of them is shown.`);
     for (const [path, why] of index?.unreadable ?? [])
       lines.push(`${path} cannot be read: ${why}.`);
     if (lines.length > MOST_LINES)

@@ -84,11 +84,20 @@ export class BoardConnection extends Connection {
   }
 
   /**
+   * The name of a run in a sentence: the run "." has that of its folder.
+   * @param {string} run
+   */
+  titleOf(run) {
+    return run === "." ? this.index.own : run;
+  }
+
+  /**
    * The name of a run without the folders that all runs are in.
    * @param {string} run
    */
   nameOf(run) {
-    return run.startsWith(this.folder) ? run.slice(this.folder.length) : run;
+    const title = this.titleOf(run);
+    return title.startsWith(this.folder) ? title.slice(this.folder.length) : title;
   }
 
   /**
@@ -106,6 +115,7 @@ export class BoardConnection extends Connection {
     const { runs } = this.index;
     this.runs = new Set(runs);
     this.fits = fitsOf(runs);
+    if (this.runs.has(".")) this.fits.get(".").name = this.titleOf(".");
     this.folder = folderOf([...this.fits.values()].map(({ name }) => name));
     const without = bare(this.index);
     const curved = runs.filter((run) => !without.has(run));

@@ -171,7 +171,7 @@ export class RunList {
     const label = el("span", { class: "nbt-soft", "data-role": "labels", hidden: "" });
     const row = el("label", {
       class: "nbt-run",
-      title: fit.runs.join("\n"),
+      title: fit.runs.length > 1 ? fit.runs.join("\n") : fit.name,
       "data-run": fit.name,
       children: [box, this.swatch(...fit.runs), name, label],
     });

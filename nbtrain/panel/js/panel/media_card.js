@@ -54,7 +54,7 @@ export class MediaCard {
    * @param {{paint: () => Paint, step: () => number | null, ask: (question: MediaQuestion) => Promise<MediaReply | null>, choose: (step: number) => void, told: () => void}} panel
    */
   constructor({ run, kind, tag }, panel) {
-    this.run = run;
+    this.run = this.runTitle = run;
     this.kind = kind;
     this.tag = tag;
     this.panel = panel;

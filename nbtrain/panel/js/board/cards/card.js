@@ -21,6 +21,7 @@ export class Card {
     this.page = page;
     this.tag = tag;
     this.run = run;
+    this.runTitle = board.connection.titleOf(run);
     /** @type {number[]} */
     this.steps = [];
     /** @type {number[]} */
@@ -36,7 +37,7 @@ export class Card {
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.sample = el("span", {
       class: "nbt-of-run",
-      title: run,
+      title: this.runTitle,
       children: [board.swatch(run), el("span", { text: board.nameOf(run) })],
     });
     this.pin = new Pin(tag, () => board.choices.toggle("pins", tag));
@@ -159,7 +160,7 @@ export class Card {
       min: 0,
       max: 0,
       step: 1,
-      "aria-label": `step of ${this.tag} in ${this.run}`,
+      "aria-label": `step of ${this.tag} in ${this.runTitle}`,
       "data-role": "step",
     });
     this.range.addEventListener("input", () => this.move(Number(this.range.value)));

@@ -184,12 +184,13 @@ export class PrCard {
    * @returns {PrLine}
    */
   #made(run) {
+    const title = this.board.connection.titleOf(run);
     const range = el("input", {
       type: "range",
       min: 0,
       max: 0,
       step: 1,
-      "aria-label": `step of ${this.tag} in ${run}`,
+      "aria-label": `step of ${this.tag} in ${title}`,
       "data-role": "step",
     });
     range.addEventListener("input", () => this.move(run, Number(range.value)));
@@ -198,7 +199,7 @@ export class PrCard {
     const note = el("div", { class: "nbt-problem", "data-role": "note", hidden: "" });
     const name = el("span", {
       class: "nbt-of-run",
-      title: run,
+      title,
       children: [this.board.swatch(run), el("span", { text: this.board.nameOf(run) })],
     });
     const root = el("div", {

@@ -153,10 +153,13 @@ export class CustomChart {
       this.known.set(wants[i].tag, content.known);
       this.found.set(wants[i].tag, decode(content.runs, buffers[0]));
     });
+    /** @param {string} run */
+    const titleOf = (run) => this.board.connection.titleOf(run);
     const { found, problems } = this.series
-      ? margins(this.series, this.found)
+      ? margins(this.series, this.found, titleOf)
       : { found: this.found, problems: [] };
-    const curves = labelled(new Map(this.names.map((tag) => [tag, found.get(tag) ?? []])));
+    const byName = new Map(this.names.map((tag) => [tag, found.get(tag) ?? []]));
+    const curves = labelled(byName, titleOf);
     this.lines = new Map(curves.map(({ run, of }) => [run, of]));
     this.single = new Set(curves.map(({ of }) => of.run)).size < 2;
     this.chart.say([...new Set([...this.words, ...problems, ...refused])].join("\n"));

@@ -5,35 +5,39 @@
 
 /**
  * The label of a line: its tag, its run, or both, whatever tells it from the others.
- * @param {LineOf} of
+ * @param {string} tag
+ * @param {string} title of its run
  * @param {{tags: number, runs: number}} many
  */
-function labelOf({ tag, run }, { tags, runs }) {
-  if (tags > 1) return runs > 1 ? `${tag} · ${run}` : tag;
-  return run;
+function labelOf(tag, title, { tags, runs }) {
+  if (tags > 1) return runs > 1 ? `${tag} · ${title}` : tag;
+  return title;
 }
 
 /**
  * The curves of all tags for one chart, each with its label in place of its run, and with its tag
- * and run in `of`. found: the curves of each tag.
+ * and run in `of`. found: the curves of each tag; titleOf: returns the name of a run.
  * @param {Map<string, RunCurve[]>} found
+ * @param {(run: string) => string} titleOf
  */
-export function labelled(found) {
+export function labelled(found, titleOf) {
   const lines = [...found].flatMap(([tag, curves]) => curves.map((curve) => ({ tag, curve })));
   const many = { tags: found.size, runs: new Set(lines.map(({ curve }) => curve.run)).size };
   return lines.map(({ tag, curve }) => {
     const of = { tag, run: curve.run };
-    return { ...curve, run: labelOf(of, many), of };
+    return { ...curve, run: labelOf(tag, titleOf(curve.run), many), of };
   });
 }
 
 /**
  * Returns {found, problems}: the curves of a margin chart as `labelled` takes them, each with its
- * bounds, and the problems in words. A run that lacks one of the three has no line.
+ * bounds, and the problems in words. A run that lacks one of the three has no line. titleOf: returns
+ * the name of a run.
  * @param {NonNullable<LayoutChart["series"]>} series
  * @param {Map<string, RunCurve[]>} found
+ * @param {(run: string) => string} titleOf
  */
-export function margins(series, found) {
+export function margins(series, found, titleOf) {
   /** @type {Map<string, RunCurve[]>} */
   const values = new Map();
   /** @type {string[]} */
@@ -49,7 +53,9 @@ export function margins(series, found) {
       if (same(curve.x, low.x) && same(curve.x, high.x))
         curves.push({ ...curve, lo: edge(low), hi: edge(high), margin: true });
       else
-        problems.push(`In ${curve.run} the steps of ${value}, ${lower} and ${upper} do not match.`);
+        problems.push(
+          `In ${titleOf(curve.run)} the steps of ${value}, ${lower} and ${upper} do not match.`,
+        );
     }
     values.set(value, curves);
   }

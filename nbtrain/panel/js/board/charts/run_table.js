@@ -52,11 +52,12 @@ function row({ run, numbers }, higher, { swatch, nameOf }) {
     value(!Number.isNaN(max), max),
     whole(best),
   ];
+  const title = run === "." ? nameOf(run) : run;
   const name = el("th", {
     scope: "row",
     children: [
       swatch(run),
-      el("span", { text: nameOf(run), title: `${run}: ${whole(points)} points` }),
+      el("span", { text: nameOf(run), title: `${title}: ${whole(points)} points` }),
     ],
   });
   return el("tr", { children: [name, ...cells.map((text) => el("td", { text }))] });

@@ -95,14 +95,15 @@ export class TableView {
   /** @param {HparamsRow} row */
   #name(row) {
     const runs = this.host.runsOf(row);
-    const box = el("input", { type: "checkbox", "aria-label": `draw ${row.run}` });
+    const title = this.host.board.connection.titleOf(row.run);
+    const box = el("input", { type: "checkbox", "aria-label": `draw ${title}` });
     Object.assign(box, { checked: this.#drawn(row), disabled: !runs.length });
     this.boxes.set(row, box);
     box.addEventListener("change", () => this.host.check([row], box.checked));
     const label = [
       box,
       this.host.board.swatch(runs[0] ?? row.run),
-      el("span", { text: this.host.board.nameOf(row.run), title: row.run }),
+      el("span", { text: this.host.board.nameOf(row.run), title }),
     ];
     return [el("label", { class: "nbt-run", "data-session": row.run, children: label })];
   }

@@ -85,7 +85,7 @@ export class GraphsPage {
     if (this.offered !== offered) {
       this.offered = offered;
       const options = this.keys.map(({ run, tag }, i) =>
-        el("option", { value: i, text: `${run} · ${tag}` }),
+        el("option", { value: i, text: `${this.board.connection.titleOf(run)} · ${tag}` }),
       );
       this.choice.replaceChildren(...options);
       this.choice.hidden = this.keys.length < 2;
@@ -141,7 +141,8 @@ export class GraphsPage {
     this.there = content;
     say(this.words, content.words.join(" "));
     try {
-      this.canvas.show(content, `graph ${this.key.tag} of ${this.key.run}`);
+      const run = this.board.connection.titleOf(this.key.run);
+      this.canvas.show(content, `graph ${this.key.tag} of ${run}`);
     } catch (error) {
       this.canvas.clear();
       say(this.problem, `This graph cannot be laid out: ${error}. Fold a scope of it.`);

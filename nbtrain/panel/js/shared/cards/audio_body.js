@@ -61,7 +61,7 @@ export class AudioBody {
           controls: "",
           preload: "none",
           src: url,
-          "aria-label": `${name}: ${this.card.tag} of ${this.card.run}`,
+          "aria-label": `${name}: ${this.card.tag} of ${this.card.runTitle}`,
         }),
       ],
     });

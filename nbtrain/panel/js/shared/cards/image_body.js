@@ -65,8 +65,8 @@ export class ImageBody {
    * @param {number} count
    */
   #name(i, count) {
-    const { tag, run, steps, at } = this.card;
-    return `${tag} of ${run} at step ${steps[at]}${count > 1 ? `, sample ${i + 1} of ${count}` : ""}`;
+    const { tag, runTitle, steps, at } = this.card;
+    return `${tag} of ${runTitle} at step ${steps[at]}${count > 1 ? `, sample ${i + 1} of ${count}` : ""}`;
   }
 
   /**

@@ -11,7 +11,7 @@ export class PlotBody extends BaseChart {
    * @param {string} label
    */
   constructor(card, label) {
-    super(`${label} of ${card.tag} in ${card.run}: the arrow keys, Home and End read values`);
+    super(`${label} of ${card.tag} in ${card.runTitle}: the arrow keys, Home and End read values`);
     this.card = card;
     /** @type {Columns | null} */
     this.data = null;

@@ -21,7 +21,7 @@ export class TextBody {
       class: "nbt-text",
       tabindex: 0,
       role: "region",
-      "aria-label": `text of ${card.tag} in ${card.run}`,
+      "aria-label": `text of ${card.tag} in ${card.runTitle}`,
     });
     this.root = el("div", { children: [this.text, this.note] });
   }
