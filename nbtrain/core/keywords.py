@@ -1,7 +1,8 @@
-"""Refuses keyword arguments that a public function does not take, and says what to type.
+"""Refuses arguments that a public function does not take, and says what to type.
 
 train = refusing(train, "nbtrain")
 train(step, log_dir="a")   # UnknownArgumentError: ... does not take log_dir=. Give logdir=.
+train(step, data, 500)     # UnknownArgumentError: ... Give the others by name: data=, steps=500
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Collection
+import math
+import os
+from collections.abc import Callable, Collection, Sequence
+from numbers import Integral
 from typing import ParamSpec, TypeVar
 
 from nbtrain.core.errors import UnknownArgumentError
@@ -27,6 +31,8 @@ _OTHER_WORDS = {
     "validation_data": "eval_data val_data val_dataset",
 }
 _MEANT = {word: meant for meant, words in _OTHER_WORDS.items() for word in words.split()}
+# The arguments whose values an advice repeats, beside the number of steps.
+_SHOWN = ("name", "logdir")
 # The words to type instead of one, if the function has a certain argument.
 _ADVICE = {
     "batch_size": {
@@ -60,28 +66,66 @@ _ADVICE = {
 
 
 def refusing(function: Callable[_P, _R], home: str) -> Callable[_P, _R]:
-    """Returns the function, which then says what to type instead of an unknown keyword argument.
+    """Returns the function, which then says what to type instead of an unknown argument.
 
     Args:
         home: The module from which it is called, such as "nbtrain".
     """
     parameters = inspect.signature(function).parameters
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    takes = [name for name, each in parameters.items() if each.kind in named]
+    kinds = [each.kind for each in parameters.values()]
+    only = kinds.count(inspect.Parameter.KEYWORD_ONLY)
+    most = math.inf if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds) - only
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        takes = [name for name, each in parameters.items() if each.kind in named]
-        if unknown := [name for name in kwargs if name not in takes]:
-            refusals = (
-                f"{home}.{function.__name__}() does not take {name}=. "
-                + _advice(name, parameters, takes)
-                for name in unknown
+        called = f"{home}.{function.__name__}()"
+        refusals = [
+            f"{called} does not take {name}=. {_advice(name, parameters, takes)}"
+            for name in kwargs
+            if name not in takes
+        ]
+        if len(args) > most:
+            first = ", ".join(list(parameters)[: int(most)]) or "no argument"
+            given = "1 argument has" if len(args) == 1 else f"{len(args)} arguments have"
+            refusals.append(
+                f"{called} takes {first} without a name, but {given} none. "
+                + _by_name(args[int(most) :], takes[len(takes) - only :])
             )
+        if refusals:
             raise UnknownArgumentError("\n".join(refusals))
         return function(*args, **kwargs)
 
     call.__module__ = home
     return call
+
+
+def _by_name(others: Sequence[object], takes: Sequence[str]) -> str:
+    """Says how to give arguments by name, from what they are."""
+    if not takes:
+        return "It takes no others."
+    one = "the other one" if len(others) == 1 else "the others"
+    meant = [_meaning(each, takes) for each in others]
+    if None in meant or len(set(meant)) < len(meant):
+        return f"Give {one} by name; it takes {', '.join(takes)}."
+    words = []
+    for value, name in zip(others, meant, strict=True):
+        shown = str(value) if name == "steps" else repr(value) if name in _SHOWN else ""
+        or_epochs = f" (or epochs={shown})" if name == "steps" and "epochs" in takes else ""
+        words.append(f"{name}={shown}{or_epochs}")
+    return f"Give {one} by name: {', '.join(words)}."
+
+
+def _meaning(value: object, takes: Collection[str]) -> str | None:
+    """Returns the argument that a value is probably meant for."""
+    if isinstance(value, str | os.PathLike):
+        meant = "name" if isinstance(value, str) and os.sep not in value else "logdir"
+    elif isinstance(value, Integral):
+        meant = "" if isinstance(value, bool) else "steps"
+    else:
+        meant = "checkpoint" if type(value).__name__ == "Checkpoint" else "data"
+    return meant if meant in takes else None
 
 
 def _advice(name: str, parameters: Collection[str], takes: Collection[str]) -> str:

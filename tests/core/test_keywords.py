@@ -1,4 +1,4 @@
-"""Keyword arguments that a public function does not take: what to type instead."""
+"""Arguments that a public function does not take: what to type instead."""
 
 from __future__ import annotations
 
@@ -21,6 +21,29 @@ def train(step: Any, *, data: Any = None, logdir: Any = None, save_steps: Any = 
 
 def track(iterable: Any, /, *, save_secs: Any = None, checkpoint: Any = None) -> None:
     """Tracks."""
+
+
+def start(
+    function: Any = None,
+    /,
+    *,
+    data: Any = None,
+    epochs: Any = None,
+    steps: Any = None,
+    checkpoint: Any = None,
+    logdir: Any = None,
+    name: Any = None,
+) -> None:
+    """Starts."""
+
+
+class Checkpoint:
+    """Stands for that of TensorFlow."""
+
+
+def launch(script: Any, *arguments: Any) -> tuple[Any, ...]:
+    """Launches."""
+    return script, *arguments
 
 
 def runs() -> None:
@@ -67,6 +90,39 @@ def test_an_unknown_argument_is_refused_with_what_to_type(
     assert str(refusal.value) == f"nbtrain.{function.__name__}() does not take {given}=. {words}"
     assert all(isinstance(refusal.value, kind) for kind in (ArgumentError, TypeError))
     assert not called
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "words"),
+    [
+        (start, (1, [2], 500), "Give the others by name: data=, steps=500 (or epochs=500)."),
+        (start, (1, 500), "Give the other one by name: steps=500 (or epochs=500)."),
+        (start, (1, Checkpoint()), "Give the other one by name: checkpoint=."),
+        (start, (1, "runs/a"), "Give the other one by name: logdir='runs/a'."),
+        (start, (1, "a"), "Give the other one by name: name='a'."),
+        (
+            start,
+            (1, 10, 500),
+            "Give the others by name; it takes data, epochs, steps, checkpoint, logdir, name.",
+        ),
+        (track, (1, True), "Give the other one by name; it takes save_secs, checkpoint."),
+        (runs, (1,), "It takes no others."),
+    ],
+)
+def test_too_many_arguments_without_names_are_refused_with_what_to_type(
+    function: Any, given: tuple[Any, ...], words: str
+) -> None:
+    with pytest.raises(UnknownArgumentError) as refusal:
+        refusing(function, "nbtrain")(*given)
+    first = next(iter(inspect.signature(function).parameters), "no argument")
+    count = f"{len(given)} arguments have" if len(given) > 1 else "1 argument has"
+    assert str(refusal.value) == (
+        f"nbtrain.{function.__name__}() takes {first} without a name, but {count} none. {words}"
+    )
+
+
+def test_a_function_that_takes_any_number_of_arguments_gets_them() -> None:
+    assert refusing(launch, "nbtrain")("a.py", 1, 2) == ("a.py", 1, 2)
 
 
 def test_every_unknown_argument_is_told() -> None:
