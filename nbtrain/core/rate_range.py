@@ -23,7 +23,7 @@ _SMOOTHING, _RISE = 0.9, 4.0
 # with 1.25, none.
 _FALL, _NOISE = 0.02, 1.25
 
-# The fewest steps.
+# The fewest losses. Each step has one, unless several steps are executed at once.
 _FEWEST = 10
 
 # The steps after which a smoothed loss is no longer that of a few batches, as in fastai.
@@ -85,7 +85,7 @@ class RateRange:
         if len(self._raw) == 1:
             return False
         self._losses.append(self._smooth / (1 - _SMOOTHING ** len(self._raw)))
-        return step + 1 >= self._steps or self._has_risen
+        return step + 1 >= self._steps or self._has_too_few or self._has_risen
 
     @property
     def _rates(self) -> list[float]:
@@ -108,6 +108,10 @@ class RateRange:
         return self._steps * len(self._raw) // max(1, self._begins[-1])
 
     @property
+    def _has_too_few(self) -> bool:
+        return bool(self._raw) and self._count < _FEWEST
+
+    @property
     def _has_risen(self) -> bool:
         settled = self._losses[self._from :]
         if not settled:
@@ -122,8 +126,8 @@ class RateRange:
 
     @property
     def lowest(self) -> int | None:
-        """The index in `curve` of the lowest loss; None if the loss has not fallen."""
-        if len(self._losses) <= self._from:
+        """The index in `curve` of the lowest loss; None if no loss is clearly lower than others."""
+        if self._has_too_few or len(self._losses) <= self._from:
             return None
         first = statistics.fmean(self._raw[: self._from + 1])
         at = min(range(self._from, len(self._losses)), key=self._losses.__getitem__)
@@ -152,6 +156,14 @@ class RateRange:
 
     def text(self, name: str, tag: str) -> str:
         """Describes the result, and how it was found."""
+        if self._has_too_few:
+            at_once = self._begins[-1] / len(self._raw)
+            return (
+                f"no suggestion: {self._steps} steps have about {self._count} losses, because "
+                f"{at_once:.3g} are executed at once, and a range test takes at least {_FEWEST}; "
+                f"give steps={math.ceil(_FEWEST * at_once)} or more, or a smaller "
+                "steps_per_execution to model.compile"
+            )
         lowest, rate = self.lowest, self.suggestion
         if lowest is None or rate is None:
             reached = self._rates[-1] if self._rates else self._low

@@ -61,6 +61,20 @@ def test_steps_that_are_executed_together_hardly_change_the_suggestion(size: int
     assert 2e-3 < sweep.suggestion < 5e-2
 
 
+def test_too_few_losses_suggest_nothing_and_say_how_to_get_more() -> None:
+    sweep = RateRange(1e-6, 1.0, 200)
+    assert [sweep.add(end, 3.0 - end / 100) for end in (63, 127)] == [False, True]
+    assert sweep.suggestion is None
+    assert sweep.text("learning_rate", "loss") == (
+        "no suggestion: 200 steps have about 3 losses, because 64 are executed at once, and a "
+        "range test takes at least 10; give steps=640 or more, or a smaller steps_per_execution "
+        "to model.compile"
+    )
+    enough = RateRange(1e-6, 1.0, 640)
+    assert [enough.add(end, 1.0) for end in range(63, 640, 64)] == [False] * 9 + [True]
+    assert "losses" not in enough.text("learning_rate", "loss")
+
+
 @pytest.mark.parametrize("loss", [lambda _rate: 1.0, lambda rate: 1.0 + rate])
 def test_nothing_is_suggested_if_the_loss_does_not_fall(loss: Callable[[float], float]) -> None:
     sweep, _ = swept(loss)

@@ -6,6 +6,8 @@ import math
 import re
 from typing import Any
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -136,6 +138,21 @@ def test_a_scalar_that_not_every_step_records_gives_no_suggestion_and_the_reason
     text = r"recorded no 'rare_loss'(; it has: 'loss'\.|, which each step of a test must)"
     assert re.search(text, receipt.outcome.text)
     assert "none" in refused(run.find_learning_rate(tag="none")).text
+    ended(run)
+
+
+def test_few_executions_give_no_suggestion_and_say_what_to_give() -> None:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(1e-3), "mse", steps_per_execution=16, jit_compile=False)
+    x = np.random.default_rng(0).normal(size=(3200, 4))
+    run = nbtrain.fit(model, x, x @ [[1], [2], [3], [4]], 10, epochs=10**6, name="executions")
+    reached(run, lambda run: run.status.step > 3)
+    assert "give steps=160 or more, or a smaller steps_per_execution" in (
+        applied(run.find_learning_rate(1e-5, 1e-2, steps=100)).text
+    )
+    enough = applied(run.find_learning_rate(1e-5, 1e-2, steps=160))
+    assert "steps_per_execution" not in enough.text
+    assert len(enough.curve) > 2
     ended(run)
 
 
