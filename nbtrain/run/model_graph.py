@@ -79,10 +79,8 @@ class ModelGraph:
             if (size := event.ByteSize()) > MOST_BYTES:
                 raise ValueError(f"it has {size:,} bytes, and at most {MOST_BYTES:,} are written")
         except Exception as error:  # noqa: BLE001 - the model is the user's own
-            notices = context.monitor.notices
             why = str(error) if isinstance(error, ValueError) else named(error)
-            words = f"The boards show no graph of this model: {why}."
-            notices.inform(f"{notices.notice}\n{words}" if notices.notice else words)
+            context.monitor.notices.inform_too(f"The boards show no graph of this model: {why}.")
             return
         if not _is_newest(context.media, event):
             event.wall_time = time.time()

@@ -37,6 +37,7 @@ class Notices(Notes):
     def __init__(self, grace_secs: float, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.notice: str | None = None
+        self._lock = threading.Lock()  # keeps a notice that comes while another is changed
         self._read_from: float | None = None  # when the run first ran with this notice
         self._grace_secs = grace_secs
         self._clock = clock
@@ -51,7 +52,14 @@ class Notices(Notes):
 
     def inform(self, text: str | None) -> None:
         """Shows a message that is not a warning until the run has run a while; None clears it."""
-        self.notice, self._read_from = text, None
+        with self._lock:
+            self.notice, self._read_from = text, None
+
+    def inform_too(self, text: str) -> None:
+        """Adds a paragraph to the message that is shown, as `inform` shows one."""
+        with self._lock:
+            self.notice = f"{self.notice}\n{text}" if self.notice else text
+            self._read_from = None
 
     @contextlib.contextmanager
     def busy(self, text: str) -> Iterator[None]:
@@ -74,9 +82,10 @@ class Notices(Notes):
             text = f"{at[0]}, for {secs:.0f} s: what was asked for waits until that is over."
         self.note("busy", text)
         if phase is Phase.RUNNING:
-            self._read_from = self._read_from or now
-            if now - self._read_from >= NOTICE_SECS:
-                self.notice = None
+            with self._lock:
+                self._read_from = self._read_from or now
+                if now - self._read_from >= NOTICE_SECS:
+                    self.notice = None
         text = self._late(phase, now)
         if text is None:
             self.note("late", None)
