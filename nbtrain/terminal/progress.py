@@ -6,38 +6,21 @@ Warnings are written above it. It goes to the standard error.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from tqdm import tqdm
 
 from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import Phase, Status
+from nbtrain.terminal.warned import Warnings, Watched
 
 # The last values that fit into a line.
 _MOST_VALUES = 4
 
-# A warning, with the lines of a stack that are indented below it.
-_PARAGRAPHS = re.compile(r"^\S.*(?:\n[ \t].*)*", re.MULTILINE)
-_NUMBER = re.compile(r"\d+")
-
 # For a terminal that tells no size, as in some containers: tqdm would show nothing there.
 _UNKNOWN: dict[str, int | bool] = {"ncols": 80, "nrows": 24}
-
-
-class Watched(Protocol):
-    """A run with a line."""
-
-    name: str
-
-    @property
-    def status(self) -> Status:
-        """The current status."""
-
-    def on_tick(self, listener: Any) -> Any:
-        """Calls a function ten times a second until the run ends, and once after its end."""
 
 
 class _Bar(tqdm):
@@ -52,7 +35,7 @@ class Line:
     def __init__(self, run: Watched, file: Any = None) -> None:
         status = run.status
         self._run = run
-        self._said: set[str] = set()
+        self._warnings = Warnings()
         self._bar = _Bar(
             desc=run.name,
             total=status.total_steps,
@@ -67,7 +50,8 @@ class Line:
     def tick(self) -> None:
         """Shows the present state; closes the line when the run has ended."""
         status, bar = self._run.status, self._bar
-        self._say(status)
+        for text in self._warnings.new(status):
+            bar.write(f"{self._run.name}: {text}", file=bar.fp)
         bar.total = status.total_steps
         if status.step < bar.n:  # the run went back
             bar.initial = bar.n = status.step
@@ -77,19 +61,6 @@ class Line:
             bar.refresh()
             bar.close()
             self._forget()
-
-    def _say(self, status: Status) -> None:
-        """Writes each warning above the line, once although its numbers change.
-
-        The message of a pause is written by those who wait for the run.
-        """
-        if status.phase is Phase.PAUSED:
-            return
-        for text in _PARAGRAPHS.findall(status.message or ""):
-            topic = _NUMBER.sub("", text.partition("\n")[0])
-            if topic not in self._said:
-                self._said.add(topic)
-                self._bar.write(f"{self._run.name}: {text}", file=self._bar.fp)
 
 
 def _size(file: Any) -> dict[str, int | bool]:

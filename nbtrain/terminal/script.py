@@ -13,6 +13,7 @@ from typing import Any
 
 from nbtrain.remote.words import shown
 from nbtrain.run import registry
+from nbtrain.terminal.warned import Lines
 
 
 def meet() -> None:
@@ -24,11 +25,13 @@ def meet() -> None:
 
 
 def show(run: Any) -> None:
-    """Shows the line of a run that has started, if the standard error is a terminal."""
+    """Shows the line of a run that has started, or only its warnings if no terminal shows it."""
     if sys.stderr is not None and sys.stderr.isatty():
         from nbtrain.terminal.progress import Line
 
         Line(run)
+    else:
+        Lines(run)
 
 
 def how_to_resume(logdir: Path, *, in_foreground: bool) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 import nbtrain
 from nbtrain.checkpoints.files import listed
 from nbtrain.core.states import Phase
-from tests.forked import Forked
+from tests.forked import Forked, printed
 from tests.gate import Gate, eventually
 from tests.models import Counter, ticked
 
@@ -72,8 +72,21 @@ def script(
 
 
 def warned_script(pipe: Connection) -> None:
+    """Trains with warnings on a terminal, and sends what it shows."""
+    terminal = Terminal(40, 100)
+    train_warned()
+    pipe.send(terminal.shown())
+
+
+def logged_script(_pipe: Connection) -> None:
+    """Trains with warnings while its standard error is a file."""
+    sys.stderr = open("log", "w")  # noqa: SIM115 - as long as the process lives
+    train_warned()
+
+
+def train_warned() -> None:
     """Trains with a warning whose number changes, and one that has a stack."""
-    terminal, gate = Terminal(40, 100), Gate(1)
+    gate = Gate(1)
     counter = Counter(gate)
     run = nbtrain.train(counter.step, steps=2, checkpoint=counter.checkpoint, name="script")
     gate.wait_for_arrivals(2)
@@ -83,7 +96,6 @@ def warned_script(pipe: Connection) -> None:
         ticked(run)
     gate.open()
     run.wait()
-    pipe.send(terminal.shown())
 
 
 def press_ctrl_c(times: int) -> None:
@@ -135,3 +147,13 @@ def test_a_warning_is_written_above_the_line_once_with_its_stack() -> None:
     assert re.findall(r"script: (Worker.*)", shown) == ["Worker 1 was lost 0 s ago."]
     assert "script: Late by 0 s:\n  File 'a', line 1\n    step()\n" in shown
     assert shown.count("Late by") == 1
+
+
+def test_a_warning_is_a_plain_line_once_where_no_terminal_shows_the_run() -> None:
+    printed(logged_script)
+    assert Path("log").read_text().splitlines() == [
+        "script: Worker 1 was lost 0 s ago.",
+        "script: Late by 0 s:",
+        "  File 'a', line 1",
+        "    step()",
+    ]

@@ -1,0 +1,67 @@
+"""The warnings of a run in a script: above its line in a terminal, or as lines of a log.
+
+A program whose standard error is a file or a pipe has no line, and its warnings are all it shows.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from nbtrain.core.states import Phase, Status
+
+# A warning, with the lines of a stack that are indented below it.
+_PARAGRAPHS = re.compile(r"^\S.*(?:\n[ \t].*)*", re.MULTILINE)
+_NUMBER = re.compile(r"\d+")
+
+
+class Watched(Protocol):
+    """A run with a line, or with lines in a log."""
+
+    name: str
+
+    @property
+    def status(self) -> Status:
+        """The current status."""
+
+    def on_tick(self, listener: Callable[[], object]) -> Callable[[], object]:
+        """Calls a function ten times a second until the run ends, and once after its end."""
+
+
+class Warnings:
+    """The warnings of one run that were shown."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def new(self, status: Status) -> Iterator[str]:
+        """Yields each warning once although its numbers change.
+
+        The message of a pause is written by those who wait for the run.
+        """
+        if status.phase is Phase.PAUSED:
+            return
+        for text in _PARAGRAPHS.findall(status.message or ""):
+            topic = _NUMBER.sub("", text.partition("\n")[0])
+            if topic not in self._said:
+                self._said.add(topic)
+                yield text
+
+
+class Lines:
+    """The warnings of a run as plain lines of the standard error; its looper calls `tick`."""
+
+    def __init__(self, run: Watched) -> None:
+        self._run, self._warnings = run, Warnings()
+        self._forget = run.on_tick(self.tick)
+
+    def tick(self) -> None:
+        """Writes the new warnings."""
+        status, file = self._run.status, sys.stderr
+        for text in self._warnings.new(status):
+            if file is not None:
+                print(f"{self._run.name}: {text}", file=file, flush=True)
+        if status.phase.ended:
+            self._forget()
