@@ -59,8 +59,9 @@ def track(
     `nbtrain.track(...)` is `run.track(...)` of the run that trains there.
 
     A stop ends the loop and each tracked one around it, and the code after them goes on. So does an
-    interrupt (Ctrl-C); a second one raises KeyboardInterrupt at once. A `break` or a `return`
-    finishes the run. An error in the body is raised as ever, and the run has failed.
+    interrupt (Ctrl-C); a second one raises KeyboardInterrupt at once, or after the last save if
+    that has begun. A `break` or a `return` finishes the run. An error in the body is raised as
+    ever, and the run has failed.
 
     Args:
         iterable: What to loop over: a `tf.data.Dataset`, a list, a range, or any other.

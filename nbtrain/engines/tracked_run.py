@@ -8,6 +8,7 @@ for batch in run:                   # starts: this thread trains, and the panel 
 
 from __future__ import annotations
 
+import _thread
 import ast
 import contextvars
 import linecache
@@ -119,7 +120,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
             with self.handle.summaries():  # also those of the body, which this thread runs
                 yield from self._engine.tracks.over(self._iterable, self.handle)
         except GeneratorExit:
-            left_by(self._end)
+            left_by(partial(self._end, is_closed=True))
             raise
         except BaseException as error:
             self._end(error)
@@ -160,28 +161,37 @@ class TrackedRun(LoopRun, Iterable[Any]):
         fixed = is_made_here and for_loops.are_fixed(loop, lines[0], ("name", "logdir"))
         return fixed and not context.settings.fresh
 
-    def _end(self, error: BaseException | None) -> None:
-        """Ends the run; it has failed with an error, unless the user or the program ended it."""
+    def _end(self, error: BaseException | None, *, is_closed: bool = False) -> None:
+        """Ends the run; it has failed with an error, unless the user or the program ended it.
+
+        Args:
+            is_closed: Whether the program has left the loop, so that nothing can be raised in it.
+        """
         if threading.get_ident() != self.attempt.context.commands.thread:
             # The garbage collector closes the loop, perhaps in a thread of the run.
             name = f"nbtrain end {self.name}"
             threading.Thread(target=self._leave, args=(error,), name=name, daemon=True).start()
         else:
-            self._leave(error)
+            self._leave(error, is_closed=is_closed)
 
-    def _leave(self, error: BaseException | None) -> None:
+    def _leave(self, error: BaseException | None, *, is_closed: bool = True) -> None:
         self._interrupts.give_back()
         self._forget_pauses()
         error, self._left_with = error or self._left_with, None
-        complete = error is None
-        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+        complete, is_told_to_end = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
+        if is_told_to_end:
             self.coord.request_stop()
             error = None
-        self.attempt.leave(error, complete=complete)
-        # So the picture, or the line of a script, is complete.
-        self.attempt.monitor_threads.join(LAST_ROUND_SECS)
-        if threading.current_thread() is threading.main_thread():
-            endings.await_signal(self.attempt.context.settings.grace)
+        with self._interrupts.holding() as held:
+            self.attempt.leave(error, complete=complete)
+            # So the picture, or the line of a script, is complete.
+            self.attempt.monitor_threads.join(LAST_ROUND_SECS)
+            if threading.current_thread() is threading.main_thread():
+                endings.await_signal(self.attempt.context.settings.grace)
+        if held.is_set() and not is_told_to_end:
+            if not is_closed:
+                raise KeyboardInterrupt
+            _thread.start_new_thread(_thread.interrupt_main, ())
 
     def _abandon(self, error: BaseException | None = None) -> None:
         """Ends a loop that nobody goes on with, by a stop or by an error; its thread."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -204,8 +205,12 @@ class Attempt(AttemptEnd):
         Args:
             error: The error that ended the loop; the end of its input is none.
             complete: Whether the step at hand was completed, so that it counts.
+
+        Raises:
+            KeyboardInterrupt: An interrupt has ended the last save of a loop in the foreground.
         """
         self.ident = self.context.commands.thread = threading.get_ident()
+        interrupt: BaseException | None = None
         try:
             if self._opened is None:
                 error = error and self._unless_stopped(error)
@@ -214,13 +219,35 @@ class Attempt(AttemptEnd):
                     error = self._of_loop(error)
                     self.session.leave(finished=error is None and complete)
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
-            error = error or self._unless_stopped(raised)
+            if self._is_interrupt(raised):
+                interrupt = raised
+                self._say_interrupted()
+            else:
+                error = error or self._unless_stopped(raised)
         finally:
             self._opened = None
             self.context.monitor.time_usage.end()
             late = self._join()
+            if self._is_interrupt(late):
+                interrupt, late = interrupt or late, None
             self._close(error or late)
             owner.set(None)
+        if interrupt is not None:
+            raise interrupt
+
+    def _is_interrupt(self, error: BaseException | None) -> bool:
+        """Tells if an error is meant for the program that loops."""
+        return self.in_foreground and isinstance(error, (KeyboardInterrupt, SystemExit))
+
+    def _say_interrupted(self) -> None:
+        """Stops the run, whose last save was interrupted, and says what is not saved."""
+        policy = self.boundary.policy
+        self.context.coord.request_stop()
+        if policy.can_save:
+            policy.list_again()  # it may be there all the same
+            text = self.unsaved.say("The last save was interrupted", yet=False)
+            self.context.monitor.notices.note("save", text)
+            sys.stderr.write(f"nbtrain: {text}\n")
 
     def _of_loop(self, error: BaseException | None) -> BaseException | None:
         """Returns the error that ended the loop, in it or in a thread of the coordinator."""

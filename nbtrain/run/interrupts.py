@@ -3,16 +3,19 @@
 interrupts = Interrupts(name, request_stop)
 interrupts.take()         # the first one asks the run to stop; a second one is a KeyboardInterrupt
 interrupts.give_back()    # at the end of the loop
+with interrupts.holding() as held:    # the last save: the next one waits for it
+    ...
 """
 
 from __future__ import annotations
 
 import _thread
+import contextlib
 import contextvars
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 
@@ -46,6 +49,36 @@ class Interrupts:
         if _can_set() and signal.getsignal(signal.SIGINT) is self:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[threading.Event]:
+        """Holds the next interrupt for a block that saves; one more is a KeyboardInterrupt at once.
+
+        Yields:
+            An event that is set by an interrupt. The caller raises it after the block.
+        """
+        held = threading.Event()
+
+        def hold(_number: int, _frame: FrameType | None) -> None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            held.set()
+            _thread.start_new_thread(self._context.run, (self._say_held,))
+
+        if not (_can_set() and signal.getsignal(signal.SIGINT) is signal.default_int_handler):
+            yield held  # the program handles interrupts itself
+            return
+        signal.signal(signal.SIGINT, hold)
+        try:
+            yield held
+        finally:
+            if signal.getsignal(signal.SIGINT) is hold:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _say_held(self) -> None:
+        sys.stderr.write(
+            f"\nnbtrain: {self._name} ends with its last checkpoint, and the interrupt follows. "
+            "One more does not wait for the checkpoint.\n"
+        )
+
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Asks the run to stop; main thread.
 
@@ -61,7 +94,7 @@ class Interrupts:
         self._request_stop()
         sys.stderr.write(
             f"\nnbtrain: {self._name} stops after the step at hand and saves a last checkpoint. "
-            "A second interrupt ends the loop at once, without one.\n"
+            "A second interrupt ends the loop at once, in the middle of a step.\n"
         )
 
 

@@ -339,6 +339,72 @@ def test_the_second_interrupt_ends_the_loop_at_once() -> None:
     assert next(iter(run)) == 3
 
 
+class Pressing(tf.train.experimental.PythonState):
+    """A part of a checkpoint that presses Ctrl-C while it is saved for the last time."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times, self.is_last = times, False
+
+    def serialize(self) -> str:
+        """Returns what is saved."""
+        times, self.times = (self.times, 0) if self.is_last else (0, self.times)
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
+        return ""
+
+    def deserialize(self, _text: str) -> None:
+        """Restores nothing."""
+
+
+def saved_while_pressed(pressing: Pressing, name: str, last: int = 99) -> Any:
+    """A run that an interrupt has stopped at its fourth turn; its last save is interrupted."""
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0), pressing=pressing)
+    run = nbtrain.track(range(last), name=name, checkpoint=held, save_steps=3)
+
+    def train() -> None:
+        for number in run:
+            if number == 3:
+                pressing.is_last = True
+                if last > 4:
+                    signal.raise_signal(signal.SIGINT)
+                    eventually(lambda: run.status.phase is Phase.STOPPING)
+
+    with pytest.raises(KeyboardInterrupt):
+        train()
+    return run
+
+
+def test_an_interrupt_of_the_last_save_waits_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    run = saved_while_pressed(Pressing(1), "waits")
+    assert (run.status.phase, run.status.step) == (Phase.STOPPED, 4)
+    assert (run.status.failure, run.status.message) == (None, None)
+    assert listed(run.logdir / "checkpoints")[-1].step == 4
+    told = "ends with its last checkpoint, and the interrupt follows"
+    eventually(lambda: told in capsys.readouterr().err)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_of_the_last_save_of_a_loop_at_its_end_comes_after_it() -> None:
+    run = saved_while_pressed(Pressing(1), "at its end", 4)
+    assert (run.status.phase, run.status.step) == (Phase.FINISHED, 4)
+    assert listed(run.logdir / "checkpoints")[-1].step == 4
+
+
+def test_two_interrupts_of_the_last_save_end_it_and_the_run_says_what_is_saved(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = saved_while_pressed(Pressing(2), "given up")
+    assert (run.status.phase, run.status.failure) == (Phase.STOPPED, None)
+    told = (
+        "The last save was interrupted, and the run 'given up' has not saved step 4. Its last "
+        f"checkpoint is {listed(run.logdir / 'checkpoints')[-1]}."
+    )
+    assert run.status.message == told
+    assert f"nbtrain: {told}\n" in capsys.readouterr().err
+    assert next(iter(run)) == 3
+
+
 def test_a_program_that_handles_interrupts_keeps_its_handler() -> None:
     caught: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _frame: caught.append(number))
