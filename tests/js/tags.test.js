@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bare, filter, groups, having, style } from "../../nbtrain/panel/js/board/tags.js";
+import { bare, dashOf, filter, groups, having, style } from "../../nbtrain/panel/js/board/tags.js";
 import { duration, place, timeTicks } from "../../nbtrain/panel/js/shared/format.js";
 
 test("tags are grouped by what stands before their first slash", () => {
@@ -28,6 +28,12 @@ test("of sixty runs no two lines look the same", () => {
   const colours = Array.from({ length: 12 }, (_, n) => `colour ${n}`);
   const looks = Array.from({ length: 60 }, (_, n) => JSON.stringify(style(n, colours)));
   assert.equal(new Set(looks).size, 60);
+});
+
+test("of tags that share the colours of runs, the first five have a dash each", () => {
+  const dashes = Array.from({ length: 5 }, (_, n) => dashOf(n).join());
+  assert.equal(new Set(dashes).size, 5);
+  assert.equal(dashes[0], "");
 });
 
 test("dashes come only after each colour was used once", () => {

@@ -120,6 +120,11 @@ def test_a_layouts_charts_show_several_tags_and_bounds_and_what_is_wrong(
     losses = chart_of(board, "losses")
     expect(losses.locator("[data-role=tags]")).to_have_text("lossloss_highloss_low")
     expect(losses).to_have_attribute("data-points", str(4 * 3 * 200))
+    dashes = "(lines) => new Set(lines.map((line) => String(line.dash ?? ''))).size"
+    drawn = f"(root) => ({dashes})(root.card.chart.plot.series.slice(1))"
+    assert losses.evaluate(drawn) == 3, "each tag has a dash, as each run has a colour"
+    named = "(lines) => new Set(lines.map((line) => line.getAttribute('stroke-dasharray'))).size"
+    assert losses.locator("[data-role=tags] line").evaluate_all(named) == 3
     losses.locator(".u-over").hover(position={"x": 100, "y": 60})
     expect(losses.locator("[data-role=values]")).to_contain_text("loss_low · trial-3")
     board.locator("[data-run=trial-3]").hover()

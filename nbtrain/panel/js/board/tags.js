@@ -66,6 +66,14 @@ export function filter(text) {
  * @returns {Look}
  */
 export function style(n, colours, validates = false) {
-  const dash = DASHES[Math.floor(n / colours.length) % DASHES.length];
+  const dash = dashOf(Math.floor(n / colours.length));
   return { colour: colours[n % colours.length], dash: validates ? VALIDATION : dash };
+}
+
+/**
+ * The dash of the n-th of several lines of one colour.
+ * @param {number} n
+ */
+export function dashOf(n) {
+  return DASHES[n % DASHES.length];
 }

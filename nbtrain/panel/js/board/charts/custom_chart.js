@@ -6,7 +6,7 @@ import { download } from "../download.js";
 import { decode } from "./overlay.js";
 import { OverlayChart } from "./overlay_chart.js";
 import { swatch } from "../swatch.js";
-import { style } from "../tags.js";
+import { dashOf, style } from "../tags.js";
 
 /** @import { LayoutChart, Want } from "../../protocol.d.ts" */
 /** @import { Board, LineOf, Page, Reply, RunCurve } from "../../types.d.ts" */
@@ -54,8 +54,8 @@ export class CustomChart {
   styleOf = (label) => {
     const { tag, run } = this.lines.get(label) ?? {};
     if (this.names.length < 2) return this.board.styleOf(run ?? label);
-    const { dash, colour } = style(this.names.indexOf(tag), this.paint().colours);
-    return { dash, colour: this.single ? colour : this.board.styleOf(run).colour };
+    const look = this.#lookOf(this.names.indexOf(tag));
+    return this.single ? look : { ...look, colour: this.board.styleOf(run).colour };
   };
 
   /** @type {Board["swatch"]} */
@@ -169,14 +169,21 @@ export class CustomChart {
     this.#tellTags();
   }
 
-  // The dashes of each tag, if there are several.
+  /**
+   * The line of the n-th tag: of one run it has a colour of its own, of several a dash.
+   * @param {number} n
+   */
+  #lookOf(n) {
+    const { colours, strong } = this.paint();
+    return this.single ? style(n, colours) : { colour: strong, dash: dashOf(n) };
+  }
+
+  // The look of each tag, if there are several.
   #tellTags() {
     const names = this.names.length > 1 && this.lines.size ? this.names : [];
-    const { colours, strong } = this.paint();
     this.legend.replaceChildren(
       ...names.map((tag, i) => {
-        const look = style(i, colours);
-        const sample = swatch(this.single ? look : { ...look, colour: strong });
+        const sample = swatch(this.#lookOf(i));
         return el("span", {
           class: "nbt-tag-name",
           title: tag,
