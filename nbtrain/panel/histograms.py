@@ -43,14 +43,15 @@ def ridges(histograms: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
 def bands(buckets: FloatArray) -> FloatArray:
     """The values of a histogram at `PERCENTILES`, interpolated like TensorBoard.
 
-    See `compress_histogram` in tensorboard/plugins/distribution/compressor.py.
+    See `compress_histogram` in tensorboard/plugins/distribution/compressor.py. A histogram of no
+    finite values has none: they are NaN, where TensorBoard draws zeros.
 
     Args:
         buckets: float64 of shape (k, 3): left, right, count.
     """
     buckets = _usable(buckets)
-    if not len(buckets):
-        return np.zeros(len(PERCENTILES))
+    if not buckets[:, 2].any():
+        return np.full(len(PERCENTILES), np.nan)
     least, most = buckets[0, 0], buckets[-1, 1]
     counts = buckets[:, 2]
     weights = (counts * PERCENTILES[-1] / (counts.sum() or 1.0)).cumsum()
@@ -60,8 +61,9 @@ def bands(buckets: FloatArray) -> FloatArray:
     lefts, rights = np.where(before > 0, lefts, least)[full], buckets[full, 1]
     at = np.stack([before[full], weights[full]], axis=1).ravel()
     ends = np.clip(np.stack([lefts, rights], axis=1).ravel(), least, most)
-    found = np.interp(PERCENTILES, at, ends) if len(at) else np.full(len(PERCENTILES), most)
-    return np.where(np.array(PERCENTILES) >= weights[-1], most, found)
+    within = np.interp(PERCENTILES, at, ends)
+    found: FloatArray = np.where(np.array(PERCENTILES) >= weights[-1], most, within)
+    return found
 
 
 def spread(count: int, most: int) -> npt.NDArray[np.int64]:

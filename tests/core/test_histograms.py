@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tensorboard.plugins.distribution import compressor
 
@@ -25,12 +25,17 @@ def buckets(draw: st.DrawFn) -> Any:
 @given(buckets())
 def test_bands_equal_those_of_tensorboard(given: Any) -> None:
     assert compressor.NORMAL_HISTOGRAM_BPS == PERCENTILES
+    assume(given[:, 2].any())
     expected = [value for _, value in compressor.compress_histogram(given)]
     np.testing.assert_allclose(bands(given), expected, atol=1e-9)
 
 
-def test_bands_of_no_buckets_are_zero() -> None:
-    assert bands(np.empty((0, 3))).tolist() == [0.0] * len(PERCENTILES)
+@pytest.mark.parametrize(
+    "rows", [[], [[0.0, 0.0, 0.0]], [[1.0, 2.0, 0.0]] * 3, [[np.nan, np.nan, 3.0]]]
+)
+def test_a_histogram_without_finite_values_has_no_bands(rows: list[list[float]]) -> None:
+    """TensorBoard draws them at zero, as if the values had become that."""
+    assert np.isnan(bands(np.array(rows).reshape(-1, 3))).all()
 
 
 @given(st.lists(buckets(), min_size=1, max_size=5))
@@ -54,7 +59,8 @@ def test_any_contents_of_a_file_are_drawn_without_a_warning(rows: list[Any]) -> 
     edges, counts = ridges([given])
     assert np.isfinite(edges).all()
     assert np.isfinite(counts).all()
-    assert np.isfinite(bands(given)).all()
+    found = np.isfinite(bands(given))
+    assert found.all() if counts.any() else True
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf])

@@ -29,3 +29,12 @@ test("the histogram of the slider's step is drawn last", () => {
   shown.show({ shown: [0, 1] }, [numbers.buffer], 0);
   assert.deepEqual(shown.order, [1, 0]);
 });
+
+test("a histogram of no finite values is told, as it is drawn like one of few", () => {
+  const shown = body();
+  const none = Float64Array.from([0, 1, 2, 0, 0, 5, 6]);
+  shown.show({ shown: [0, 1] }, [none.buffer], 0);
+  assert.equal(shown.lack, "No finite values at this step.");
+  shown.show({ shown: [0, 1] }, [none.buffer], 1);
+  assert.equal(shown.lack, "");
+});

@@ -162,6 +162,22 @@ def test_distributions_name_the_percentiles_of_a_step(page: BarePage, board: Loc
     expect(told.locator(".nbt-tip-head")).not_to_have_text(before)
 
 
+def test_histograms_of_no_finite_values_are_told(page: BarePage, logdir: Path) -> None:
+    with tf.summary.create_file_writer(str(logdir / "sgd")).as_default():
+        tf.summary.histogram("lost", [1.0, float("nan")], step=3)
+        for step, values in enumerate(([1.0, 2.0], [])):
+            tf.summary.histogram("rare", values, step=step)
+    board = page.line("distributions logs").locator(".nbt-board")
+    lost, rare = card_of(board, "lost"), card_of(board, "rare")
+    expect(lost).to_contain_text("No finite values at any step.")
+    expect(rare.locator(".nbt-plot")).to_have_attribute("data-points", "2")
+    expect(rare).not_to_contain_text("No finite values")
+    turn_to(board, "Histograms")
+    expect(rare).to_contain_text("No finite values at this step.")
+    rare.locator("[data-role=step]").press("ArrowLeft")
+    expect(rare).not_to_contain_text("No finite values")
+
+
 def test_text_is_markdown_or_plain_and_a_table_where_it_was_one(
     page: BarePage, board: Locator
 ) -> None:

@@ -416,6 +416,8 @@ export interface Body<Content> {
   choose?(): void;
   /** There is more room or less, or the colours are others. */
   resize?(): void;
+  /** Why there is nothing to see, if so. */
+  lack?: string;
 }
 
 /** An answer about pictures and media. */

@@ -144,6 +144,7 @@ export class Card {
     await this.body.show(content, buffers, at);
     if (this.shown !== shown) return; // out of sight meanwhile, or at another step
     this.body.root.style.minHeight = "";
+    say(this.problem, this.body.lack ?? "");
     this.root.dataset.step = String(this.steps[at]);
   }
 

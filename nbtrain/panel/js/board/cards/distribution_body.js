@@ -46,6 +46,11 @@ export class DistributionBody extends PlotBody {
     this.root.dataset.points = String(shown.length);
   }
 
+  get lack() {
+    const medians = this.data && [...this.data[MEDIAN + 1]];
+    return medians?.every((value) => value === null) ? "No finite values at any step." : "";
+  }
+
   /** @returns {PlotOptions} */
   options() {
     const { colour } = this;

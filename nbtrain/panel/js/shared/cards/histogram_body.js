@@ -52,6 +52,11 @@ export class HistogramBody extends PlotBody {
     this.root.dataset.ridges = String(shown.length);
   }
 
+  get lack() {
+    const counts = this.counts?.[this.marked];
+    return counts?.every((count) => !count) ? "No finite values at this step." : "";
+  }
+
   choose() {
     if (!this.shown) return;
     this.overlay = this.card.page.option;

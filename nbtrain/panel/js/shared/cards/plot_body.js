@@ -22,6 +22,11 @@ export class PlotBody extends BaseChart {
     return this.card.board.styleOf(this.card.run).colour;
   }
 
+  // Why there is nothing to see, if so.
+  get lack() {
+    return "";
+  }
+
   get look() {
     return JSON.stringify(this.paint());
   }
