@@ -90,7 +90,8 @@ class Following:
         self.board = Board(scalars, on_look=self.start, follow=follow, **options)
         self.board.reading = unread
         picture = functools.partial(_picture, scalars, text, **options)
-        self.still = still.Still(self.board, text, _AGAIN, picture, self._state)
+        state = functools.partial(_state, scalars, options.get("tab", "scalars"))
+        self.still = still.Still(self.board, text, _AGAIN, picture, state)
         self._reader = scalars.reader
         self._unread = unread
         self._told = self._reader.version
@@ -149,9 +150,6 @@ class Following:
             if not needed:
                 self._thread = None
         return needed
-
-    def _state(self) -> tuple[object, ...]:
-        return self._reader.version > 0, self._reader.version
 
     def _read(self) -> None:
         unread, self._unread = self._unread, False
@@ -219,6 +217,12 @@ def show(
     first = still.bundle(None, text) if unread else None
     following.still.show(first, before=following.let_pages_ask)
     following.start()
+
+
+def _state(scalars: Scalars, tab: str) -> tuple[object, ...]:
+    """Returns what the picture depends on: whether there is something to draw, and the version."""
+    kind = KIND_OF.get(tab, "scalars")
+    return any(True for _ in selections(scalars)[kind]), scalars.reader.version
 
 
 def _picture(

@@ -38,6 +38,7 @@ from tests.core.test_figure import of, pixels_of
 from tests.core.test_panel import Clock
 from tests.event_files import NAME, simple, start, tensor, written
 from tests.gate import SOON
+from tests.logdirs import write_media
 
 
 class ShownBoard(Board):
@@ -585,6 +586,26 @@ def test_new_points_are_sent_while_a_page_looks_until_the_board_is_closed(
     following.board.close()
     thread.join(SOON)
     assert not thread.is_alive()
+
+
+def test_the_first_curves_of_a_followed_logdir_are_in_the_picture_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a notebook whose runs write their hyperparameters or a text before they train."""
+    told = Told(monkeypatch)
+    monkeypatch.setattr(boards, "_boards", deque())
+    monkeypatch.setattr("nbtrain.notebook.still.SOON_SECS", 0.0)
+    monkeypatch.setattr("nbtrain.notebook.still.EACH_SECS", 1e9)
+    write_media(tmp_path / "a")
+    scalars, _ = opened(str(tmp_path))
+    assert scalars.reader.version > 0
+    boards.show(scalars, follow=True)
+    capsys.readouterr()
+    run_of(tmp_path / "b", [1.0, 2.0])
+    hear(boards._boards[0].board, t="hello")
+    told.wait_for("still")
+    boards._boards[0].board.close()
+    wait_for_loopers()
 
 
 def test_data_read_by_another_board_are_sent_too(
