@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from nbtrain.core.natural import natural
 from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.text_table import Cell, on_a_line, text_table
 from nbtrain.logdir.folders import given
@@ -47,8 +48,9 @@ class Comparison:
             if tag.startswith(SYSTEM):
                 continue  # the use of the machine is no result
             extents.setdefault(tag, {})[run] = extent_of(points)
-        self.metrics = dict(sorted(extents.items()))
-        self.runs = sorted({run for extents in self.metrics.values() for run in extents})
+        self.metrics = {tag: extents[tag] for tag in sorted(extents, key=natural)}
+        runs = {run for extents in self.metrics.values() for run in extents}
+        self.runs = sorted(runs, key=natural)
         sessions = Sessions(self.scalars.reader)
         self.hparams = {run: found.hparams for run in self.runs if (found := sessions.of(run))}
         self.differing: dict[str, dict[str, Hyperparameter]] = {}

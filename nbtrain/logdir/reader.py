@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 
+from nbtrain.core.natural import natural
 from nbtrain.logdir.bunches import read_small
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.folders import Folders, as_text, folder_name
@@ -49,7 +50,7 @@ class Reader:
     def runs(self) -> list[str]:
         """The sorted names of the runs: their folders below the logdir; "." is the logdir."""
         with self._lock:
-            return sorted(self._runs)
+            return sorted(self._runs, key=natural)
 
     def title(self, run: str) -> str:
         """The name of a run in a sentence: that of its folder for the run "." if it is free."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtrain.core.errors import ArgumentError, UnknownTagError
+from nbtrain.core.natural import natural
 from nbtrain.core.side_tags import SYSTEM
 from nbtrain.logdir.event_run import KINDS
 from nbtrain.logdir.reader import Reader
@@ -52,8 +53,8 @@ class Selection(Mapping[tuple[str, str], T]):
 
     @property
     def tags(self) -> list[str]:
-        """The tags of all runs, sorted."""
-        return sorted({tag for _, tag in self})
+        """The tags of all runs, sorted; numbers in them by their value."""
+        return sorted({tag for _, tag in self}, key=natural)
 
     @property
     def kind(self) -> str:

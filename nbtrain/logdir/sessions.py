@@ -12,6 +12,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from nbtrain.core.natural import natural
 from nbtrain.core.side_tags import SYSTEM
 from nbtrain.logdir.history import fact_of, summary_value
 from nbtrain.logdir.reader import Reader
@@ -106,7 +107,7 @@ class Sessions:
                 group = "" if run == above else run.removeprefix(f"{above}/")
                 found |= dict.fromkeys(
                     (group, tag)
-                    for tag in sorted(self._reader.tags(run))
+                    for tag in sorted(self._reader.tags(run), key=natural)
                     if not tag.startswith(SYSTEM)
                 )
         return list(found)

@@ -12,6 +12,7 @@ import numpy as np
 
 from nbtrain.core.arrays import IntArray
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.natural import natural
 from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.history import History
 from nbtrain.logdir.scalars import Scalars
@@ -49,7 +50,7 @@ def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[
         begin: The tab that is open first.
     """
     keys = {kind: list(iter(pairs)) for kind, pairs in found.items()}  # len() would count them all
-    runs = sorted({run for pairs in keys.values() for run, _ in pairs})
+    runs = sorted({run for pairs in keys.values() for run, _ in pairs}, key=natural)
     numbers = {run: number for number, run in enumerate(runs)}
     kinds = {kind: _tags(pairs, numbers) for kind, pairs in keys.items()}
     tabs = [tab for tab, kind in KIND_OF.items() if keys[kind] or tab in ("scalars", begin)]
@@ -66,7 +67,7 @@ def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, 
     for run, tag in keys:
         having.setdefault(tag, []).append(numbers[run])
     sets: dict[tuple[int, ...], int] = {}
-    tags = sorted(having)
+    tags = sorted(having, key=natural)
     of = [sets.setdefault(tuple(having[tag]), len(sets)) for tag in tags]
     return {"tags": tags, "sets": [list(each) for each in sets], "of": of}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nbtrain.core.errors import NbtrainError
+from nbtrain.core.natural import natural
 from nbtrain.logdir.history import History, fact_of
 from nbtrain.logdir.selection import Selection
 from nbtrain.panel.board_index import what_counts
@@ -35,7 +36,7 @@ def png(found: Selection[History], tab: str) -> bytes | None:
         found: The summaries on the cards.
         tab: The tab; those in `DRAWN` can be drawn.
     """
-    keys = list(islice(sorted(found, key=lambda key: key[::-1]), CARDS))
+    keys = list(islice(sorted(found, key=lambda key: [*map(natural, key[::-1])]), CARDS))
     if not keys or tab not in DRAWN:
         return None
     figure, each_axes = framed(len(keys), _CARD)

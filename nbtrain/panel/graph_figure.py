@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from nbtrain.core.errors import NbtrainError
+from nbtrain.core.natural import natural
 from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.hierarchy import Edge, Hierarchy, Item
 from nbtrain.logdir.history import fact_of
@@ -23,7 +24,7 @@ _ROW, _HEAD, _LEAST = 0.5, 0.5, 1.2
 
 def png(graphs: Graphs) -> bytes | None:
     """Draws the first graph; None if there is none."""
-    keys = sorted(graphs, key=lambda key: key[::-1])
+    keys = sorted(graphs, key=lambda key: [*map(natural, key[::-1])])
     if not keys:
         return None
     run, tag = keys[0]

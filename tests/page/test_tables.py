@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 from tensorboard.plugins.hparams import api as hp
 
 import nbtrain
-from tests.logdirs import category, chart, multiline, write_layout, write_tables
+from tests.logdirs import category, chart, multiline, write_layout, write_tables, write_trial
 from tests.page.bare import BarePage
 from tests.page.test_board import chart_of
 
@@ -217,3 +217,21 @@ def test_a_hyperparameter_from_a_file_is_text_and_nothing_else(
     expect(board.locator("tbody").first).to_contain_text("<img src=x onerror='window.wicked=1'>")
     assert board.locator("img").count() == 0
     assert page.page.evaluate("() => window.wicked === undefined")
+
+
+def test_runs_have_one_order_in_all_tabs_and_the_first_have_a_colour_each(
+    page: BarePage, tmp_path: Path
+) -> None:
+    rates = ["1e-4", "0.002", "0.03", "1"]
+    for n, rate in enumerate(rates):
+        write_trial(tmp_path / f"rate={rate}", n)
+        write_trial(tmp_path / f"rate={rate}-10", n)
+    expected = [f"rate={rate}{more}" for rate in rates for more in ("", "-10")]
+    board = shown(page.line(f"hparams {tmp_path}"))
+    listed = board.locator(".nbt-runs-list .nbt-run-name")
+    expect(listed).to_have_text(expected)
+    expect(board.locator("tbody [data-session]")).to_have_text(expected)
+    board.get_by_role("tab", name="Compare").click()
+    expect(board.locator("thead th")).to_have_text(expected)
+    colours = "(lines) => new Set(lines.map((line) => line.getAttribute('stroke'))).size"
+    assert board.locator(".nbt-runs-list .nbt-swatch line").evaluate_all(colours) == 8

@@ -15,8 +15,6 @@ import { filter } from "./tags.js";
  * @typedef {{folder?: string, labels?: Record<string, string[]>, bare?: Set<string>}} Told
  */
 
-const ORDER = new Intl.Collator("en", { numeric: true });
-
 export class RunList {
   /**
    * changed: called with the filter when the drawn runs change; point: called with the leader under
@@ -92,7 +90,7 @@ export class RunList {
   }
 
   /**
-   * @param {Iterable<Fit>} fits
+   * @param {Iterable<Fit>} fits in their order
    * @param {Told} [told]
    */
   show(fits, { folder = "", labels = {}, bare = new Set() } = {}) {
@@ -103,9 +101,7 @@ export class RunList {
       if (there.get(lead)?.runs.length !== fit.runs.length) (row.remove(), this.rows.delete(lead));
     for (const [lead, fit] of there) if (!this.rows.has(lead)) this.#add(fit);
     say(this.folder, folder && `in ${folder}`);
-    const rows = [...this.rows.values()].sort((one, other) =>
-      ORDER.compare(one.fit.name, other.fit.name),
-    );
+    const rows = [...there.keys()].map((lead) => this.rows.get(lead));
     this.seen = new Map(rows.flatMap(({ fit }) => namesOf(fit, folder)));
     /** @param {Row} row */
     const isBare = ({ fit }) => fit.runs.every((run) => bare.has(run));
