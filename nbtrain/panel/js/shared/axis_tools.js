@@ -83,9 +83,11 @@ export class AxisTools {
    * @param {string | null} why
    */
   refuse(axis, why) {
-    const option = [...this.axis.options].find(({ value }) => value === axis);
-    option.disabled = why !== null;
-    say(option, why === null ? AXES[axis] : `${AXES[axis]} (${why})`);
+    for (const option of this.axis.options) {
+      if (option.value !== axis) continue;
+      option.disabled = why !== null;
+      say(option, why === null ? AXES[axis] : `${AXES[axis]} (${why})`);
+    }
   }
 
   /** @param {Partial<Options<X>>} changes */

@@ -3,11 +3,9 @@
 
 import uPlot from "uplot";
 import { el } from "./dom.js";
-import { besidePointer, moveByKey } from "./plot.js";
+import { besidePointer, cursorOf, moveByKey, NOWHERE } from "./plot.js";
 
 /** @import { Columns, PlotOptions } from "../types.d.ts" */
-
-const NOWHERE = { left: -10, top: -10 }; // of a cursor that shows nothing
 
 export class BaseChart {
   /**
@@ -102,7 +100,7 @@ export class BaseChart {
 
   /** @param {uPlot} u */
   hover(u) {
-    const nodes = u.cursor.left >= 0 ? this.told(u) : [];
+    const nodes = cursorOf(u).left >= 0 ? this.told(u) : [];
     this.tip.hidden = !nodes.length;
     if (this.tip.hidden) return;
     this.tip.replaceChildren(...nodes);

@@ -1,5 +1,7 @@
 // The buckets of the curves of one tag: which count, and what there is to say about them at a step.
 
+import { lastOf } from "./sure.js";
+
 /** @import { Bucket, Curve, Unseen, UnseenBucket, UnseenCounts, UnseenKind } from "../types.d.ts" */
 
 /**
@@ -63,7 +65,7 @@ export function bucketAt(curves, place) {
   for (const curve of [...kept.reverse(), ...tails.reverse()]) {
     const i = nearest(curve.x, place);
     const distance = Math.abs(curve.x[i] - place);
-    const within = !curve.abandoned && curve.x[0] <= place && place <= curve.x.at(-1);
+    const within = !curve.abandoned && curve.x[0] <= place && place <= lastOf(curve.x);
     if (within || !best || distance < best.distance) best = { curve, i, distance };
     if (within) break;
   }

@@ -3,6 +3,7 @@
 
 import { countUpTo, divided } from "./buckets.js";
 import { smoothed, weightOf } from "./smoothing.js";
+import { lastOf } from "./sure.js";
 
 /** @import { Bytes, Column, Columns, Curve } from "../types.d.ts" */
 
@@ -55,7 +56,7 @@ function averages(kept, { log, smooth, x }) {
   const buckets = kept.reduce((sum, curve) => sum + curve.x.length, 0);
   const stride = Math.max(1, ...kept.map((curve) => curve.stride));
   const found = smoothed(means, weightOf(smooth, { buckets, stride }));
-  return log ? found.map((y) => (y <= 0 ? null : y)) : found;
+  return log ? found.map((y) => (y != null && y <= 0 ? null : y)) : found;
 }
 
 /**
@@ -65,18 +66,19 @@ function averages(kept, { log, smooth, x }) {
  */
 function left(curves, tail) {
   const before = curves.filter(
-    ({ x, tag, segment }) => tag === tail.tag && segment === tail.segment && x.at(-1) < tail.x[0],
+    ({ x, tag, segment }) => tag === tail.tag && segment === tail.segment && lastOf(x) < tail.x[0],
   );
-  const last = before.sort((one, other) => one.x.at(-1) - other.x.at(-1)).at(-1);
-  const i = last && inLine(last) - 1;
-  return last ? [{ x: [last.x[i]], mean: [last.mean[i]] }] : [];
+  const last = before.sort((one, other) => lastOf(one.x) - lastOf(other.x)).at(-1);
+  if (!last) return [];
+  const i = inLine(last) - 1;
+  return [{ x: [last.x[i]], mean: [last.mean[i]] }];
 }
 
 /**
  * How many buckets of a curve its line leads through.
  * @param {Stretch} curve
  */
-function inLine({ x, stride }) {
+function inLine({ x, stride = 1 }) {
   return stride > 1 && x.length > 1 ? x.length - 1 : x.length;
 }
 
@@ -115,7 +117,7 @@ export function union(curves) {
  * @param {number[]} places
  */
 function reaching(x, places) {
-  const far = Math.max(1, x.at(-1) - x[0]);
+  const far = Math.max(1, lastOf(x) - x[0]);
   const first = Math.min(...places.filter((place) => place >= x[0] - far));
   return first < x[0] ? Float64Array.from([first, ...x]) : x;
 }

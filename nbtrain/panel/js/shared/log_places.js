@@ -1,5 +1,7 @@
 // Where a logarithmic axis has its lines, and which of them are named. Knows no page.
 
+import { lastOf } from "./sure.js";
+
 const EVENLY = 5; // lines of a range that is shorter than a decade, about
 
 /**
@@ -29,7 +31,7 @@ export function logPlaces(min, max, most = Infinity) {
  */
 export function isNamed(places, i) {
   const first = places[i].toExponential()[0];
-  const decades = Math.log10(places.at(-1)) - Math.log10(places[0]);
+  const decades = Math.log10(lastOf(places)) - Math.log10(places[0]);
   return decades < 1 || first === "1" || (decades < 3 && "25".includes(first));
 }
 
@@ -41,7 +43,7 @@ export function isNamed(places, i) {
 export function evenly(min, max) {
   const about = (max - min) / EVENLY;
   const unit = 10 ** Math.floor(Math.log10(about));
-  const step = [1, 2, 5, 10].find((n) => n * unit >= about) * unit;
+  const step = ([1, 2, 5, 10].find((n) => n * unit >= about) ?? 10) * unit;
   const first = Math.ceil(min / step);
   return Array.from({ length: Math.floor(max / step) - first + 1 }, (_, i) =>
     Number(((first + i) * step).toPrecision(12)),

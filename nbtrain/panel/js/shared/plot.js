@@ -28,6 +28,7 @@ const TIMES = [
   ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR),
 ];
 const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
+export const NOWHERE = { left: -10, top: -10 }; // of a cursor that shows nothing
 const APART = 12; // pixels between the pointer and a tip
 /** @type {Record<string, number>} */
 const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01 }; // parts of the width
@@ -54,6 +55,7 @@ const ALONG_LOG = {
  * @returns {uPlot.Axis[]}
  */
 export function axes(paint, { log, x = "step", logX = false }) {
+  const words = ALONG_LOG[x];
   const axis = {
     stroke: () => paint().text,
     grid: { stroke: () => paint().grid, width: 1 },
@@ -66,7 +68,7 @@ export function axes(paint, { log, x = "step", logX = false }) {
       ...axis,
       size: x === "wall" ? 36 : 24,
       space: 64,
-      ...(logX ? alongLog(ALONG_LOG[x]) : ALONG[x]),
+      ...(logX && words ? alongLog(words) : ALONG[x]),
     },
     {
       ...axis,
@@ -142,11 +144,21 @@ export function drawMarks(u, found, { mark, gone }) {
 }
 
 /**
+ * Where the cursor of a plot is, in pixels; outside of the plot if it shows nothing.
+ * @param {uPlot} u
+ */
+export function cursorOf({ cursor: { left = NOWHERE.left, top = NOWHERE.top } }) {
+  return { left, top };
+}
+
+/**
  * Puts a tip beside the pointer, on the side where there is more room, or where there is some.
  * @param {HTMLElement} tip
  * @param {uPlot} u
  */
-export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) {
+export function besidePointer(tip, u) {
+  const { left } = cursorOf(u);
+  const { clientWidth } = u.over;
   const [before, after] = [left - APART - tip.offsetWidth, left + APART];
   const fits = after + tip.offsetWidth <= clientWidth;
   tip.style.left = `${before >= 0 && (left > clientWidth / 2 || !fits) ? before : fits ? after : 0}px`;
@@ -161,7 +173,7 @@ export function besidePointer(tip, { cursor: { left }, over: { clientWidth } }) 
 export function placeDot(dot, u, bucket) {
   const [left, top] = bucket
     ? [u.valToPos(bucket.x, "x"), u.valToPos(bucket.smooth ?? bucket.mean, "y")]
-    : [];
+    : [NaN, NaN];
   dot.hidden = !(Number.isFinite(left) && top >= 0 && top <= u.over.clientHeight);
   dot.classList.toggle("nbt-gone", Boolean(bucket?.abandoned));
   dot.style.transform = `translate(${left}px, ${top}px)`;
@@ -192,7 +204,8 @@ export function xScale(log, x = "step") {
 export function moveByKey(u, { key, shiftKey, altKey, ctrlKey, metaKey }) {
   if (!(isArrow(key) || key in ENDS) || altKey || ctrlKey || metaKey) return false;
   const { clientWidth: width, clientHeight: height } = u.over;
-  const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
+  const cursor = cursorOf(u);
+  const left = cursor.left >= 0 ? cursor.left : width / 2;
   const point = u.data[0].at(ENDS[key]);
   const to = isArrow(key)
     ? left + STEPS[key] * width * (shiftKey ? 10 : 1)
@@ -208,12 +221,12 @@ export const isArrow = (key) => key in STEPS;
 
 /**
  * @param {number | null} least
- * @param {number} greatest
+ * @param {number | null} greatest
  * @param {boolean} log
  * @returns {uPlot.Range.MinMax}
  */
 function range(least, greatest, log) {
-  if (least === null) return [0.1, 1];
+  if (least === null || greatest === null) return [0.1, 1];
   const [min, max] = [least, greatest].map((y) => Math.max(-MOST, Math.min(MOST, y)));
   const room = min === max ? Math.abs(min) / 10 || 1 : 0; // one value is in the middle
   if (!log) return uPlot.rangeNum(min - room, max + room, 0.1, true);
@@ -236,7 +249,8 @@ function rounded(y, how) {
  * @param {Words} words
  */
 function labels({ data: [, ...lines] }, values, words) {
-  return lines.every((line) => line.every((y) => y == null)) ? values.map(() => "") : words(values);
+  for (const line of lines) for (const y of line) if (y != null) return words(values);
+  return values.map(() => "");
 }
 
 /**

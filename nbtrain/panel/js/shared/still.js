@@ -37,7 +37,8 @@ export function stand(root) {
  */
 export function keep(model, { picture, words, id }) {
   for (const { outputs } of model.widget_manager?.context?.model?.cells ?? []) {
-    const all = Array.from({ length: outputs?.length ?? 0 }, (_, i) => outputs.get(i));
+    if (!outputs) continue;
+    const all = Array.from({ length: outputs.length }, (_, i) => outputs.get(i));
     all.forEach(({ data }, at) => {
       if (data[VIEW]?.model_id !== id) return;
       /** @type {(bundle: MimeBundle, mime: string, isOurs: (data: MimeBundle) => boolean) => void} */

@@ -10,9 +10,8 @@ export function isDark(root) {
   if (dataset.jpThemeLight) return dataset.jpThemeLight === "false";
   if (classList.contains("vscode-dark") || classList.contains("vscode-high-contrast")) return true;
   if (classList.contains("vscode-light")) return false;
-  const [red, green, blue] = getComputedStyle(root)
-    .color.match(/[\d.]+/g)
-    .map(Number);
+  const parts = getComputedStyle(root).color.match(/[\d.]+/g) ?? [];
+  const [red, green, blue] = parts.map(Number);
   return 0.3 * red + 0.6 * green + 0.1 * blue > 128;
 }
 

@@ -51,7 +51,7 @@ export class AudioBody {
         class: "nbt-sound",
         children: [line, el("div", { class: "nbt-problem", text: problem })],
       });
-    const url = URL.createObjectURL(new Blob([left.shift()], { type }));
+    const url = URL.createObjectURL(new Blob(left.splice(0, 1), { type }));
     this.urls.push(url);
     return el("div", {
       class: "nbt-sound",

@@ -4,15 +4,16 @@
 import uPlot from "uplot";
 import { floats } from "../columns.js";
 import { el } from "../dom.js";
-import { axes, yScale } from "../plot.js";
+import { axes, cursorOf, yScale } from "../plot.js";
 import { PlotBody } from "./plot_body.js";
 import { binAt, nearest, ridges } from "./ridges.js";
 import { number, place, ticks } from "../format.js";
+import { lastOf } from "../sure.js";
 
 /** @import { Histograms } from "../../protocol.d.ts" */
 /** @import { Body, BodyCard, PlotOptions } from "../../types.d.ts" */
 
-const stepped = uPlot.paths.stepped({ align: 1 });
+const stepped = uPlot.paths.stepped?.({ align: 1 });
 
 export class HistogramBody extends PlotBody {
   get height() {
@@ -24,8 +25,20 @@ export class HistogramBody extends PlotBody {
   /** @param {BodyCard} card */
   constructor(card) {
     super(card, "histograms");
-    /** @type {number[] | null} */
-    this.shown = null; // places among the steps
+    /** @type {number[]} */
+    this.shown = []; // places among the steps
+    /** @type {number[]} */
+    this.steps = []; // at these places
+    /** @type {Float64Array[]} */
+    this.counts = [];
+    this.edges = new Float64Array();
+    this.marked = -1;
+    this.overlay = false;
+    /** @type {number[]} */
+    this.order = []; // this and the next two: see ridges.js
+    /** @type {number[]} */
+    this.bases = [];
+    this.rise = 0;
     /** @type {number | undefined} */
     this.pointed = undefined; // at which histogram
     this.host.addEventListener(
@@ -58,8 +71,8 @@ export class HistogramBody extends PlotBody {
   }
 
   choose() {
-    if (!this.shown) return;
-    this.overlay = this.card.page.option;
+    if (!this.shown.length) return;
+    this.overlay = Boolean(this.card.page.option);
     const { data, order, bases, rise } = ridges(this);
     this.data = data;
     this.order = order;
@@ -84,30 +97,29 @@ export class HistogramBody extends PlotBody {
 
   /** @param {uPlot} u */
   told(u) {
-    const { left, top } = u.cursor;
+    const { left, top } = cursorOf(u);
     const bin = binAt(this.edges, u.posToVal(left, "x"));
     const tops = this.bases.map((_, i) =>
       u.valToPos(u.data[i + 1][2 * bin + 1] ?? this.bases[i], "y"),
     );
-    this.pointed = this.order[nearest(tops, top)];
-    const [from, to, count] = [
-      this.edges[bin],
-      this.edges[bin + 1],
-      this.counts[this.pointed][bin],
-    ].map(number);
+    const pointed = this.order[nearest(tops, top)];
+    this.pointed = pointed;
+    const [from, to, count] = [this.edges[bin], this.edges[bin + 1], this.counts[pointed][bin]].map(
+      number,
+    );
     const words = [
       el("b", { text: `about ${count}` }),
       el("span", { class: "nbt-soft", text: `from ${from} to ${to}` }),
     ];
     return [
-      el("div", { class: "nbt-tip-head", text: place(this.steps[this.pointed], "step") }),
+      el("div", { class: "nbt-tip-head", text: place(this.steps[pointed], "step") }),
       el("div", { class: "nbt-tip-row", children: words }),
     ];
   }
 
   /** @returns {uPlot.Range.MinMax} */
   #reach() {
-    const [first, last] = [this.steps[0], this.steps.at(-1)];
+    const [first, last] = [this.steps[0], lastOf(this.steps)];
     return [first - this.rise, last + (last - first || 1) * 0.03];
   }
 

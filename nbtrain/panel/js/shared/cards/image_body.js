@@ -29,7 +29,9 @@ export class ImageBody {
   async show({ width, height, samples, more }, buffers) {
     const left = [...buffers];
     const found = samples.map((sample) =>
-      "problem" in sample ? sample : { ...sample, image: this.#image(left.shift(), sample.type) },
+      "problem" in sample
+        ? sample
+        : { ...sample, image: this.#image(left.splice(0, 1), sample.type) },
     );
     const images = found.flatMap((sample) => ("image" in sample ? [sample.image] : []));
     const urls = images.map(({ src }) => src);
@@ -53,11 +55,11 @@ export class ImageBody {
   }
 
   /**
-   * @param {Bytes} bytes
+   * @param {Bytes[]} bytes
    * @param {string} type
    */
   #image(bytes, type) {
-    return el("img", { src: URL.createObjectURL(new Blob([bytes], { type })) });
+    return el("img", { src: URL.createObjectURL(new Blob(bytes, { type })) });
   }
 
   /**

@@ -2,6 +2,7 @@
 
 import MarkdownIt from "markdown-it";
 import { el } from "../dom.js";
+import { lastOf } from "../sure.js";
 
 /** @import { Token } from "markdown-it" */
 
@@ -27,15 +28,16 @@ export function markdown(text) {
 function fill(root, tokens) {
   const open = [root];
   for (const token of tokens) {
-    const within = open.at(-1);
+    const within = lastOf(open);
     if (token.nesting < 0) {
       if (!token.hidden) open.pop();
     } else if (token.type === "inline") {
-      fill(within, token.children);
+      fill(within, token.children ?? []);
     } else if (token.nesting > 0) {
       if (token.hidden) continue; // the paragraphs of a tight list
-      open.push(element(token));
-      within.append(open.at(-1));
+      const inner = element(token);
+      within.append(inner);
+      open.push(inner);
     } else {
       within.append(leaf(token));
     }
@@ -44,11 +46,9 @@ function fill(root, tokens) {
 
 /** @param {Token} token */
 function element({ type, tag, attrs }) {
-  if (type === "link_open") {
-    const { href } = Object.fromEntries(attrs);
+  const { href, style, start } = Object.fromEntries(attrs ?? []);
+  if (type === "link_open")
     return el("a", { href, target: "_blank", rel: "noopener noreferrer", title: href });
-  }
-  const { style, start } = Object.fromEntries(attrs ?? []);
   const name = /** @type {keyof HTMLElementTagNameMap} */ (tag);
   return el(name, { ...(style ? { style } : {}), ...(start ? { start } : {}) });
 }

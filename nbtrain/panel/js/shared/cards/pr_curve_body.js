@@ -3,7 +3,7 @@
 import { floats } from "../columns.js";
 import { el } from "../dom.js";
 import { number } from "../format.js";
-import { axes } from "../plot.js";
+import { axes, cursorOf } from "../plot.js";
 import { PlotBody } from "./plot_body.js";
 import { nearest } from "./ridges.js";
 
@@ -63,7 +63,7 @@ export class PRCurveBody extends PlotBody {
   told(u) {
     const [recalls, precisions] = this.data;
     if (!recalls.length) return [];
-    const at = nearest(recalls, u.posToVal(u.cursor.left, "x"));
+    const at = nearest(recalls, u.posToVal(cursorOf(u).left, "x"));
     const rows = [
       ["recall", recalls[at]],
       ["precision", precisions[at]],

@@ -1,5 +1,7 @@
 // Histograms as lines that a chart can draw. Knows no page.
 
+import { lastOf } from "../sure.js";
+
 /** @import { Columns } from "../../types.d.ts" */
 
 const ROWS = 7; // that the highest ridge rises over
@@ -13,7 +15,7 @@ const LEAST = 0.22; // of the whole, where there are many
  */
 export function ridges({ edges, counts, steps, marked, overlay }) {
   const most = Math.max(...counts.map((row) => Math.max(...row))) || 1;
-  const span = steps.at(-1) - steps[0] || 1;
+  const span = lastOf(steps) - steps[0] || 1;
   const rise = overlay ? most : span * Math.max(LEAST, Math.min(1, ROWS / steps.length));
   const order = [...counts.keys()].filter((i) => i !== marked).concat(marked);
   const bases = order.map((i) => (overlay ? 0 : steps[i]));
@@ -44,7 +46,7 @@ function halves(edges) {
  * @returns {(number | null)[]}
  */
 function stairs(row) {
-  return [...Array.from(row).flatMap((count) => [count, count]), row.at(-1)];
+  return [...Array.from(row).flatMap((count) => [count, count]), lastOf(row)];
 }
 
 /**

@@ -1,0 +1,37 @@
+// What the code knows to be there, and no type can tell. Knows no page.
+
+/**
+ * The value of a key that a map has.
+ * @template Key, Value
+ * @param {ReadonlyMap<Key, Value>} map
+ * @param {Key} key
+ * @returns {Value}
+ */
+export function known(map, key) {
+  const value = map.get(key);
+  if (value === undefined) throw new Error(`nbtrain's page knows nothing of ${key}.`);
+  return value;
+}
+
+/**
+ * The value of a key, which is made for a key that the map does not have.
+ * @template Key, Value
+ * @param {Map<Key, Value>} map
+ * @param {Key} key
+ * @param {() => Value} make
+ * @returns {Value}
+ */
+export function ensured(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return known(map, key);
+}
+
+/**
+ * The last item of a list that is not empty.
+ * @template Item
+ * @param {ArrayLike<Item>} list
+ * @returns {Item}
+ */
+export function lastOf(list) {
+  return list[list.length - 1];
+}
