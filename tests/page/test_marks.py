@@ -174,6 +174,33 @@ def test_along_the_strip_each_sign_tells_its_own_mark(page: BarePage, panel: Loc
     assert box["y"] <= place["y"] <= box["y"] + 20
 
 
+def test_the_strip_of_a_chart_that_was_made_anew_reads_one_place(
+    page: BarePage, panel: Locator
+) -> None:
+    pause(panel)
+    marks(panel, 1)
+    log = chart(panel).get_by_role("button", name="log")
+    log.click()
+    expect(log).to_have_attribute("aria-pressed", "true")
+    over = chart(panel).locator(".u-over")
+    over.scroll_into_view_if_needed()
+    legend = chart(panel).locator(".nbt-legend").element_handle()
+    page.page.evaluate(
+        """legend => {
+          window.read = [];
+          const told = (changes) =>
+            changes.forEach(({ addedNodes }) => window.read.push(...addedNodes));
+          new MutationObserver(told).observe(legend, { childList: true });
+        }""",
+        legend,
+    )
+    box = over.bounding_box()
+    assert box is not None
+    page.page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] - 9)
+    expect(chart(panel).locator(".nbt-legend")).to_contain_text("step")
+    assert page.page.evaluate("window.read.length") == 1
+
+
 def test_an_edit_is_a_mark_that_can_be_set_back(page: BarePage, panel: Locator) -> None:
     field(panel, "dropout").fill("0.75")
     field(panel, "dropout").press("Enter")

@@ -62,6 +62,8 @@ export class Chart extends BaseChart {
     this.lines = [];
     /** @type {UnseenBucket[][]} */
     this.found = []; // in each line
+    // uPlot sends no events for the strip above the plot.
+    strip.strip.addEventListener("mousemove", ({ clientX }) => this.#along(clientX));
     this.head = new ChartHead(tag, clicks);
     this.armsTip = new ArmsTip(paint);
     this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) =>
@@ -201,10 +203,6 @@ export class Chart extends BaseChart {
     });
     const { over } = this.plot;
     over.append(...this.dots, this.strip.strip, this.tip, this.armsTip.root);
-    // uPlot sends no events for the strip above the plot.
-    this.strip.strip.addEventListener("mousemove", ({ clientX }) =>
-      this.#along(clientX - over.getBoundingClientRect().left),
-    );
     let from = 0; // a drag ends with a click, too
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
     over.addEventListener(
@@ -232,11 +230,13 @@ export class Chart extends BaseChart {
 
   /**
    * Moves the cursor below a pointer in the strip.
-   * @param {number} left
+   * @param {number} clientX
    */
-  #along(left) {
-    const { clientWidth } = this.plot.over;
-    const place = { left: Math.min(clientWidth, Math.max(0, left)), top: 0 };
+  #along(clientX) {
+    if (!this.plot) return;
+    const { over } = this.plot;
+    const left = clientX - over.getBoundingClientRect().left;
+    const place = { left: Math.min(over.clientWidth, Math.max(0, left)), top: 0 };
     /** @type {any} */ (this.plot).setCursor(place, true, true); // to the other charts as well
   }
 
