@@ -1,6 +1,7 @@
 // The arms of the newest trial of several values, as its marks and curves show them. Knows no page.
 
 import { nearest, valueOf } from "../shared/buckets.js";
+import { lastOf } from "../shared/sure.js";
 
 /** @import { Arm, Curve, Mark } from "../types.d.ts" */
 
@@ -65,7 +66,7 @@ export function valuesOfArms(arms, curves, x) {
   /** @type {Map<number, number>} */
   const found = new Map();
   for (const curve of curves) {
-    if (!curve.x.length || x < curve.x[0] || x > curve.x.at(-1)) continue;
+    if (!curve.x.length || x < curve.x[0] || x > lastOf(curve.x)) continue;
     const i = nearest(curve.x, x);
     const arm = curve.abandoned ? armOfTail(arms, curve) : armAt(arms, curve.wall[i]);
     if (arm >= 0) found.set(arm, valueOf(curve, i).mean);

@@ -2,7 +2,7 @@
 
 import { el } from "../shared/dom.js";
 import { number } from "../shared/format.js";
-import { besidePointer } from "../shared/plot.js";
+import { besidePointer, cursorOf } from "../shared/plot.js";
 import { valuesOfArms } from "./arms.js";
 import { colourOfArm } from "./series.js";
 
@@ -27,11 +27,12 @@ export class ArmsTip {
    * @param {{curves: Curve[]}[]} lines
    */
   tell(u, arms, lines) {
-    const x = u.posToVal(u.cursor.left, "x");
+    const x = u.posToVal(cursorOf(u).left, "x");
     const [values, validated = []] = lines.map(({ curves }) => valuesOfArms(arms, curves, x));
     const beside = new Map(validated);
     const rows = values.map(([arm, value]) => {
-      const more = beside.has(arm) ? `  val ${number(beside.get(arm))}` : "";
+      const its = beside.get(arm);
+      const more = its === undefined ? "" : `  val ${number(its)}`;
       const style = `--colour: ${colourOfArm(arm, this.paint())}`;
       const text = `${arms[arm].name}  ${number(value)}${more}`;
       return el("div", { children: [el("i", { class: "nbt-arm", style }), text] });

@@ -10,12 +10,15 @@ import { BaseChart } from "../shared/base_chart.js";
 import {
   axes,
   besidePointer,
+  cursorOf,
   drawMarks,
   isArrow,
   placeDot,
+  rangeOf,
   xScale,
   yScale,
 } from "../shared/plot.js";
+import { lastOf } from "../shared/sure.js";
 import { ChartHead } from "./chart_head.js";
 import { armOfTail } from "./arms.js";
 import { ArmsTip } from "./arms_tip.js";
@@ -152,13 +155,14 @@ export class Chart extends BaseChart {
     const tails = this.#tails.flat();
     // Abandoned tails do not affect the scale: one that has gone bad would flatten the line.
     const auto = parts.every(({ kept }) => !kept.length);
-    if (!this.plot || this.drawn !== this.look)
-      this.#build(data, { tails, auto, smooth: this.smooth > 0 });
+    let { plot } = this;
+    if (!plot || this.drawn !== this.look)
+      plot = this.#build(data, { tails, auto, smooth: this.smooth > 0 });
     else {
-      this.plot.series.slice(1, 1 + tails.length).forEach((tail) => (tail.auto = auto));
-      this.plot.setData(data, !zoom);
+      plot.series.slice(1, 1 + tails.length).forEach((tail) => (tail.auto = auto));
+      plot.setData(data, !zoom);
     }
-    if (zoom && !(this.logX && zoom.min <= 0)) this.plot.setScale("x", zoom);
+    if (zoom && !(this.logX && zoom.min <= 0)) plot.setScale("x", zoom);
   }
 
   /**
@@ -169,9 +173,9 @@ export class Chart extends BaseChart {
    */
   #scaled(u, scale) {
     if (u !== this.plot || scale !== "x") return;
-    const { min, max } = u.scales.x;
+    const { min, max } = rangeOf(u);
     const [places] = u.data;
-    this.zoom = min > places[0] || max < places.at(-1) ? { min, max } : null;
+    this.zoom = min > places[0] || max < lastOf(places) ? { min, max } : null;
   }
 
   /**
@@ -179,9 +183,9 @@ export class Chart extends BaseChart {
    * @param {Drawn} drawn
    */
   #build(data, drawn) {
-    const { left = -10, top = -10 } = this.plot?.cursor ?? {};
+    const { left, top } = cursorOf(this.plot);
     this.along = this.x;
-    this.build(data, {
+    const plot = this.build(data, {
       series: seriesOf(this.lines, drawn, this.paint),
       bands: bandsOf(this.lines, drawn, this.paint),
       scales: { x: xScale(this.logX, this.x), y: yScale(this.log) },
@@ -201,7 +205,7 @@ export class Chart extends BaseChart {
         ready: [(u) => left >= 0 && u.setCursor({ left, top })],
       },
     });
-    const { over } = this.plot;
+    const { over } = plot;
     over.append(...this.dots, this.strip.strip, this.tip, this.armsTip.root);
     let from = 0; // a drag ends with a click, too
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
@@ -209,18 +213,20 @@ export class Chart extends BaseChart {
       "click",
       ({ clientX, target }) =>
         Math.abs(clientX - from) < 4 &&
-        this.#ask(clientX - over.getBoundingClientRect().left, target === over),
+        this.#ask(plot, clientX - over.getBoundingClientRect().left, target === over),
     );
+    return plot;
   }
 
   /** @param {uPlot} u */
   hover(u) {
-    this.hovered = u.cursor.left >= 0;
-    this.tell.pointed(this.hovered ? stepAt(u, u.cursor.left, this) : null);
-    const buckets = this.hovered ? bucketsAt(u, u.cursor.left, this) : [];
+    const { left } = cursorOf(u);
+    this.hovered = left >= 0;
+    this.tell.pointed(this.hovered ? stepAt(u, left, this) : null);
+    const buckets = this.hovered ? bucketsAt(u, left, this) : [];
     this.head.tell(buckets, this.found.flat(), { hovered: this.hovered, x: this.x });
     this.dots.forEach((dot, i) => placeDot(dot, u, buckets[i]));
-    const meant = this.hovered && this.#isMine(u) ? this.strip.at(u.cursor.left) : undefined;
+    const meant = this.hovered && this.#isMine(u) ? this.strip.at(left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
     this.strip.tell(meant?.marks);
     if (meant) besidePointer(this.tip, u);
@@ -253,11 +259,11 @@ export class Chart extends BaseChart {
    * @param {KeyboardEvent} event
    */
   press(u, event) {
-    const { left } = u.cursor;
-    if (event.key === "Enter") this.#ask(left);
+    const { left } = cursorOf(u);
+    if (event.key === "Enter") this.#ask(u, left);
     else if (!super.press(u, event)) return false;
     else if (left >= 0 && isArrow(event.key) && !event.shiftKey) {
-      const mark = this.strip.between(left, u.cursor.left);
+      const mark = this.strip.between(left, cursorOf(u).left);
       if (mark) u.setCursor({ left: mark.left, top: u.over.clientHeight / 2 });
     }
     return true;
@@ -265,16 +271,17 @@ export class Chart extends BaseChart {
 
   /**
    * Opens the menu beside a sign, or below the chart if the pointer is in the plot.
+   * @param {uPlot} u
    * @param {number} left
    * @param {boolean} [inPlot]
    */
-  #ask(left, inPlot = false) {
+  #ask(u, left, inPlot = false) {
     const meant = this.strip.at(left);
     const anchor = inPlot ? this.host : this.strip.strip;
-    const { left: from } = this.plot.over.getBoundingClientRect();
+    const { left: from } = u.over.getBoundingClientRect();
     if (meant)
       this.tell.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
-    else this.#choose(stepAt(this.plot, left, this));
+    else this.#choose(stepAt(u, left, this));
   }
 
   /** @param {number | null} step */

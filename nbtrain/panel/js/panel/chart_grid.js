@@ -3,6 +3,7 @@
 import { best, isAbandoned } from "../shared/buckets.js";
 import { el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
+import { known, lastOf } from "../shared/sure.js";
 import { Along, begun } from "./along.js";
 import { armsOf } from "./arms.js";
 import { Chart } from "./chart.js";
@@ -41,6 +42,7 @@ export class ChartGrid {
     this.more.addEventListener("click", () =>
       panel.choices.choose({ all: !panel.choices.values.all }),
     );
+    this.along = new Along("step", { began: 0, epochs: [] });
     this.room = 0; // pixels of all charts
     this.width = 0; // that the charts were fitted to
     this.handle = el("div", {
@@ -113,11 +115,11 @@ export class ChartGrid {
   /**
    * Moves the cursor of all charts to a step that was completed at a time.
    * @param {number} step
-   * @param {number} wall
+   * @param {number} [wall]
    */
-  pointAt(step, wall) {
+  pointAt(step, wall = NaN) {
     const drawn = [...this.charts.values()].map(({ chart }) => chart).filter(({ plot }) => plot);
-    const { plot } = drawn.find(({ root }) => !root.hidden) ?? drawn[0] ?? {};
+    const plot = (drawn.find(({ root }) => !root.hidden) ?? drawn[0])?.plot;
     if (!plot) return;
     const { clientWidth, clientHeight } = plot.over;
     const at = plot.valToPos(this.along.at(step, wall), "x");
@@ -155,7 +157,7 @@ export class ChartGrid {
     if (order.join("\n") === this.order.join("\n")) return;
     this.order = order;
     const focused = focusedIn(this.grid);
-    this.grid.append(...order.map((tag) => this.charts.get(tag).chart.root));
+    this.grid.append(...order.map((tag) => known(this.charts, tag).chart.root));
     focused?.focus({ preventScroll: true });
   }
 
@@ -177,7 +179,7 @@ export class ChartGrid {
    */
   #draw(lines, last, inSight) {
     const { store } = this.panel;
-    const shown = this.charts.get(lines[0].tag);
+    const shown = known(this.charts, lines[0].tag);
     const { smooth, x, logX, logs, pins } = this.drawing;
     const log = logs.includes(lines[0].tag);
     const changed = lines.map(({ tags }) => store.changedAt(...tags));
@@ -193,7 +195,7 @@ export class ChartGrid {
     if (!inSight || shown.shows === shows) return;
     shown.shows = shows;
     Object.assign(shown.chart, { smooth, log, x, logX, arms: armsOf(store.marks) });
-    if (!this.panel.system) this.#praise(shown.chart, lines.at(-1));
+    if (!this.panel.system) this.#praise(shown.chart, lastOf(lines));
     shown.chart.draw(
       lines.map((line) => ({
         ...line,
@@ -229,7 +231,7 @@ export class ChartGrid {
     this.room = height ?? roomOf(count, columns);
     this.handle.setAttribute("aria-valuenow", String(this.room));
     this.order.forEach((tag, i) => {
-      const { chart } = this.charts.get(tag);
+      const { chart } = known(this.charts, tag);
       chart.room = plot;
       chart.root.hidden = i >= shown;
       chart.resize();

@@ -78,7 +78,7 @@ export class ChartHead {
 
   /**
    * Shows the buckets at the cursor; without them, how many values no line can show.
-   * @param {Bucket[]} buckets
+   * @param {(Bucket | null)[]} buckets
    * @param {UnseenBucket[]} unseen
    * @param {{hovered: boolean, x?: ChartAxis}} how whether there is a cursor: its values have the place of the last
    */

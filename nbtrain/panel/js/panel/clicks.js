@@ -149,12 +149,13 @@ export class Clicks {
   settle({ receipts = [], phase }) {
     const answers = new Map(receipts.map((receipt) => [receipt.id, receipt]));
     const newest = JSON.stringify(receipts.at(-1) ?? null);
+    const ended = phase && ENDED.includes(phase);
     if (newest !== this.newest) this.told = null;
     this.newest = newest;
     for (const [id, click] of [...this.waiting]) {
       const answer = answers.get(id);
       const open = answer ? answer.state === "requested" : !click.known;
-      if (open && !ENDED.includes(phase)) continue;
+      if (open && !ended) continue;
       clearTimeout(click.timer);
       this.waiting.delete(id);
       click.done(answer);

@@ -10,7 +10,9 @@ export class Contact {
    */
   constructor(now = () => new Date()) {
     this.now = now;
-    this.heard();
+    this.heardAt = now();
+    this.looks = 0; // since then
+    this.gone = false; // whether there is no need to wait
   }
 
   // Notes a message of the kernel.

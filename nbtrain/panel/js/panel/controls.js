@@ -1,6 +1,6 @@
 // The head of the panel: phase, numbers, progress, buttons, and the answers to clicks.
 
-import { el, elementIn, say } from "../shared/dom.js";
+import { el, partOf, say, shorten } from "../shared/dom.js";
 import { DOING, LABELS, onItsWay } from "./command_words.js";
 import { Hyperparameters } from "./hyperparameters.js";
 import { listed, latest } from "./marks.js";
@@ -34,6 +34,8 @@ export class Controls {
     /** @type {Checkpoint[] | null} */
     this.checkpoints = null; // as listed
     this.listed = "";
+    /** @type {string | null} */
+    this.latest = null; // the checkpoint to restore if none is chosen
     this.hyperparameters = new Hyperparameters(clicks);
     this.trial = new Trial(
       clicks,
@@ -132,9 +134,7 @@ export class Controls {
   #button(command) {
     const button = el("button", { type: "button", text: LABELS[command], "data-command": command });
     if (TITLES[command]) button.title = TITLES[command];
-    button.addEventListener("click", () =>
-      this.#click(/** @type {Plain} */ (button.dataset.command)),
-    );
+    button.addEventListener("click", () => this.#click(commandOf(button)));
     return button;
   }
 
@@ -150,10 +150,10 @@ export class Controls {
     /** @type {Partial<Status["controls"]>} */
     const controls = this.status.controls ?? {};
     const can = this.silentSince ? {} : controls;
-    if (!this.silentSince && !this.clicks.of(this.turn.dataset.command))
+    if (!this.silentSince && !this.clicks.of(commandOf(this.turn)))
       this.turn.dataset.command = can.resume ? "resume" : "pause";
     for (const button of this.buttons) {
-      const command = /** @type {Plain} */ (button.dataset.command);
+      const command = commandOf(button);
       const waiting = !this.silentSince && this.clicks.of(command);
       say(button, waiting ? DOING[command] : LABELS[command]);
       button.disabled = !can[command] && !waiting;
@@ -173,8 +173,8 @@ export class Controls {
   #tell() {
     const waiting = this.silentSince ? null : this.clicks.latest;
     const latest = this.#latest();
-    const tried = this.tried?.after === latest?.id && latest ? this.tried.receipt : null;
-    const left = tried?.state === "refused" && tried.id !== latest.id; // by a restore, for example
+    const tried = latest && this.tried?.after === latest.id ? this.tried.receipt : null;
+    const left = tried?.state === "refused" && tried.id !== latest?.id; // by a restore, for example
     const receipt = this.clicks.told ?? (left ? latest : (tried ?? latest));
     const more = left && receipt?.id !== tried.id ? ` · ✕ ${tried.command}: ${tried.text}` : "";
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
@@ -200,13 +200,13 @@ export class Controls {
    * @param {Status["line"]} pairs
    */
   #numbers(pairs) {
-    while (this.line.children.length > pairs.length) this.line.lastChild.remove();
+    shorten(this.line, pairs.length);
     pairs.forEach(([label, text], i) => {
       const pair =
         this.line.children[i] ?? el("span", { children: [el("small"), " ", el("span")] });
       if (!pair.isConnected) this.line.append(pair);
-      say(elementIn(pair, "small"), label);
-      const number = elementIn(pair, "span");
+      say(partOf(pair, "small"), label);
+      const number = partOf(pair, "span");
       say(number, text);
       number.dataset.role = label;
     });
@@ -238,6 +238,11 @@ export class Controls {
     this.choice.replaceChildren(...options.map(([value, text]) => el("option", { value, text })));
     this.choice.value = options.some(([value]) => value === kept) ? kept : "";
   }
+}
+
+/** @param {HTMLButtonElement} button */
+function commandOf({ dataset }) {
+  return /** @type {Plain} */ (dataset.command);
 }
 
 /**

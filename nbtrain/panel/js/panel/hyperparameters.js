@@ -5,6 +5,7 @@
 // the focus.
 
 import { el } from "../shared/dom.js";
+import { ensured } from "../shared/sure.js";
 import { brief, exact, places } from "./scale.js";
 
 /** @import { Receipt, Scale, Status } from "../protocol.d.ts" */
@@ -17,6 +18,8 @@ const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 const ROOM = 9; // characters that a field shows, even in a wide font
 
 let notes = 0;
+
+/** @typedef {[lowest: number, highest: number, scale: Scale]} Range */
 
 export class Hyperparameters {
   /** @param {Clicks} clicks */
@@ -40,21 +43,21 @@ export class Hyperparameters {
       this.rows.delete(name);
     }
     hyperparameters.forEach(([name, ...range], i) => {
-      if (!this.rows.has(name)) {
-        this.rows.set(name, new Row(name, this.clicks));
-        this.root.append(this.rows.get(name).root);
-      }
-      this.rows
-        .get(name)
-        .show(
-          values[i],
-          range,
-          Boolean(!silentSince && controls?.set),
-          answered.join("\n"),
-          rates[i],
-        );
+      const row = ensured(this.rows, name, () => this.#made(name, range));
+      const can = Boolean(!silentSince && controls?.set);
+      row.show(values[i], range, can, answered.join("\n"), rates[i]);
     });
     this.root.hidden = !names.length;
+  }
+
+  /**
+   * @param {string} name
+   * @param {Range} range
+   */
+  #made(name, range) {
+    const row = new Row(name, range, this.clicks);
+    this.root.append(row.root);
+    return row;
   }
 
   /**
@@ -69,11 +72,25 @@ export class Hyperparameters {
 class Row {
   /**
    * @param {string} name
+   * @param {Range} range
    * @param {Clicks} clicks
    */
-  constructor(name, clicks) {
+  constructor(name, range, clicks) {
     this.name = name;
+    this.range = range;
+    this.places = places(...range);
     this.clicks = clicks;
+    /** @type {number | string} */
+    this.value = "";
+    /** @type {string | null} */
+    this.rate = null;
+    this.can = false;
+    /** @type {string | null} */
+    this.refusal = null;
+    /** @type {string | null} */
+    this.refusedBy = null; // the id of its receipt
+    /** @type {string | null} */
+    this.among = null; // the answers at the time of the refusal; see `show`
     /** @type {number | string | null} */
     this.asked = null; // the value on its way
     /** @type {number | string | null} */
@@ -117,7 +134,7 @@ class Row {
    * reason may be gone then.
    * rate: the rate of the schedule times this factor; null if there is no schedule.
    * @param {number | string} value
-   * @param {[lowest: number, highest: number, scale: Scale]} range
+   * @param {Range} range
    * @param {boolean} can
    * @param {string} answered
    * @param {string | null} [rate]
@@ -144,7 +161,7 @@ class Row {
     if (this.note.textContent !== text) this.note.textContent = text;
     if (this.editing) return; // the range stays, too
     this.#lay();
-    const shown = waiting ? (this.next ?? this.asked) : this.value;
+    const shown = (waiting ? (this.next ?? this.asked) : null) ?? this.value;
     this.#place(this.places.placeOf(Number(shown)), exact(shown));
     this.#write(shown);
   }
@@ -225,9 +242,10 @@ class Row {
   #answered(receipt) {
     const { next } = this;
     this.asked = this.next = null;
-    this.refusal = receipt?.state === "refused" ? receipt.text : null;
-    this.refusedBy = this.refusal && receipt.id;
-    this.among = null; // the answers at the time of the refusal; see `show`
+    const refused = receipt?.state === "refused" ? receipt : null;
+    this.refusal = refused?.text ?? null;
+    this.refusedBy = refused?.id ?? null;
+    this.among = null;
     if (next !== null && this.can) this.#send(next);
   }
 

@@ -1,6 +1,6 @@
 // The log of the panel: a line that opens it; then its lines with time and step, filtered and searched.
 
-import { el, say, scroller } from "../shared/dom.js";
+import { el, say, scroller, shorten } from "../shared/dom.js";
 import { filtered, LEVELS, SOURCES } from "./log_store.js";
 
 /** @import { Level, LogExtent, LogRow, LogSource, Status } from "../protocol.d.ts" */
@@ -131,7 +131,7 @@ export class Log {
     const first = Math.max(0, Math.floor(scrollTop / ROW) - MORE);
     const shown = this.rows.slice(first, Math.ceil((scrollTop + clientHeight) / ROW) + MORE);
     this.list.style.paddingTop = `${first * ROW}px`;
-    while (this.list.children.length > shown.length) this.list.lastChild.remove();
+    shorten(this.list, shown.length);
     while (this.list.children.length < shown.length) this.list.append(line());
     shown.forEach((row, i) => fill(/** @type {HTMLElement} */ (this.list.children[i]), row));
   }

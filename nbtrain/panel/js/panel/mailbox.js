@@ -26,8 +26,9 @@ export class Mailbox {
    */
   async send(id, command) {
     const place = this.place();
+    if (!place) return null;
     /** @type {Letter} */
-    const letter = { nbtrain: 1, attempt: place?.attempt, by: BY, ...command };
+    const letter = { nbtrain: 1, attempt: place.attempt, by: BY, ...command };
     const content = JSON.stringify(letter);
     const answer = await this.#ask(place, `${id}.json`, {
       method: "PUT",
@@ -46,8 +47,10 @@ export class Mailbox {
    * @returns {Promise<Receipt | null>}
    */
   async answer(id) {
+    const place = this.place();
+    if (!place) return null;
     try {
-      const answer = await this.#ask(this.place(), `answers/${id}.json`, { cache: "no-store" });
+      const answer = await this.#ask(place, `answers/${id}.json`, { cache: "no-store" });
       const { content } = await /** @type {Response} */ (answer).json();
       const { command, state, text, step } = JSON.parse(content);
       const at = step == null ? "" : ` (step ${step.toLocaleString("en")})`;
@@ -64,15 +67,15 @@ export class Mailbox {
   }
 
   /**
-   * @param {MailboxPlace | null | undefined} place
+   * @param {MailboxPlace} place
    * @param {string} name
    * @param {RequestInit} request
    * @returns {Promise<Response | Error | null>}
    */
   async #ask(place, name, request) {
     const server = config();
-    const folder = place && server && below(place, server.serverRoot);
-    if (folder == null) return null;
+    const folder = server && below(place, server.serverRoot);
+    if (!folder) return null;
     /** @type {Record<string, string>} */
     const headers = { "Content-Type": "application/json" };
     const xsrf = document.cookie.match("\\b_xsrf=([^;]*)\\b")?.[1];
@@ -99,7 +102,7 @@ export class Mailbox {
 export function config() {
   try {
     const { baseUrl, serverRoot, token } = JSON.parse(
-      document.getElementById("jupyter-config-data").textContent,
+      document.getElementById("jupyter-config-data")?.textContent ?? "null",
     );
     return baseUrl && serverRoot ? { baseUrl, serverRoot, token } : null;
   } catch {

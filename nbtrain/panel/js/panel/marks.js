@@ -144,11 +144,12 @@ function joined(order, lefts, room) {
   const groups = [];
   for (const i of order) {
     let group = { left: lefts[i], first: lefts[i], last: lefts[i], number: 1, marks: [i] };
-    while (
-      groups.length &&
-      group.left - groups.at(-1).left < room(groups.at(-1).number, group.number)
-    )
-      group = both(groups.pop(), group);
+    let before = groups.at(-1);
+    while (before && group.left - before.left < room(before.number, group.number)) {
+      group = both(before, group);
+      groups.pop();
+      before = groups.at(-1);
+    }
     groups.push(group);
   }
   return groups;
@@ -177,7 +178,7 @@ export function titled(mark) {
  * @param {Checkpoint} checkpoint
  */
 export function listed([name, step, wall, abandoned]) {
-  const kind = KINDS[name.split("/").at(-2)];
+  const kind = KINDS[name.split("/").at(-2) ?? ""];
   const words = [place(step, "step"), clock(wall), kind, abandoned && "abandoned"];
   return words.filter(Boolean).join(" · ");
 }
@@ -186,6 +187,7 @@ export function listed([name, step, wall, abandoned]) {
  * The checkpoint to restore if none is chosen: the newest on the current branch that is no copy of a
  * good or best state, else the newest that is no copy. Returns its name and a description.
  * @param {Checkpoint[]} checkpoints
+ * @returns {[name: string | null, text: string]}
  */
 export function latest(checkpoints) {
   if (!checkpoints.length) return [null, "no checkpoint yet"];

@@ -52,8 +52,9 @@ export class MarksMenu {
     const { marks } = this.state();
     const found = this.marks
       .slice(0, this.listed)
-      .map((wanted) => marks.find((mark) => key(mark) === wanted));
-    this.actions.show(found.filter(Boolean));
+      .map((wanted) => marks.find((mark) => key(mark) === wanted))
+      .filter((mark) => mark !== undefined);
+    this.actions.show(found);
     const left = this.marks.length - this.listed;
     this.more.hidden = left <= 0;
     this.more.textContent = `${left} more`;

@@ -2,6 +2,7 @@
 
 import { el, say } from "../shared/dom.js";
 import { place } from "../shared/format.js";
+import { ensured } from "../shared/sure.js";
 import { Viewport } from "../shared/viewport.js";
 import { MediaCard } from "./media_card.js";
 
@@ -31,6 +32,7 @@ export class Media {
     this.pointed = null; // the step under the charts' cursor
     /** @type {number | null} */
     this.chosen = null; // the step of the slider; null: the newest
+    this.run = ""; // its name
     this.rested = 0;
     this.seen = ""; // the extent whose tags are here
     this.summary = el("summary", { "data-role": "media" });
@@ -176,23 +178,28 @@ export class Media {
    */
   #card(kind, tag) {
     const key = JSON.stringify([kind, tag]);
-    if (!this.cards.has(key)) {
-      const { questions, paint } = this.panel;
-      const card = new MediaCard(
-        { run: this.run, kind, tag },
-        {
-          paint,
-          step: () => this.step,
-          ask: (question) => questions.ask(question),
-          choose: (step) => this.choose(step),
-          told: () => this.#tell(),
-        },
-      );
-      this.cards.set(key, card);
-      this.grid.append(card.root);
-      this.viewport.watch(card);
-    }
-    return this.cards.get(key);
+    return ensured(this.cards, key, () => this.#made(kind, tag));
+  }
+
+  /**
+   * @param {MediaKind} kind
+   * @param {string} tag
+   */
+  #made(kind, tag) {
+    const { questions, paint } = this.panel;
+    const card = new MediaCard(
+      { run: this.run, kind, tag },
+      {
+        paint,
+        step: () => this.step,
+        ask: (question) => questions.ask(question),
+        choose: (step) => this.choose(step),
+        told: () => this.#tell(),
+      },
+    );
+    this.grid.append(card.root);
+    this.viewport.watch(card);
+    return card;
   }
 
   #turn() {

@@ -28,6 +28,7 @@ export class MediaCard {
     styleOf: () => ({ colour: this.panel.paint().colours[0] }),
     paint: () => this.panel.paint(),
   };
+  wanted = -1; // how many values there are, as far as is known
   count = -1; // of all values, when the steps came
   /** @type {number[]} */
   steps = []; // those that the body knows
@@ -80,7 +81,7 @@ export class MediaCard {
    * Asks for what it lacks, until it shows what it should.
    * @param {number} [count] the number of values that there are
    */
-  async want(count = this.wanted ?? this.count) {
+  async want(count = this.wanted) {
     this.wanted = count;
     this.lost = false; // whether no answer has come
     this.again = true; // something else may be wanted by the time that an answer comes

@@ -65,13 +65,13 @@ export class Notices {
  * The text for a phase; null for none. A pause that the user asked for needs none.
  * @param {Partial<Status>} status
  */
-function said({ phase, step, failure, message, receipts }) {
+function said({ phase, step = 0, failure, message, receipts }) {
   const at = `at step ${step.toLocaleString("en")}`;
   const last = receipts?.at(-1);
   if (phase === "paused")
     return last?.command === "pause" && last.state !== "refused"
       ? null
       : `${at}. ${message ?? ""}`.slice(0, 300);
-  if (!ENDS.includes(phase)) return null;
+  if (!phase || !ENDS.includes(phase)) return null;
   return failure ? `${at}: ${failure}` : at;
 }

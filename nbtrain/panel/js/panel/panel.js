@@ -25,7 +25,10 @@ import { stand } from "../shared/still.js";
 import trialCss from "./trial.css";
 import { Tasks } from "./tasks.js";
 import { TrialResult } from "./trial_result.js";
+import { lastOf } from "../shared/sure.js";
 import * as theme from "../shared/theme.js";
+
+/** @import { Paint } from "../types.d.ts" */
 
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
 
@@ -50,13 +53,18 @@ class View {
     this.menu = new MarksMenu(this.clicks, state);
     this.messageActions = new MessageActions(this.clicks, state);
     this.trialResult = new TrialResult(this.clicks, state);
+    /** @type {string | null} */
+    this.silentSince = null;
+    /** @type {Paint | null} */
+    this.paints = null;
+    this.frame = 0; // of the next drawing; 0 if nothing is new
     this.inSight = true;
     this.choices = new Choices(() => this.changed());
     /** @type {ConstructorParameters<typeof ChartGrid>[0]} */
     const charted = {
       store: connection.store,
       choices: this.choices,
-      paint: () => this.paints,
+      paint: () => this.paint(),
       open: (marks, anchor, left) => this.menu.open(marks, anchor, left),
       pointed: (step) => this.media.pointAt(step),
       chosen: (step) => this.media.root.open && this.media.choose(step),
@@ -65,7 +73,7 @@ class View {
     this.media = new Media({
       questions: connection.media,
       choices: this.choices,
-      paint: () => this.paints,
+      paint: () => this.paint(),
       point: (...at) => this.charts.pointAt(...at),
     });
     this.machine = new Machine(charted, () => this.changed());
@@ -97,12 +105,17 @@ class View {
     this.controls.notice.before(this.note);
     host.append(this.root);
     this.observer = new IntersectionObserver((entries) => {
-      this.inSight = entries.at(-1).isIntersecting;
+      this.inSight = lastOf(entries).isIntersecting;
       this.changed();
     });
     this.observer.observe(this.root);
     this.unwatch = theme.watch(() => this.retheme());
     this.changed();
+  }
+
+  // What charts paint with: they do so when the view is in the document.
+  paint() {
+    return this.paints ?? theme.paints(this.root);
   }
 
   // Colours can be read only in the document: a view is often made before it is put there.
@@ -117,8 +130,8 @@ class View {
 
   // Draws what is new in the next frame, once for all that arrives until then.
   changed() {
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = undefined;
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
       this.draw();
     });
   }
@@ -129,10 +142,11 @@ class View {
     if (!this.paints) this.retheme();
     const { store, contact, note } = this.connection;
     const { status } = store;
-    const silentSince = UNTOLD.includes(status.phase) ? null : contact.silentSince;
+    const { phase = "" } = status;
+    const silentSince = UNTOLD.includes(phase) ? null : contact.silentSince;
     this.silentSince = silentSince;
-    if (status.phase) stand(this.root);
-    this.root.dataset.phase = status.phase ?? "";
+    if (phase) stand(this.root);
+    this.root.dataset.phase = phase;
     this.root.dataset.step = String(status.step ?? "");
     this.root.classList.toggle("nbt-silent", silentSince !== null);
     this.controls.show(status, silentSince, contact.gone);

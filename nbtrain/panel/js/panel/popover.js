@@ -18,6 +18,9 @@ export class Popover {
     });
     this.root.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
     this.root.addEventListener("toggle", () => this.#follow());
+    /** @type {HTMLElement} */
+    this.anchor = this.root; // until it is opened
+    this.left = 0;
     /** @param {Event} event */
     this.scrolled = ({ target }) =>
       target instanceof Node && target.contains(this.anchor) && this.#place();

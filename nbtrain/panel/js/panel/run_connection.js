@@ -34,7 +34,8 @@ export class RunConnection extends Connection {
   // The mailbox for commands without the kernel; null once the run or the kernel has ended.
   get mailbox() {
     const { phase, mailbox } = this.store.status;
-    return this.contact.gone || ENDED.includes(phase) ? null : mailbox;
+    const ended = phase && ENDED.includes(phase);
+    return this.contact.gone || ended ? null : mailbox;
   }
 
   get #inSight() {

@@ -52,7 +52,7 @@ export function seriesOf(lines, { tails, auto, smooth }, paint) {
     /** @type {uPlot.Series.Points.Show} */
     const show = (u, i) => {
       const column = /** @type {Column} */ (u.data[i]);
-      const count = column.reduce((n, y) => n + Number(y != null), 0);
+      const count = column.filter((y) => y != null).length;
       // The page has no room for it, and so no widths, while JupyterLab changes its theme.
       return line.validates && count * APART <= u.bbox.width / uPlot.pxRatio;
     };

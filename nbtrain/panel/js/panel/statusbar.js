@@ -1,6 +1,6 @@
 // The status bar of the panel: where the time goes, what the process takes, and whether to notify.
 
-import { el, say } from "../shared/dom.js";
+import { el, say, shorten } from "../shared/dom.js";
 
 /** @import { Status, Usage } from "../protocol.d.ts" */
 /** @import { Notices } from "./notices.js" */
@@ -64,7 +64,7 @@ export class Statusbar {
  * @param {number} count
  */
 function spans(parent, count) {
-  while (parent.children.length > count) parent.lastChild.remove();
+  shorten(parent, count);
   while (parent.children.length < count) parent.append(el("span"));
   return [...parent.querySelectorAll("span")];
 }

@@ -1,6 +1,7 @@
 // The data of one run as received: its status, curves and marks. Knows no page.
 
 import { countsIn, divided } from "../shared/buckets.js";
+import { known, lastOf } from "../shared/sure.js";
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
 /** @import { Bytes, Curve, Mark, TagLine, UnseenCounts } from "../types.d.ts" */
@@ -35,7 +36,7 @@ export class Store {
    * @param {FromPanel} content
    * @param {Bytes[]} [buffers]
    */
-  receive(content, buffers) {
+  receive(content, buffers = []) {
     if (content.t === "snap") return this.#snapshot(content, buffers);
     if (content.t === "pts") return this.#update(content, buffers);
     return false;
@@ -61,7 +62,7 @@ export class Store {
     for (const tag of tags) {
       const validated = validations[tag];
       const chart = found.has(validated) ? validated : tag;
-      const lines = found.get(chart);
+      const lines = known(found, chart);
       const line = { tag, tags: [tag], validates: Object.hasOwn(validations, tag) };
       const same = tag === chart ? null : lines.find((each) => each.tag !== chart);
       if (same) same.tags.push(tag);
@@ -93,13 +94,13 @@ export class Store {
   newest(...tags) {
     const { kept, tails } = divided(this.of(...tags));
     const found = kept.length ? kept : tails;
-    return found.reduce((best, each) => (each.x.at(-1) > best.x.at(-1) ? each : best), found[0])
+    return found.reduce((best, each) => (lastOf(each.x) > lastOf(best.x) ? each : best), found[0])
       ?.tag;
   }
 
   /**
    * @param {Snapshot} content
-   * @param {Bytes[]} [buffers]
+   * @param {Bytes[]} buffers
    */
   #snapshot(content, buffers) {
     const read = reader(buffers, content);
@@ -119,7 +120,7 @@ export class Store {
 
   /**
    * @param {Update} content
-   * @param {Bytes[]} [buffers]
+   * @param {Bytes[]} buffers
    */
   #update(content, buffers) {
     if (!this.ready || content.seq <= this.seq) return false;
@@ -128,22 +129,26 @@ export class Store {
       this.ask();
       return false;
     }
-    this.seq = content.seq;
+    const { seq, marks, marked = this.marked } = content;
+    this.seq = seq;
     const { last, ...status } = content.status;
     Object.assign(this.status, status);
     if (last) this.status.last = { ...this.status.last, ...last };
     const read = reader(buffers, content);
-    for (const [id, stride, from, n, tag, segment, abandoned] of content.series) {
-      const { seq } = content;
-      const curve = (this.curves[id] ??= begun({ tag, segment, abandoned, stride, seq }));
+    for (const [id, stride, from, n, ...about] of content.series) {
+      if (about.length) {
+        const [tag, segment, abandoned] = about;
+        this.curves[id] ??= begun({ tag, segment, abandoned, stride, seq });
+      }
+      const curve = this.curves[id];
       curve.seq = seq;
       while (curve.stride < stride) fold(curve);
       for (const column of columnsOf(curve)) column.length = from;
       read(curve, n);
     }
-    if (content.marks) this.marks = [...this.marks, ...numbered(content)].slice(-MOST_MARKS);
-    if (content.marks || content.abandoned || content.actions) this.#number(content);
-    if (content.marks || content.abandoned) this.markedAt = content.seq;
+    if (marks) this.marks = [...this.marks, ...numbered({ marks, marked })].slice(-MOST_MARKS);
+    if (marks || content.abandoned || content.actions) this.#number(content);
+    if (marks || content.abandoned) this.markedAt = seq;
     return true;
   }
 
@@ -180,7 +185,7 @@ const columnsOf = ({ x, wall, mean, lo, hi, unseen }) => [x, wall, mean, lo, hi,
 
 /**
  * The marks of a message, numbered: the kernel may have dropped some between two messages.
- * @param {Pick<Update, "marks" | "marked">} content
+ * @param {Pick<Snapshot, "marks" | "marked">} content
  * @returns {Mark[]}
  */
 function numbered({ marks, marked }) {
@@ -247,7 +252,7 @@ function added(one, other) {
  * Reads series after series: steps from the first buffer, mean, lo and hi from the second, from the
  * third the wall times since `origin`, and from the fourth what is not finite. A series without steps
  * and times of its own has those of the one before.
- * @param {Bytes[] | undefined} buffers
+ * @param {Bytes[]} buffers
  * @param {Pick<Update, "origin" | "own">} content
  */
 function reader([steps, values, times, others], { origin = 0, own }) {

@@ -1,6 +1,6 @@
 // The tasks of a cluster: one line, and below it, when opened, a row for each task.
 
-import { el, say } from "../shared/dom.js";
+import { el, partOf, say } from "../shared/dom.js";
 
 /** @import { Status, TaskRow } from "../protocol.d.ts" */
 
@@ -47,7 +47,7 @@ export class Tasks {
 
   #openLogs() {
     const open = this.body.querySelectorAll("tr:has(details[open])");
-    return new Set([...open].map((row) => row.firstElementChild.textContent));
+    return new Set([...open].map((row) => partOf(row, "th").textContent));
   }
 }
 

@@ -11,7 +11,7 @@ const RATES = ["learning_rate_factor", "learning_rate"]; // core/learning_rate.p
 const TEXT = { type: "text", autocomplete: "off", spellcheck: "false" };
 const WHOLE = { type: "number", min: 1, step: 1, required: "" };
 
-/** @typedef {{root: HTMLElement, name: HTMLSelectElement, value: HTMLInputElement}} Row */
+/** @typedef {{root: HTMLElement, name: HTMLSelectElement, label: HTMLElement, value: HTMLInputElement, remove: HTMLElement}} Row */
 
 export class TrialForm {
   constructor() {
@@ -111,17 +111,17 @@ export class TrialForm {
     return (this.status.hyperparameters ?? []).map(([name]) => name);
   }
 
-  /** @param {string | undefined} wanted */
+  /** @param {string} wanted */
   #now(wanted) {
     return this.status.values?.[this.#names.indexOf(wanted)];
   }
 
   /**
    * Adds a hyperparameter that has no row yet, by default with half of its value.
-   * @param {string} [wanted]
+   * @param {string} [wanted] "": none in particular
    * @param {string} [text]
    */
-  #add(wanted, text) {
+  #add(wanted = "", text) {
     const used = this.rows.map(({ name }) => name.value);
     const name = el("select", {
       "aria-label": "try",
@@ -137,14 +137,12 @@ export class TrialForm {
       title: "Leave this hyperparameter out",
       "data-act": "remove",
     });
+    const label = labelled("new value", value);
     const root = el("div", {
       class: "nbt-tried-row",
-      children: [
-        el("div", { children: [el("span", { text: "try" }), name, remove] }),
-        labelled("new value", value),
-      ],
+      children: [el("div", { children: [el("span", { text: "try" }), name, remove] }), label],
     });
-    const row = { root, name, value };
+    const row = { root, name, label, value, remove };
     const half = () => (value.value = halved(this.#now(name.value)));
     name.addEventListener("change", () => {
       half();
@@ -184,7 +182,7 @@ export class TrialForm {
     this.tag.replaceChildren(
       ...found.map((value) => el("option", { value, text: texts[value] ?? value })),
     );
-    const chosen = wanted.find((name) => found.includes(name));
+    const chosen = wanted.find((name) => name !== undefined && found.includes(name));
     if (chosen !== undefined) this.tag.value = chosen;
   }
 
@@ -194,10 +192,10 @@ export class TrialForm {
     const { several, count } = settingsIn(this.typed);
     this.kinds.forEach((button, i) => button.setAttribute("aria-pressed", String(range === !!i)));
     const used = rows.map(({ name }) => name.value);
-    rows.forEach(({ root, name, value }, i) => {
+    rows.forEach(({ root, name, label, remove }, i) => {
       root.hidden = range && i > 0;
-      value.parentElement.hidden = range;
-      root.querySelector("[data-act=remove]").toggleAttribute("hidden", range || rows.length < 2);
+      label.hidden = range;
+      remove.hidden = range || rows.length < 2;
       for (const option of name.options)
         option.disabled = option.value !== name.value && used.includes(option.value);
     });

@@ -34,7 +34,7 @@ export class TrialResult {
   show() {
     const mark = resultIn(this.state().marks);
     this.root.hidden = !mark;
-    if (!mark) return;
+    if (!mark?.trial) return;
     // The table is left alone while it is the same, so that a selection in it stays.
     const shown = JSON.stringify([mark.number, mark.wall]);
     if (shown !== this.shown) {

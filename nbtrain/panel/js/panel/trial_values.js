@@ -5,7 +5,7 @@
 /**
  * The contents of the form. now: the values of the hyperparameters at that time. tag: the scalar that
  * decides, or one of the two below. low, high: of a range test.
- * @typedef {{name: string, text: string, now: number | string}} TypedValue
+ * @typedef {{name: string, text: string, now?: number | string}} TypedValue
  * @typedef {{values: TypedValue[], steps: string, tag: string, repeats: string, range: boolean, low: string, high: string}} Typed
  */
 

@@ -69,7 +69,7 @@ export class BaseChart {
   }
 
   /**
-   * Makes the plot.
+   * Makes the plot, and returns it.
    * @param {Columns} data
    * @param {PlotOptions} options without what all charts have
    */
@@ -79,8 +79,10 @@ export class BaseChart {
     /** @type {uPlot.Hooks.Arrays} */
     const all = { setCursor: [(u) => this.hover(u)], ...hooks };
     const own = { ...options, ...this.size, legend: { show: false }, hooks: all };
-    this.plot = new uPlot(own, data, this.host);
-    this.plot.over.append(this.tip);
+    const plot = new uPlot(own, data, this.host);
+    plot.over.append(this.tip);
+    this.plot = plot;
+    return plot;
   }
 
   // To be called when there may be more room, or less, or other colours.

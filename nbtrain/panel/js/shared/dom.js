@@ -49,6 +49,26 @@ export function elementIn(node, selector) {
 }
 
 /**
+ * The first element within a node that a selector means, of which there always is one.
+ * @param {Element} node
+ * @param {string} selector
+ */
+export function partOf(node, selector) {
+  const part = elementIn(node, selector);
+  if (!part) throw new Error(`nbtrain's page lacks ${selector}.`);
+  return part;
+}
+
+/**
+ * Removes the elements of a node beyond the first so many.
+ * @param {Element} node
+ * @param {number} count
+ */
+export function shorten(node, count) {
+  for (const child of [...node.children].slice(count)) child.remove();
+}
+
+/**
  * Sets a text, and hides the element when there is none. Leaves an element alone if it is right.
  * @param {HTMLElement} node
  * @param {string | null | undefined} text

@@ -144,11 +144,21 @@ export function drawMarks(u, found, { mark, gone }) {
 }
 
 /**
- * Where the cursor of a plot is, in pixels; outside of the plot if it shows nothing.
+ * Where the cursor of a plot is, in pixels; outside of it if it shows nothing, or if there is no plot.
+ * @param {uPlot | null} u
+ */
+export function cursorOf(u) {
+  const { left = NOWHERE.left, top = NOWHERE.top } = u?.cursor ?? {};
+  return { left, top };
+}
+
+/**
+ * The part of the horizontal axis that a plot shows; NaN while it is empty.
  * @param {uPlot} u
  */
-export function cursorOf({ cursor: { left = NOWHERE.left, top = NOWHERE.top } }) {
-  return { left, top };
+export function rangeOf({ scales: { x } }) {
+  const { min = NaN, max = NaN } = x;
+  return { min, max };
 }
 
 /**
