@@ -60,6 +60,14 @@ export function partOf(node, selector) {
 }
 
 /**
+ * What draws on a canvas: null only if it was drawn on in three dimensions.
+ * @param {HTMLCanvasElement} canvas
+ */
+export function contextOf(canvas) {
+  return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+}
+
+/**
  * Removes the elements of a node beyond the first so many.
  * @param {Element} node
  * @param {number} count

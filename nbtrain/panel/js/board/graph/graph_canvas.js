@@ -3,6 +3,7 @@
 
 import { el } from "../../shared/dom.js";
 import { isArrow } from "../../shared/plot.js";
+import { known } from "../../shared/sure.js";
 import { drawnEdge, drawnItem } from "./drawn.js";
 import { laidOut } from "./layout.js";
 import { anchored, beside, centred, moved, whole, zoomed } from "./sight.js";
@@ -67,21 +68,22 @@ export class GraphCanvas {
    */
   show(graph, label) {
     const other = this.graph?.of !== graph.of;
-    const before = this.layout?.boxes;
+    const before = this.layout;
+    const after = laidOut(graph);
     const focused = this.#focused();
     this.graph = graph;
-    this.layout = laidOut(graph);
+    this.layout = after;
     this.drawing.setAttribute("aria-label", `${label}. ${HELP}`);
-    this.#draw();
-    const after = this.layout.boxes;
-    const [from, to] = [before?.get(this.anchor), after.get(this.anchor)];
-    if (this.centre !== null && after.has(this.centre)) this.#see(this.centre);
+    this.#draw(graph, after);
+    const centre = boxOf(after, this.centre);
+    const [from, to] = [before, after].map((layout) => boxOf(layout, this.anchor));
+    if (centre) this.#see(centre);
     else if (other) this.fit();
     else if (from && to) this.#look(anchored(this.sight, corner(from), corner(to)));
     this.anchor = this.centre = null;
     if (focused !== null) (this.nodes.get(focused) ?? this.drawing).focus({ preventScroll: true });
     this.root.dataset.items = String(graph.items.length);
-    this.root.dataset.edges = String(this.layout.edges.length);
+    this.root.dataset.edges = String(after.edges.length);
   }
 
   clear() {
@@ -103,8 +105,9 @@ export class GraphCanvas {
    * @param {number} number
    */
   see(number) {
-    if (this.nodes.has(number)) {
-      this.#see(number);
+    const box = boxOf(this.layout, number);
+    if (box) {
+      this.#see(box);
       this.anchor = number;
     } else this.centre = number;
   }
@@ -124,24 +127,31 @@ export class GraphCanvas {
       const ends = [Number(source), Number(target)];
       edge.classList.toggle("nbt-selected", number !== null && ends.includes(number));
     }
-    if (this.nodes.has(number)) this.#rove(number);
+    if (number !== null && this.nodes.has(number)) this.#rove(number);
   }
 
-  #draw() {
-    const { items } = this.graph;
-    const { boxes, edges } = this.layout;
-    this.nodes = new Map(
-      items.map((item) => [item.number, drawnItem(item, boxes.get(item.number))]),
+  /**
+   * @param {Graph} graph
+   * @param {GraphLayout} layout
+   */
+  #draw({ items }, { boxes, edges }) {
+    this.nodes = new Map(items.map((item) => [item.number, this.#node(item, boxes)]));
+    const [open, others] = [true, false].map((wanted) =>
+      items.filter(({ open }) => open === wanted).map(({ number }) => known(this.nodes, number)),
     );
-    for (const item of items) {
-      const node = this.nodes.get(item.number);
-      node.addEventListener("click", () => this.act(item));
-      node.addEventListener("keydown", (event) => this.#keyOfNode(event, item));
-    }
-    const open = items.filter((item) => item.open).map((item) => this.nodes.get(item.number));
-    const others = items.filter((item) => !item.open).map((item) => this.nodes.get(item.number));
     this.scene.replaceChildren(...open, ...edges.map(drawnEdge), ...others);
     if (items.length) this.#rove(items[0].number);
+  }
+
+  /**
+   * @param {GraphItem} item
+   * @param {GraphLayout["boxes"]} boxes
+   */
+  #node(item, boxes) {
+    const node = drawnItem(item, known(boxes, item.number));
+    node.addEventListener("click", () => this.act(item));
+    node.addEventListener("keydown", (event) => this.#keyOfNode(event, item));
+    return node;
   }
 
   /**
@@ -170,9 +180,9 @@ export class GraphCanvas {
     this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
   }
 
-  /** @param {number} number */
-  #see(number) {
-    this.#look(centred(this.sight, this.layout.boxes.get(number), this.#frame()));
+  /** @param {Box} box */
+  #see(box) {
+    this.#look(centred(this.sight, box, this.#frame()));
   }
 
   /**
@@ -252,15 +262,15 @@ export class GraphCanvas {
    * @param {string} key
    */
   #go(from, key) {
-    const to = beside(this.layout.boxes, from, key);
-    if (to === null) return;
+    const to = this.layout && beside(this.layout.boxes, from, key);
+    const box = boxOf(this.layout, to);
+    if (to === null || !box) return;
     this.#rove(to);
-    this.nodes.get(to).focus({ preventScroll: true });
-    const { x, y } = this.layout.boxes.get(to);
+    known(this.nodes, to).focus({ preventScroll: true });
     const { width, height } = this.#frame();
-    const left = this.sight.x + this.sight.scale * x;
-    const top = this.sight.y + this.sight.scale * y;
-    if (left < 0 || top < 0 || left > width || top > height) this.#see(to);
+    const left = this.sight.x + this.sight.scale * box.x;
+    const top = this.sight.y + this.sight.scale * box.y;
+    if (left < 0 || top < 0 || left > width || top > height) this.#see(box);
   }
 
   /**
@@ -273,6 +283,15 @@ export class GraphCanvas {
     button.addEventListener("click", act);
     return button;
   }
+}
+
+/**
+ * Where an item is, if it is drawn.
+ * @param {GraphLayout | null} layout
+ * @param {number | null} number
+ */
+function boxOf(layout, number) {
+  return number === null ? undefined : layout?.boxes.get(number);
 }
 
 /** @param {Box} box */

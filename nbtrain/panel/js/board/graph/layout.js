@@ -2,12 +2,14 @@
 // page.
 
 import { graphlib, layout } from "@dagrejs/dagre";
+import { known } from "../../shared/sure.js";
 import { IN, levelsOf, OUT, roadOf } from "./levels.js";
 
 /** @import { Graph, GraphEdge, GraphItem } from "../../protocol.d.ts" */
 /** @import { Box, GraphLayout, Leg, Level, Point } from "../../types.d.ts" */
 
-/** @typedef {InstanceType<typeof graphlib.Graph>} Drawn */
+/** @typedef {Partial<Box> & {points?: Point[], labelpos?: string, weight?: number}} Road */
+/** @typedef {graphlib.Graph<Record<string, unknown>, Partial<Box>, Road>} Drawn */
 /** @typedef {Map<number, {drawn: Drawn, roads: Level["roads"]} & Point>} Plans */
 
 const HEIGHT = 26; // of a node
@@ -75,7 +77,8 @@ export function laidOut({ items, edges: all }) {
  * @returns {{width: number, height: number}}
  */
 function plan(levels, scope, plans) {
-  const { items, roads } = levels.get(scope);
+  const { items, roads } = known(levels, scope);
+  /** @type {Drawn} */
   const drawn = new graphlib.Graph();
   drawn.setGraph({ rankdir: "TB", nodesep: 18, edgesep: 10, ranksep: 40, marginx: 8, marginy: 8 });
   for (const item of items) {
@@ -122,13 +125,13 @@ function addEnds(drawn) {
  * @param {Map<number, Box>} found
  */
 function put(plans, levels, { scope, x, y }, found) {
-  const { drawn } = Object.assign(plans.get(scope), { x, y });
-  for (const { number, open } of levels.get(scope).items) {
+  const { drawn } = Object.assign(known(plans, scope), { x, y });
+  for (const { number, open } of known(levels, scope).items) {
     const box = boxOf(drawn.node(String(number)));
     const placed = { ...box, x: x + box.x, y: y + box.y };
     found.set(number, placed);
     if (!open) continue;
-    const left = placed.x - sizeOf(plans.get(number).drawn).width / 2; // its name may be wider
+    const left = placed.x - sizeOf(known(plans, number).drawn).width / 2; // its name may be wider
     const top = placed.y - box.height / 2 + HEADER;
     put(plans, levels, { scope: number, x: left, y: top }, found);
   }
@@ -145,10 +148,9 @@ function route(plans, edge, legs) {
   /** @type {Point | null} */
   let at = null;
   const points = legs.flatMap(({ scope, from, to }) => {
-    const { drawn, roads, ...origin } = plans.get(scope);
-    /** @type {{points?: Point[]} & Partial<Point>} */
-    const { points = [], x, y } = drawn.edge(String(from), String(to));
-    const words = beside(roads.get(roadOf(from, to)));
+    const { drawn, roads, ...origin } = known(plans, scope);
+    const { points = [], x = 0, y = 0 } = drawn.edge(String(from), String(to));
+    const words = beside(known(roads, roadOf(from, to)));
     if (words) [text, at] = [words, { x: origin.x + x, y: origin.y + y }];
     const road = points.map(({ x, y }) => ({ x, y }));
     if (plans.has(Number(from))) leave(road, boxOf(drawn.node(String(from))));
@@ -176,7 +178,7 @@ function leave(road, box) {
  */
 function enter(road, box) {
   const top = box.y - box.height / 2;
-  const before = road.at(-2);
+  const before = road[road.length - 2];
   if (before.y <= top) road[road.length - 1] = { x: within(before.x, box), y: top };
 }
 

@@ -1,5 +1,7 @@
 // The open scopes of a graph, each with the parts of edges within it. Knows no page.
 
+import { ensured, known, lastOf } from "../../shared/sure.js";
+
 /** @import { GraphEdge, GraphItem } from "../../protocol.d.ts" */
 /** @import { Leg, Level } from "../../types.d.ts" */
 
@@ -17,16 +19,15 @@ export function levelsOf({ items, edges }) {
   const levels = new Map([[0, empty()]]);
   for (const item of items) {
     if (item.open) levels.set(item.number, empty());
-    levels.get(item.parent).items.push(item);
+    known(levels, item.parent).items.push(item);
   }
   const homes = new Map(items.map(({ number, parent }) => [number, parent]));
   const legs = edges.map((edge) => legsOf(homes, edge));
   for (const [i, edge] of edges.entries())
     for (const { scope, from, to } of legs[i]) {
-      const { roads } = levels.get(scope);
-      const key = roadOf(from, to);
-      if (!roads.has(key)) roads.set(key, { from, to, edges: [] });
-      roads.get(key).edges.push(edge);
+      const { roads } = known(levels, scope);
+      const road = ensured(roads, roadOf(from, to), () => ({ from, to, edges: [] }));
+      road.edges.push(edge);
     }
   return { levels, legs };
 }
@@ -48,15 +49,22 @@ export function roadOf(from, to) {
  */
 function legsOf(homes, { source, target }) {
   const [up, down] = [source, target].map((number) => wayOut(homes, number));
-  while (up.length > 1 && down.length > 1 && up.at(-2).scope === down.at(-2).scope) {
+  while (
+    up.length > 1 &&
+    down.length > 1 &&
+    up[up.length - 2].scope === down[down.length - 2].scope
+  ) {
     up.pop();
     down.pop();
   }
-  const [{ scope, child: from }, { child: to }] = [up.pop(), down.pop()];
+  const [{ scope, child: from }, { child: to }] = [lastOf(up), lastOf(down)];
   return [
-    ...up.map((step) => ({ scope: step.scope, from: step.child, to: OUT })),
+    ...up.slice(0, -1).map((step) => ({ scope: step.scope, from: step.child, to: OUT })),
     { scope, from, to },
-    ...down.reverse().map((step) => ({ scope: step.scope, from: IN, to: step.child })),
+    ...down
+      .slice(0, -1)
+      .reverse()
+      .map((step) => ({ scope: step.scope, from: IN, to: step.child })),
   ];
 }
 
@@ -68,7 +76,7 @@ function legsOf(homes, { source, target }) {
  */
 function wayOut(homes, number) {
   const steps = [];
-  for (let child = number; child !== 0; child = homes.get(child))
-    steps.push({ scope: homes.get(child), child });
+  for (let child = number; child !== 0; child = known(homes, child))
+    steps.push({ scope: known(homes, child), child });
   return steps;
 }

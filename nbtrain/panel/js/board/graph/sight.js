@@ -1,5 +1,7 @@
 // How a drawing is seen in its frame: moved, enlarged, fitted. Knows no page.
 
+import { known } from "../../shared/sure.js";
+
 /** @import { Box, Point, Sight } from "../../types.d.ts" */
 
 const LEAST = 0.1;
@@ -72,7 +74,7 @@ export function centred({ scale }, point, frame) {
  * @param {string} key
  */
 export function beside(boxes, from, key) {
-  const at = boxes.get(from);
+  const at = known(boxes, from);
   const [across, along] = key === "ArrowLeft" || key === "ArrowRight" ? ["y", "x"] : ["x", "y"];
   const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
   let best = null;
