@@ -43,7 +43,8 @@ export function stretchesOf(axis, filter) {
     const found = [];
     for (const [value, i] of axis.places) {
       if (filter.without.has(value)) continue;
-      if (found.length && found.at(-1)[1] === i / size) found.at(-1)[1] = (i + 1) / size;
+      const last = found.at(-1);
+      if (last && last[1] === i / size) last[1] = (i + 1) / size;
       else found.push([i / size, (i + 1) / size]);
     }
     return found;

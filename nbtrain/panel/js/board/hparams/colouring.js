@@ -1,11 +1,12 @@
 // The colours of runs: each its own, or by a hyperparameter or a metric, with a legend.
 
 import { el } from "../../shared/dom.js";
+import { ensured, known } from "../../shared/sure.js";
 import { shown, whole } from "../table/cells.js";
 import { colourAt } from "./ramp.js";
 import { axisOf, placeOf } from "./value_axis.js";
 
-/** @import { HparamsColumn, HparamsHost, HparamsRow, ValueAxis } from "../../types.d.ts" */
+/** @import { HparamsColumn, HparamsHost, HparamsRow, Value, ValueAxis } from "../../types.d.ts" */
 
 const RUN = "run"; // no id of a column, which has a space
 const NAMED = 12; // values in the legend
@@ -19,10 +20,8 @@ export class Colouring {
     this.host = host;
     /** @type {string | null} */
     this.chosen = null; // the id of a column, or RUN; null until somebody has chosen
-    /** @type {HparamsColumn | undefined} */
-    this.column = undefined;
-    /** @type {ValueAxis | null} */
-    this.axis = null;
+    /** @type {{column: HparamsColumn, axis: ValueAxis} | null} */
+    this.by = null; // what the colours tell; null: each run has its own
     this.select = el("select", { "aria-label": "colour", "data-role": "colour" });
     this.select.addEventListener("change", () => {
       this.chosen = this.select.value;
@@ -48,21 +47,26 @@ export class Colouring {
     );
     const first = offered.find(({ group }) => group === "metrics")?.id ?? RUN;
     const wanted = this.chosen ?? first;
-    this.column = offered.find(({ id }) => id === wanted);
-    this.axis = this.column ? axisOf(this.column.values) : null;
-    this.select.value = this.column?.id ?? RUN;
+    const column = offered.find(({ id }) => id === wanted);
+    this.by = column ? { column, axis: axisOf(column.values) } : null;
+    this.select.value = column?.id ?? RUN;
     this.#tell();
+  }
+
+  get column() {
+    return this.by?.column;
   }
 
   /** @param {HparamsRow} row */
   of(row) {
     const { board } = this.host;
-    if (!this.column) return board.styleOf(this.host.runsOf(row)[0] ?? row.run).colour;
-    const value = this.column.valueOf(row);
-    const place = placeOf(this.axis, value);
+    if (!this.by) return board.styleOf(this.host.runsOf(row)[0] ?? row.run).colour;
+    const { column, axis } = this.by;
+    const value = column.valueOf(row);
+    const place = placeOf(axis, value);
     const { gone, ramp } = board.paint();
     if (place === null) return gone;
-    return this.axis.scale === "values" ? this.#colourOf(value) : colourAt(ramp, place);
+    return axis.scale === "values" ? this.#colourOf(axis, value) : colourAt(ramp, place);
   }
 
   /**
@@ -70,37 +74,36 @@ export class Colouring {
    * @param {HparamsRow[]} rows
    */
   shades(rows) {
-    const { column, axis } = this;
+    const { by } = this;
     const placed = rows.map((row) => ({
       row,
-      at: column ? placeOf(axis, column.valueOf(row)) : 0,
+      at: by ? placeOf(by.axis, by.column.valueOf(row)) : 0,
     }));
-    const way = !column || column.down ? 1 : -1;
+    const way = !by || by.column.down ? 1 : -1;
     /** @param {number | null} at */
     const order = (at) => (at === null ? -Infinity : way * at);
-    if (column)
+    if (by)
       placed.sort((one, other) => {
         const [left, right] = [order(one.at), order(other.at)];
         return left < right ? -1 : Number(left > right);
       });
     /** @type {Map<string, HparamsRow[]>} */
     const found = new Map();
-    for (const { row } of placed) {
-      const colour = this.of(row);
-      if (!found.has(colour)) found.set(colour, []);
-      found.get(colour).push(row);
-    }
+    for (const { row } of placed) ensured(found, this.of(row), () => []).push(row);
     return found;
   }
 
-  /** @param {import("../../types.d.ts").Value} value */
-  #colourOf(value) {
+  /**
+   * @param {ValueAxis} axis
+   * @param {Value} value
+   */
+  #colourOf({ places }, value) {
     const { colours } = this.host.board.paint();
-    return colours[this.axis.places.get(value) % colours.length];
+    return colours[known(places, value) % colours.length];
   }
 
   #tell() {
-    const { axis } = this;
+    const axis = this.by?.axis;
     const { ramp } = this.host.board.paint();
     if (!axis) return this.legend.replaceChildren();
     if (axis.scale === "values") {
@@ -108,7 +111,7 @@ export class Colouring {
       const more =
         values.length > NAMED ? [el("span", { text: `and ${values.length - NAMED} more` })] : [];
       return this.legend.replaceChildren(
-        ...values.slice(0, NAMED).map((value) => this.#sample(value)),
+        ...values.slice(0, NAMED).map((value) => this.#sample(axis, value)),
         ...more,
       );
     }
@@ -119,10 +122,13 @@ export class Colouring {
     this.legend.replaceChildren(low, bar, high, ...log);
   }
 
-  /** @param {import("../../types.d.ts").Value} value */
-  #sample(value) {
+  /**
+   * @param {ValueAxis} axis
+   * @param {Value} value
+   */
+  #sample(axis, value) {
     const dot = el("span", { class: "nbt-ramp-dot" });
-    dot.style.background = this.#colourOf(value);
+    dot.style.background = this.#colourOf(axis, value);
     return el("span", { children: [dot, whole(value) || "empty"] });
   }
 }

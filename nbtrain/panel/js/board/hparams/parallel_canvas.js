@@ -1,5 +1,7 @@
 // The picture of parallel coordinates: lines, axes, brushes, and the run that is pointed at.
 
+import { contextOf } from "../../shared/dom.js";
+
 /** @import { HparamsRow, Paint } from "../../types.d.ts" */
 /** @import { Polylines, Room } from "./polylines.js" */
 /** @import { Drawn } from "./parallel_view.js" */
@@ -17,7 +19,7 @@ function cleared(canvas, { width, height }) {
   const ratio = devicePixelRatio || 1;
   Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   context.scale(ratio, ratio);
   return context;
 }

@@ -1,7 +1,7 @@
 // Parallel coordinates: an axis for each hyperparameter and metric, a line for each run. To brush
 // an axis sets the filter of its column.
 
-import { el, focusedIn, say } from "../../shared/dom.js";
+import { el, focusedIn, partOf, say } from "../../shared/dom.js";
 import { filterOf, stretchesOf } from "./brush.js";
 import { Colouring } from "./colouring.js";
 import { drawLines, drawOut } from "./parallel_canvas.js";
@@ -19,8 +19,10 @@ import { axisOf, ticksOf } from "./value_axis.js";
  */
 /**
  * What is drawn: the rows of each colour, and the others faintly.
- * @typedef {{size: {width: number, height: number}, room: Room, lines: Polylines, shades: Map<string, HparamsRow[]>, others: HparamsRow[], axes: Drawing[], paint: Paint}} Drawn
+ * @typedef {{shown: HparamsShown, size: {width: number, height: number}, room: Room, lines: Polylines, shades: Map<string, HparamsRow[]>, others: HparamsRow[], axes: Drawing[], paint: Paint}} Drawn
  */
+
+/** @typedef {{at: number, from: number, moved: boolean}} Brush Of an axis, from a height. */
 
 const MOST = 20; // axes
 const EACH = 96; // pixels of an axis, at least
@@ -45,7 +47,7 @@ export class ParallelView {
     this.drawn = null;
     /** @type {HparamsRow | null} */
     this.pointed = null;
-    /** @type {{at: number, from: number, moved: boolean} | null} */
+    /** @type {Brush | null} */
     this.brush = null;
     this.colouring = new Colouring(host, () => this.#draw());
     this.words = el("span", { class: "nbt-soft", role: "status", "data-role": "axes" });
@@ -79,7 +81,7 @@ export class ParallelView {
   /** @param {HparamsShown} shown */
   show(shown) {
     this.shown = shown;
-    if (!this.shown.chosen.includes(this.pointed)) this.#point(null);
+    if (!this.pointed || !shown.chosen.includes(this.pointed)) this.#point(null);
     this.#draw();
   }
 
@@ -87,7 +89,7 @@ export class ParallelView {
   point(row) {
     if (!this.drawn) return;
     this.pointed = row;
-    this.#drawOut();
+    this.#drawOut(this.drawn);
   }
 
   close() {
@@ -97,7 +99,8 @@ export class ParallelView {
   #draw() {
     const { clientWidth } = this.scroll;
     if (!this.shown || !clientWidth) return;
-    const { columns, rows, chosen } = this.shown;
+    const { shown } = this;
+    const { columns, rows, chosen } = shown;
     this.colouring.show(columns);
     const axes = columns.slice(0, MOST).map((column) => this.#axis(column, rows));
     const lacking = axes.some(({ missing }) => missing);
@@ -107,7 +110,8 @@ export class ParallelView {
     const xs = axes.map((_, i) => SIDE + ((width - 2 * SIDE) * i) / count);
     const room = { xs, top: TOP, bottom: TOP + HEIGHT, none: TOP + HEIGHT + NONE };
     const meant = new Set(chosen);
-    this.drawn = {
+    const drawn = {
+      shown,
       size: { width, height: room.none + TOP },
       room,
       lines: new Polylines(rows, axes),
@@ -116,9 +120,10 @@ export class ParallelView {
       axes,
       paint: this.host.board.paint(),
     };
-    drawLines(this.lines, this.drawn);
-    this.#drawHeads();
-    this.#drawOut();
+    this.drawn = drawn;
+    drawLines(this.lines, drawn);
+    this.#drawHeads(drawn);
+    this.#drawOut(drawn);
     Object.assign(this.root.dataset, { lines: chosen.length, axes: axes.length });
   }
 
@@ -135,8 +140,8 @@ export class ParallelView {
     return { column, axis, ticks: ticksOf(axis), missing, stretches };
   }
 
-  #drawHeads() {
-    const { axes, room, size } = this.drawn;
+  /** @param {Drawn} drawn */
+  #drawHeads({ axes, room, size }) {
     const focused = focusedIn(this.heads)?.closest("[data-axis]")?.getAttribute("data-axis");
     this.heads.style.width = `${size.width}px`;
     this.heads.replaceChildren(
@@ -150,17 +155,19 @@ export class ParallelView {
     );
     for (const head of this.heads.children)
       if (focused !== undefined && head.getAttribute("data-axis") === focused)
-        head.querySelector("button").focus({ preventScroll: true });
+        partOf(head, "button").focus({ preventScroll: true });
   }
 
-  #drawOut() {
-    const { rows, marked } = this.shown;
-    const out = rows.filter((row) => row.run === marked && row !== this.pointed);
-    if (this.pointed) out.push(this.pointed);
-    this.stage.classList.toggle("nbt-pointed", this.pointed !== null);
+  /** @param {Drawn} drawn */
+  #drawOut(drawn) {
+    const { rows, marked } = drawn.shown;
+    const { pointed } = this;
+    const out = rows.filter((row) => row.run === marked && row !== pointed);
+    if (pointed && rows.includes(pointed)) out.push(pointed);
+    this.stage.classList.toggle("nbt-pointed", pointed !== null);
     drawOut(
       this.out,
-      this.drawn,
+      drawn,
       out.map((row) => ({ row, colour: this.colouring.of(row) })),
     );
   }
@@ -171,20 +178,21 @@ export class ParallelView {
    * @param {{x: number, y: number}} [at] the pointer
    */
   #point(row, at = { x: 0, y: TOP }) {
+    const { drawn } = this;
     const changed = this.pointed !== row;
     this.pointed = row;
     this.tip.hidden = !row;
-    if (changed && this.drawn) this.#drawOut();
-    if (!row) return;
+    if (changed && drawn) this.#drawOut(drawn);
+    if (!row || !drawn) return;
     if (changed)
       this.tip.replaceChildren(
         ...tipOf(
           row,
-          this.drawn.axes.map(({ column }) => column),
+          drawn.axes.map(({ column }) => column),
           this.host,
         ),
       );
-    const { width } = this.drawn.size;
+    const { width } = drawn.size;
     const left = at.x > width / 2 ? at.x - this.tip.offsetWidth - 16 : at.x + 16;
     Object.assign(this.tip.style, { left: `${Math.max(0, left)}px`, top: `${TOP}px` });
   }
@@ -210,10 +218,10 @@ export class ParallelView {
 
   /**
    * The axis that a point is at; -1 for none.
+   * @param {Room} room
    * @param {{x: number, y: number}} point
    */
-  #axisAt({ x, y }) {
-    const { xs, top, bottom } = this.drawn.room;
+  #axisAt({ xs, top, bottom }, { x, y }) {
     const within = y >= top - GRIP && y <= bottom + GRIP;
     return within ? xs.findIndex((at) => Math.abs(at - x) <= GRIP) : -1;
   }
@@ -222,7 +230,7 @@ export class ParallelView {
   #down(event) {
     if (!this.drawn || event.button) return;
     const point = this.#place(event);
-    const at = this.#axisAt(point);
+    const at = this.#axisAt(this.drawn.room, point);
     if (at < 0) return;
     this.brush = { at, from: point.y, moved: false };
     this.stage.setPointerCapture(event.pointerId);
@@ -230,22 +238,26 @@ export class ParallelView {
 
   /** @param {PointerEvent} event */
   #move(event) {
-    if (!this.drawn) return;
+    const { drawn, brush } = this;
+    if (!drawn) return;
     const point = this.#place(event);
-    if (this.brush) return this.#brushTo(point.y);
-    this.stage.classList.toggle("nbt-grip", this.#axisAt(point) >= 0);
-    const found = this.drawn.lines.nearest(this.shown.chosen, point, this.drawn.room);
+    if (brush) return this.#brushTo(drawn, brush, point.y);
+    this.stage.classList.toggle("nbt-grip", this.#axisAt(drawn.room, point) >= 0);
+    const found = drawn.lines.nearest(drawn.shown.chosen, point, drawn.room);
     this.#point(found && found.distance <= NEAR ? found.row : null, point);
   }
 
-  /** @param {number} y */
-  #brushTo(y) {
-    const { at, from } = this.brush;
-    this.brush.moved ||= Math.abs(y - from) >= MOVED;
-    if (!this.brush.moved) return;
-    const { top, bottom } = this.drawn.room;
+  /**
+   * @param {Drawn} drawn
+   * @param {Brush} brush
+   * @param {number} y
+   */
+  #brushTo({ room: { top, bottom }, axes }, brush, y) {
+    const { at, from } = brush;
+    brush.moved ||= Math.abs(y - from) >= MOVED;
+    if (!brush.moved) return;
     const [one, other] = [from, y].map((each) => (bottom - each) / (bottom - top));
-    const { column, axis } = this.drawn.axes[at];
+    const { column, axis } = axes[at];
     this.#point(null);
     this.host.filters.choose(column.id, filterOf(axis, one, other));
   }
@@ -264,7 +276,7 @@ export class ParallelView {
 
   /** @param {HparamsRow} row */
   #toggle({ run }) {
-    this.host.mark(this.shown.marked === run ? null : run);
+    this.host.mark(this.shown?.marked === run ? null : run);
   }
 
   /** @param {KeyboardEvent} event */
@@ -274,7 +286,7 @@ export class ParallelView {
     const ways = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
     if (event.target !== this.stage || !chosen.length) return;
     if (event.key in ways) {
-      const at = chosen.indexOf(this.pointed);
+      const at = this.pointed ? chosen.indexOf(this.pointed) : -1;
       const next = at < 0 ? 0 : (at + ways[event.key] + chosen.length) % chosen.length;
       this.#point(chosen[next]);
     } else if (event.key === "Enter" && this.pointed) this.#toggle(this.pointed);

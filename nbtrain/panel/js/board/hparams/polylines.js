@@ -1,5 +1,6 @@
 // The lines of parallel coordinates: where they are, and which is nearest to a point. Knows no page.
 
+import { known } from "../../shared/sure.js";
 import { placeOf } from "./value_axis.js";
 
 /** @import { HparamsColumn, HparamsRow, ValueAxis } from "../../types.d.ts" */
@@ -33,7 +34,7 @@ export class Polylines {
    * @param {Room} room
    */
   heightOf(row, axis, room) {
-    return this.#height(this.numbers.get(row), axis, room);
+    return this.#height(known(this.numbers, row), axis, room);
   }
 
   /**
@@ -51,7 +52,7 @@ export class Polylines {
     /** @type {{row: HparamsRow, distance: number} | null} */
     let best = null;
     for (const row of rows) {
-      const i = this.numbers.get(row);
+      const i = known(this.numbers, row);
       const from = this.#height(i, left, room);
       const distance = Math.abs(from + (this.#height(i, right, room) - from) * part - y);
       if (!best || distance < best.distance) best = { row, distance };

@@ -2,7 +2,7 @@
 
 import { el, say } from "../../shared/dom.js";
 import { BaseChart } from "../../shared/base_chart.js";
-import { axes } from "../../shared/plot.js";
+import { axes, cursorOf } from "../../shared/plot.js";
 import { tipOf } from "./tip.js";
 import { axisOf, fitting, placeOf, ticksOf } from "./value_axis.js";
 
@@ -11,6 +11,8 @@ import { axisOf, fitting, placeOf, ticksOf } from "./value_axis.js";
 /** @import { ScatterView } from "./scatter_view.js" */
 
 /** @typedef {{row: HparamsRow, x: number, y: number}} Point In parts of the axes. */
+
+/** @typedef {{x: ValueAxis, y: ValueAxis}} Axes */
 
 const NEAR = 12; // pixels from the pointer to a point
 const FAINT = 0.2; // the opacity of points that are not meant
@@ -37,15 +39,19 @@ export class ScatterChart extends BaseChart {
     this.log = undefined; // undefined: where the values span decades
     /** @type {Point[]} */
     this.points = []; // those that are meant, by their x
+    /** @type {Point[]} */
+    this.others = [];
+    /** @type {Map<string, Point[]>} */
+    this.shades = new Map(); // the points of each colour
     /** @type {Point | null} */
     this.pointed = null;
-    /** @type {{x: ValueAxis, y: ValueAxis} | null} */
+    /** @type {Axes | null} */
     this.axes = null;
     this.ring = el("div", { class: "nbt-ring", hidden: "" });
     this.missing = el("span", { class: "nbt-soft", "data-role": "missing" });
     this.button = el("button", { type: "button", text: "log", title: "Logarithmic scale along x" });
     this.button.addEventListener("click", () => {
-      this.log = this.axes.x.scale !== "log";
+      this.log = this.axes?.x.scale !== "log";
       this.draw();
     });
     const name = el("span", { class: "nbt-tag", text: column.text, title: column.text });
@@ -67,24 +73,25 @@ export class ScatterChart extends BaseChart {
   draw() {
     const { shown, metric } = this.view;
     if (!this.hasRoom() || !shown || !metric) return;
-    this.axes = {
-      x: axisOf(this.column.values, this.log),
-      y: axisOf(metric.values, this.view.log),
-    };
+    const along = axisOf(this.column.values, this.log);
+    this.axes = { x: along, y: axisOf(metric.values, this.view.log) };
     const meant = new Set(shown.chosen);
-    const points = this.#pointsOf(shown.rows);
+    const points = this.#pointsOf(shown.rows, this.axes, metric);
     this.points = points.filter(({ row }) => meant.has(row)).sort((one, other) => one.x - other.x);
     this.others = points.filter(({ row }) => !meant.has(row));
     const places = new Map(this.points.map((point) => [point.row, point]));
     this.shades = new Map();
     for (const [colour, rows] of this.view.shades)
-      this.shades.set(colour, rows.map((row) => places.get(row)).filter(Boolean));
+      this.shades.set(
+        colour,
+        rows.flatMap((row) => places.get(row) ?? []),
+      );
     const missing = shown.rows.length - points.length;
     say(this.missing, missing ? `${missing.toLocaleString("en")} without a value` : "");
-    this.button.hidden = !this.axes.x.canLog;
-    this.button.setAttribute("aria-pressed", String(this.axes.x.scale === "log"));
+    this.button.hidden = !along.canLog;
+    this.button.setAttribute("aria-pressed", String(along.scale === "log"));
     this.root.dataset.points = String(this.points.length);
-    if (!this.plot || this.drawn !== this.look) this.#build();
+    if (!this.plot || this.drawn !== this.look) this.#build(this.axes);
     else this.plot.redraw(false);
     this.show(this.view.pointed);
   }
@@ -94,10 +101,11 @@ export class ScatterChart extends BaseChart {
    * @param {HparamsRow | null} row
    */
   show(row) {
-    const point = row && this.points.find((each) => each.row === row);
-    this.ring.hidden = !point || !this.plot;
-    if (this.ring.hidden) return;
-    const [left, top] = this.#at(this.plot, point);
+    const { plot } = this;
+    const point = this.points.find((each) => each.row === row);
+    this.ring.hidden = !point || !plot;
+    if (!point || !plot) return;
+    const [left, top] = this.#at(plot, point);
     Object.assign(this.ring.style, { left: `${left}px`, top: `${top}px` });
   }
 
@@ -125,7 +133,7 @@ export class ScatterChart extends BaseChart {
     if (key === "Enter") return this.#mark();
     if (!(key in WAYS) || !this.points.length) return false;
     const { length } = this.points;
-    const at = this.points.indexOf(this.pointed);
+    const at = this.pointed ? this.points.indexOf(this.pointed) : -1;
     const next = this.points[at < 0 ? 0 : (at + WAYS[key] + length) % length];
     const [left, top] = this.#at(u, next);
     u.setCursor({ left, top });
@@ -135,31 +143,34 @@ export class ScatterChart extends BaseChart {
   #mark() {
     if (!this.pointed) return false;
     const { run } = this.pointed.row;
-    this.view.host.mark(this.view.shown.marked === run ? null : run);
+    this.view.host.mark(this.view.shown?.marked === run ? null : run);
     return true;
   }
 
   /**
    * The points of the rows that have both values.
    * @param {HparamsRow[]} rows
+   * @param {Axes} axes
+   * @param {HparamsColumn} metric
    */
-  #pointsOf(rows) {
+  #pointsOf(rows, axes, metric) {
     /** @type {Point[]} */
     const found = [];
     for (const row of rows) {
-      const x = placeOf(this.axes.x, this.column.valueOf(row));
-      const y = placeOf(this.axes.y, this.view.metric.valueOf(row));
+      const x = placeOf(axes.x, this.column.valueOf(row));
+      const y = placeOf(axes.y, metric.valueOf(row));
       if (x !== null && y !== null) found.push({ row, x, y });
     }
     return found;
   }
 
-  #build() {
+  /** @param {Axes} shown */
+  #build(shown) {
     const { paint } = this.view.host.board;
     const [x, y] = axes(paint, { log: false });
     /** @type {uPlot.Scale} */
     const scale = { time: false, range: () => [-EDGE, 1 + EDGE] };
-    this.build(
+    const plot = this.build(
       [
         [0, 1],
         [0, 1],
@@ -167,13 +178,13 @@ export class ScatterChart extends BaseChart {
       {
         series: [{}, { show: true, paths: () => null, points: { show: false } }],
         scales: { x: scale, y: scale },
-        axes: [along(x, this.axes.x, { fits: true }), along(y, this.axes.y)],
+        axes: [along(x, shown.x, { fits: true }), along(y, shown.y)],
         cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
         padding: [8, 16, 0, 0],
         hooks: { draw: [(u) => this.#paint(u)] },
       },
     );
-    this.plot.over.append(this.ring);
+    plot.over.append(this.ring);
   }
 
   /** @param {uPlot} u */
@@ -188,7 +199,7 @@ export class ScatterChart extends BaseChart {
     ctx.globalAlpha = 0.8;
     for (const [colour, points] of this.shades) dots(u, points, radius, colour);
     ctx.globalAlpha = 1;
-    const marked = this.points.find(({ row }) => row.run === this.view.shown.marked);
+    const marked = this.points.find(({ row }) => row.run === this.view.shown?.marked);
     if (marked) {
       ctx.strokeStyle = strong;
       ctx.lineWidth = 2 * ratio;
@@ -209,7 +220,7 @@ export class ScatterChart extends BaseChart {
 
   /** @param {uPlot} u */
   #nearest(u) {
-    const { left, top } = u.cursor;
+    const { left, top } = cursorOf(u);
     let best = NEAR;
     /** @type {Point | null} */
     let found = null;

@@ -89,12 +89,12 @@ export class ScatterView {
    * @param {HparamsColumn} column
    */
   told(column) {
-    return [this.metric, this.colouring.column].filter(
-      (each, i, all) => each && each !== column && all.indexOf(each) === i,
-    );
+    const both = new Set([this.metric, this.colouring.column]);
+    return [...both].filter((each) => each !== undefined).filter((each) => each !== column);
   }
 
   #draw() {
+    if (!this.shown) return;
     const { columns, rows, chosen } = this.shown;
     const metrics = columns.filter(({ group }) => group !== HPARAMS);
     const hparams = columns.filter(({ group }) => group === HPARAMS);
