@@ -14,6 +14,7 @@ import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
 import nbtrain
+from nbtrain.panel.board import Board
 from nbtrain.tfevents.writer import EventWriter
 from tests.chromium import SECOND
 from tests.logdirs import clock, write_curve, write_curves
@@ -321,6 +322,18 @@ def test_ten_thousand_tags_are_found_by_a_filter_whatever_their_groups(
 def test_a_page_whose_first_word_was_lost_asks_again(page: BarePage, logdir: Path) -> None:
     page.kernel.lose_hello()
     shown(page.line(f"scalars {logdir.name}"))
+
+
+def test_a_page_whose_first_word_was_lost_asks_again_though_the_board_has_grown(
+    page: BarePage, logdir: Path
+) -> None:
+    there = Board(nbtrain.scalars(str(logdir)))
+    shown(page.show(there))
+    page.kernel.lose_hello()
+    page.load()
+    expect(page.page.locator(".nbt-board")).to_be_visible()
+    there.tell()
+    shown(page.page.locator("body"))
 
 
 def test_a_kernel_that_has_gone_leaves_what_was_drawn(page: BarePage, board: Locator) -> None:

@@ -110,14 +110,25 @@ export class BoardConnection extends Connection {
     return this.#numbers.get(run);
   }
 
-  // Runs without scalars come last: they take no colour from those that have curves.
-  #count() {
-    const { runs } = this.index;
+  /** @param {Contents} index */
+  #learn(index) {
+    this.index = index;
+    if (!index.reading) this.whole = Math.min(this.whole, index.version);
+    this.#count(index);
+    this.note = "";
+  }
+
+  /**
+   * Runs without scalars come last: they take no colour from those that have curves.
+   * @param {Contents} index
+   */
+  #count(index) {
+    const { runs } = index;
     this.runs = new Set(runs);
     this.fits = fitsOf(runs);
     if (this.runs.has(".")) this.fits.get(".").name = this.titleOf(".");
     this.folder = folderOf([...this.fits.values()].map(({ name }) => name));
-    const without = bare(this.index);
+    const without = bare(index);
     const curved = runs.filter((run) => !without.has(run));
     for (const run of [...curved, ...without]) this.numberOf(this.leaderOf(run));
   }
@@ -135,11 +146,11 @@ export class BoardConnection extends Connection {
    */
   receive(content, buffers) {
     this.gone = "";
-    if (content.t === "index" || content.t === "grew") {
-      this.index = { ...this.index, progress: null, ...content };
-      if (!this.index.reading) this.whole = Math.min(this.whole, this.index.version);
-      this.#count();
-      this.note = "";
+    if (content.t === "index") {
+      this.#learn(content);
+    } else if (content.t === "grew") {
+      // Without names it says nothing: they are asked for again.
+      if (this.index) this.#learn({ ...this.index, progress: undefined, ...content });
     } else if (content.t === "note") {
       this.note = content.text;
     } else if (this.#asked.has(content.id)) {
