@@ -47,9 +47,7 @@ Png = TypeVar("Png", bytes, bytes | None)
 EACH_SECS = 60.0
 # Seconds between two pictures if the phase changed or the first curves appeared.
 SOON_SECS = 5.0
-# A pause in which the kernel's threads send a widget. During the drawing that follows, they would
-# wait for the interpreter again and again.
-SENDING_SECS = 0.002
+SENDING_SECS = 0.002  # for the kernel's threads to send a widget, which drawing would delay
 # The share of time spent on drawing: a picture of many charts takes a second.
 _SHARE = 0.01
 # While no page is open, pictures queue up in the server. So the wait between two pictures is this

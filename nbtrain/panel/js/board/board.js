@@ -19,13 +19,13 @@ import { Tabs } from "./tabs.js";
 import { bare, filter, style } from "./tags.js";
 import { stand } from "../shared/still.js";
 import * as theme from "../shared/theme.js";
+import { wordsOf } from "./words.js";
 
 /** @import { Index } from "../protocol.d.ts" */
 /** @import { Board, Options, Page } from "../types.d.ts" */
 
 // The tabs of scalars. They fold runs without scalars away.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
-const MOST_LINES = 6; // about what is damaged or gone
 
 class View {
   /**
@@ -203,7 +203,7 @@ class View {
   }
 
   #tell() {
-    const { index, gone, late, note } = this.connection;
+    const { index } = this.connection;
     const reading = index?.reading ?? false;
     this.bar.hidden = !reading;
     if (reading) {
@@ -212,28 +212,7 @@ class View {
       this.bar.setAttribute("aria-valuenow", String(percent));
     }
     const empty = index?.empty?.[this.tab ?? index?.begin?.tab];
-    const lines = [];
-    /** @param {string} run */
-    const title = (run) => this.connection.titleOf(run);
-    if (gone) lines.push(gone);
-    else if (late) lines.push("Waiting for the kernel: it is busy.");
-    if (note) lines.push(note);
-    if (empty && !reading) lines.push(sentence(empty));
-    for (const [run, size] of index?.damaged ?? [])
-      lines.push(
-        `${size.toLocaleString("en")} bytes of ${title(run)} are damaged, and were skipped. Where only checksums are wrong, nbtrain.scalars(…, verify=False) reads them.`,
-      );
-    for (const [run, count] of index?.doubtful ?? [])
-      lines.push(
-        `${count.toLocaleString("en")} records of ${title(run)} have wrong checksums: their values may be damaged too.`,
-      );
-    for (const run of index?.gone ?? [])
-      lines.push(`${title(run)} has no event files any more: what was read of them is shown.`);
-    for (const [path, why] of index?.unreadable ?? [])
-      lines.push(`${path} cannot be read: ${why}.`);
-    if (lines.length > MOST_LINES)
-      lines.splice(MOST_LINES - 1, lines.length, `And ${lines.length - MOST_LINES + 1} more.`);
-    say(this.words, lines.join("\n"));
+    say(this.words, wordsOf(this.connection, reading ? "" : empty).join("\n"));
     this.root.classList.toggle("nbt-nothing", Boolean(empty));
     if (index?.version !== undefined) this.root.dataset.version = String(index.version);
     this.root.dataset.reading = String(reading);
@@ -285,11 +264,6 @@ class View {
       hidden: "",
     });
   }
-}
-
-/** @param {string} text */
-function sentence(text) {
-  return `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
 export default widget(BoardConnection, View);
