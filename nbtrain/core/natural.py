@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 # Without signs: `-` stands between the words of a name.
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)")
 
 
+@functools.lru_cache(maxsize=1 << 14)  # the runs of a large logdir are sorted again and again
 def natural(name: str) -> tuple[tuple[str | float, ...], str]:
     """Returns the key of a name for `sorted`: its texts and numbers in turn, and the name."""
     parts = _NUMBER.split(name)
