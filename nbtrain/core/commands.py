@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from nbtrain.core.arms import ArmResult, frozen, is_list, table
+from nbtrain.core.command_states import APPLIED, REFUSED, UNANSWERED
 from nbtrain.core.errors import WaitError
 from nbtrain.core.hyperparameters import Edit
 
@@ -162,12 +163,7 @@ class Tag:
 Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay | Note | Tag
 # The commands without arguments, by name.
 COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
-    "stop": Stop,
-    "pause": Pause,
-    "resume": Resume,
-    "save": Save,
-    "restore": Restore,
-    "evaluate": Evaluate,
+    each.__name__.lower(): each for each in (Stop, Pause, Resume, Save, Restore, Evaluate)
 }
 
 
@@ -205,6 +201,7 @@ class Outcome:
         kept: For a decided trial, whether its values stay; else None.
         arms: For a trial of several values, the result of each; for a range test, the suggestion.
         curve: For a range test, pairs of a learning rate and the smoothed loss after its step.
+        answered: False if nobody answers; `applied` is then False, though it may have been done.
     """
 
     applied: bool
@@ -214,6 +211,12 @@ class Outcome:
     kept: bool | None = field(default=None, repr=False)  # also in the text
     arms: tuple[ArmResult, ...] = field(default=(), repr=False)
     curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    answered: bool = field(default=True, repr=False)
+
+    @property
+    def state(self) -> str:
+        """See `command_states`."""
+        return APPLIED if self.applied else REFUSED if self.answered else UNANSWERED
 
     @property
     def table(self) -> str:
@@ -222,7 +225,7 @@ class Outcome:
 
     def __str__(self) -> str:
         """Returns all of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
-        return f"{'applied' if self.applied else 'refused'} at step {self.step:,}: {self.text}"
+        return f"{self.state} at step {self.step:,}: {self.text}"
 
 
 class Receipt:

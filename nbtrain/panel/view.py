@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from nbtrain.core.command_states import REQUESTED
 from nbtrain.core.commands import Receipt
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.side_tags import metrics
@@ -227,10 +228,9 @@ def last_of(fields: Fields) -> Mapping[str, str]:
 def _receipt(receipt: Receipt) -> Fields:
     outcome, key = receipt.outcome, receipt.sender.id or None
     if outcome is None:
-        return {"id": key, "command": receipt.name, "state": "requested", "text": "requested"}
-    state = "applied" if outcome.applied else "refused"
+        return {"id": key, "command": receipt.name, "state": REQUESTED, "text": "requested"}
     by = f", asked by {cut(receipt.sender.by, _BY_CHARS)}" if receipt.sender.by else ""
     # The panel shows the results of a trial of several values below, and what lies behind them.
     told = without_results(outcome.text).partition("; ")[0] if outcome.arms else outcome.text
     text = f"{cut(told, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
-    return {"id": key, "command": receipt.name, "state": state, "text": text}
+    return {"id": key, "command": receipt.name, "state": outcome.state, "text": text}

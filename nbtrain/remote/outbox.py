@@ -129,12 +129,12 @@ class Outbox:
             why = f"{where} cannot be written: {error.strerror or error}"
         return f"the command was not sent: {why}."
 
-    def _refuse(self, key: str, receipt: Receipt, why: str) -> None:
+    def _refuse(self, key: str, receipt: Receipt, why: str, *, answered: bool = True) -> None:
         with self._lock:
             self._sent.pop(key, None)
         if receipt.outcome is None:
             step = self._liveness.sign.status.step
-            receipt.answer(Outcome(applied=False, step=step, text=why))
+            receipt.answer(Outcome(applied=False, step=step, text=why, answered=answered))
 
     @property
     def waiting(self) -> bool:
@@ -181,7 +181,7 @@ class Outbox:
                     f"the command was taken, and has no answer: {why} The next start of the run "
                     f"will say in {answer} if it was done."
                 )
-                self._refuse(key, sent.receipt, text)
+                self._refuse(key, sent.receipt, text, answered=False)
 
     def shut(self, why: str) -> None:
         """Refuses what has no answer, and everything from now on."""
@@ -191,4 +191,4 @@ class Outbox:
             if sent.receipt.outcome is None:
                 withdrawn = outgoing.withdraw(self._folder, key)
                 done = "was not done" if withdrawn else "was sent, and may still be carried out"
-                self._refuse(key, sent.receipt, f"the command {done}: {why}")
+                self._refuse(key, sent.receipt, f"the command {done}: {why}", answered=withdrawn)

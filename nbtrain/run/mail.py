@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtrain.core.command_json import letter_of
+from nbtrain.core.command_states import REFUSED, REQUESTED
 from nbtrain.core.commands import Command, Outcome, Receipt, Sender, Stop
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.states import Status
 from nbtrain.run.status_writer import StatusWriter
 from nbtrain.rundir import answers
-from nbtrain.rundir.answers import REFUSED, REQUESTED
 from nbtrain.rundir.entries import Entry, entries
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.mailbox import Address, Letter, Mailbox

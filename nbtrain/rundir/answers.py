@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtrain.core.arms import ArmResult
+from nbtrain.core.command_states import APPLIED, REFUSED
 from nbtrain.core.commands import Outcome
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.rundir.entries import Entry, arms_in, edits_of, numbers_of
 from nbtrain.rundir.status_file import number, plain
-
-APPLIED, REFUSED, REQUESTED = "applied", "refused", "requested"
 
 
 def fields_of(command: str, outcome: Outcome) -> dict[str, Any]:
@@ -25,7 +24,7 @@ def fields_of(command: str, outcome: Outcome) -> dict[str, Any]:
     edits = {edit.name: [plain(edit.old), plain(edit.new)] for edit in outcome.edits}
     return {
         "command": command,
-        "state": APPLIED if outcome.applied else REFUSED,
+        "state": outcome.state,
         "step": outcome.step,
         "text": outcome.text,
         **({"edits": edits} if edits else {}),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nbtrain.core import command_states
 from nbtrain.core.command_json import command_of
 from nbtrain.core.commands import NO_SENDER, Command, Outcome, Sender
 from nbtrain.core.errors import ArgumentError, WaitError
@@ -18,6 +19,12 @@ from nbtrain.core.learning_rate import range_test
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.rundir.answers import fields_of
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
+
+_CODES = {
+    command_states.APPLIED: DONE,
+    command_states.REFUSED: REFUSED,
+    command_states.UNANSWERED: NO_ANSWER,
+}
 
 
 def send(options: argparse.Namespace) -> int:
@@ -31,7 +38,7 @@ def send(options: argparse.Namespace) -> int:
         print(told.outcome, file=sys.stdout if told.outcome.applied else sys.stderr)
         if told.outcome.table:
             print(told.outcome.table)
-    return NO_ANSWER if told.late else DONE if told.outcome.applied else REFUSED
+    return _CODES[told.state]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class Answer:
 
     Attributes:
         name: The command's name.
-        outcome: What became of it; a refusal if no answer has come in time.
+        outcome: What became of it; not applied if no answer has come in time.
         late: Whether no answer has come in time.
     """
 
@@ -49,9 +56,14 @@ class Answer:
     late: bool
 
     @property
+    def state(self) -> str:
+        """The state of the command; a late one is unanswered, whether it was taken back or not."""
+        return command_states.UNANSWERED if self.late else self.outcome.state
+
+    @property
     def fields(self) -> dict[str, Any]:
         """The answer for JSON."""
-        return fields_of(self.name, self.outcome)
+        return fields_of(self.name, self.outcome) | {"state": self.state}
 
 
 def posted(

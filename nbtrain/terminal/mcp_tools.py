@@ -181,7 +181,7 @@ class Steering:
         if not answer.late:
             return answer.fields
         text = f"No answer within {secs:g} s: {answer.outcome.text} get_journal shows it later."
-        return answer.fields | {"state": "unanswered", "text": text}
+        return answer.fields | {"text": text}
 
     def pause(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:
         """Pauses the training until resume. Saving, restoring and evaluating still work."""

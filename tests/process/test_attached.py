@@ -351,12 +351,13 @@ def test_a_command_that_was_not_taken_is_taken_back_if_the_process_dies() -> Non
         receipt = run.pause()
         child.kill()
         outcome = refused(receipt)
+    assert (outcome.state, outcome.answered) == ("refused", True)
     assert outcome.text.startswith("the command was not done: Process ")
     assert list((FOLDER / "mailbox").glob("*.json")) == []
     run.close()
 
 
-def test_a_command_that_was_taken_and_not_done_is_refused_if_the_process_dies() -> None:
+def test_a_command_that_was_taken_is_unanswered_if_the_process_dies() -> None:
     with Forked(stand, 3) as child:
         assert child.answer() == "stands"
         run = attached()
@@ -364,6 +365,7 @@ def test_a_command_that_was_taken_and_not_done_is_refused_if_the_process_dies() 
         eventually(lambda: list((FOLDER / "mailbox" / "taken").iterdir()))
         child.kill()
         outcome = refused(receipt)
+    assert (outcome.state, str(outcome).partition(" ")[0]) == ("unanswered", "unanswered")
     assert "the command was taken, and has no answer" in outcome.text
     assert "The next start of the run will say in runs/far/mailbox/answers/" in outcome.text
     run.close()

@@ -148,6 +148,11 @@ def test_a_run_that_stands_still_answers_late_and_says_so(
     far.signal(signal.SIGSTOP)
     text = said(capsys, "pause", FOLDER, "--timeout", "0.2", code=4)
     assert text.startswith("no answer within 0.2 s: the command was not done")
+    late = told(capsys, "pause", FOLDER, "--timeout", "0.2", code=4)
+    assert (late["state"], late["text"].partition(":")[0]) == (
+        "unanswered",
+        "the command was not done",
+    )
     eventually(lambda: main(["status", FOLDER]) == 4)
     assert "No sign of life" in capsys.readouterr().err
     far.signal(signal.SIGCONT)

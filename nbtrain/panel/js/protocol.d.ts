@@ -270,7 +270,8 @@ export interface Receipt {
   /** Of the click; of another command, the number that its sender gave it, or null. */
   id: string | null;
   command: string;
-  state: "requested" | "applied" | "refused";
+  /** Unanswered: another process may have done it or not. */
+  state: "requested" | "applied" | "refused" | "unanswered";
   text: string;
 }
 

@@ -183,7 +183,10 @@ export class Controls {
     else if (receipt?.state === "applied") say(this.receipt, `✓ ${receipt.text}${more}`);
     else if (receipt?.state === "requested")
       say(this.receipt, this.silentSince ? "" : (DOING[receipt.command] ?? "…"));
-    else say(this.receipt, receipt && `✕ ${receipt.command}${this.#why(receipt)}${more}`);
+    else {
+      const sign = receipt?.state === "unanswered" ? "?" : "✕";
+      say(this.receipt, receipt && `${sign} ${receipt.command}${this.#why(receipt)}${more}`);
+    }
   }
 
   /**
