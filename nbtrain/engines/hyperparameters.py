@@ -193,12 +193,13 @@ def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:
     if not isinstance(of, tf.Graph):
         return EagerVariable(item)
     if of is not graph:
-        raise ArgumentError(
-            f"hyperparameters[{name!r}] is {item.name!r} of "
-            + ("another graph: was the graph built again? " if graph else "a graph: ")
-            + ("Give the variable of the graph that is trained." if graph else _GRAPHS)
+        of_which = (
+            "another graph: was the graph built again? Give the variable of the graph that is "
+            "trained."
+            if graph
+            else "a graph, which only a run that trains the graph itself can set. Start it with "
+            f'nbtrain.tf1.supervise(train_op, hyperparameters={{"{name}": ...}}), or with '
+            "nbtrain.tf1.monitor, which takes hooks= too."
         )
+        raise ArgumentError(f"hyperparameters[{name!r}] is {item.name!r} of {of_which}")
     return GraphVariable(item)
-
-
-_GRAPHS = "nbtrain.tf1.supervise and nbtrain.tf1.monitor take those of the graph that they train."
