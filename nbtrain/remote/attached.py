@@ -76,7 +76,7 @@ class AttachedRun(Requests):
     def _follow(self) -> None:
         follower = self._follower
         follower.outbox.thread = threading.get_ident()
-        why = "it was detached"
+        why = "the run is followed no longer"
         while not self._closing.is_set():
             more = follower.tick()
             if follower.has_ended:

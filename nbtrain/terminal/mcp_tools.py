@@ -180,7 +180,9 @@ class Steering:
         answer = commands.posted(self._folders.of(run), command, secs, sender)
         if not answer.late:
             return answer.fields
-        text = f"No answer within {secs:g} s: {answer.outcome.text} get_journal shows it later."
+        text = f"No answer within {secs:g} s: {answer.outcome.text}."
+        if not answer.outcome.answered:
+            text += " get_journal shows its answer later. A paused run does a trial after resume."
         return answer.fields | {"text": text}
 
     def pause(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:
@@ -234,6 +236,9 @@ class Steering:
         tag: Annotated[
             str | None, Field(description="The recorded loss; found by its name if left out.")
         ] = None,
+        name: Annotated[
+            str | None, Field(description="The hyperparameter that is the learning rate.")
+        ] = None,
         timeout: Seconds = 300.0,
     ) -> Fields:
         """Suggests a learning rate by a range test, and goes back to the present state.
@@ -242,7 +247,7 @@ class Steering:
         """
 
         def tested(far: AttachedRun) -> Command:
-            return commands.tested(far, low, high, steps, tag, None)
+            return commands.tested(far, low, high, steps, tag, name)
 
         return self._send(tested, run, context, timeout)
 

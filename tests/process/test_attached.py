@@ -428,7 +428,7 @@ def test_waiting_has_an_end_without_touching_the_run(run: AttachedRun) -> None:
     run.close()
     with pytest.raises(WaitError, match="attach again"):
         run.wait()
-    assert "it was detached" in refused(run.pause()).text
+    assert "the run is followed no longer" in refused(run.pause()).text
 
 
 async def _of(run: AttachedRun) -> AttachedRun:
