@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import ValidationError
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.rundir.status_file import plain
@@ -36,7 +37,33 @@ _STEERING = (
     "good as before."
 )
 
+_READING = (
+    " This server only looks: if it is started with --allow-steering, it also pauses, saves, sets, "
+    "restores and stops."
+)
+
 _Parameters = ParamSpec("_Parameters")
+
+
+class _Server(MCPServer[Any]):
+    """A server that refuses arguments which it does not understand.
+
+    The protocol's library drops unknown ones: `restore(step=1200)` would restore the latest
+    checkpoint.
+    """
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        for tool in await self.list_tools():
+            if tool.name == name:
+                _check(name, arguments, list(tool.input_schema.get("properties", ())))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(_lacks(name, error.__cause__)) from error
+            raise
 
 
 def serve(base: Path, *, allow_steering: bool) -> int:
@@ -53,8 +80,8 @@ def serve(base: Path, *, allow_steering: bool) -> int:
 
 def server(base: Path, *, allow_steering: bool) -> MCPServer[Any]:
     """Returns the server with its tools."""
-    text = _INSTRUCTIONS + _STEERING if allow_steering else _INSTRUCTIONS
-    made: MCPServer[Any] = MCPServer("nbtrain", instructions=text, log_level="WARNING")
+    text = _INSTRUCTIONS + (_STEERING if allow_steering else _READING)
+    made = _Server("nbtrain", instructions=text, log_level="WARNING")
     reading = Reading(Folders(base))
     _add(
         made,
@@ -83,6 +110,23 @@ def _add(made: MCPServer[Any], hints: ToolAnnotations, *tools: Callable[..., Fie
     for tool in tools:
         about = inspect.cleandoc(tool.__doc__ or "")
         made.add_tool(_answering(tool), description=about, annotations=hints)
+
+
+def _check(tool: str, arguments: Iterable[str], known: Sequence[str]) -> None:
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        takes = f"it takes: {', '.join(known)}" if known else "it takes none"
+        raise ToolError(f"{tool} has no argument {unknown[0]!r}; {takes}. Nothing was done.")
+
+
+def _lacks(tool: str, error: ValidationError) -> str:
+    """Says which arguments are wrong."""
+    lacks = {
+        ".".join(map(str, each["loc"])): each["msg"][:1].lower() + each["msg"][1:]
+        for each in error.errors(include_url=False, include_context=False, include_input=False)
+    }
+    words = "; ".join(f"{where}: {what}" for where, what in lacks.items())
+    return f"{tool} was called with wrong arguments: {words}. Nothing was done."
 
 
 def _answering(tool: Callable[_Parameters, Fields]) -> Callable[_Parameters, Fields]:

@@ -106,6 +106,7 @@ def test_an_agent_sees_runs_and_steers_none(far: Forked) -> None:
             assert "points" in await refused(client, "get_curves", run="far", points=0)
             assert "log.txt is not there" in await refused(client, "get_log", run="far")
             assert "Unknown tool" in await refused(client, "pause", run="far")
+            assert "--allow-steering" in (client.instructions or "")
 
     asyncio.run(look())
 
@@ -126,15 +127,30 @@ def test_an_agent_that_may_steer_gets_receipts_and_is_named_in_the_journal(far: 
             await told(client, "resume")
             back = await told(client, "restore", checkpoint=saved["step"])
             assert f"restored ckpt-{saved['step']}" in back["text"]
+            marks = (await told(client, "get_journal", last=100))["lines"]
+            wrong = await refused(client, "restore", run="far", step=1)
+            assert wrong == (
+                "restore has no argument 'step'; it takes: run, checkpoint, halve, timeout. "
+                "Nothing was done."
+            )
+            wrong = await refused(client, "set", run="far", values={"learning_rate": "high"})
+            assert wrong.startswith("set was called with wrong arguments: values.learning_rate: ")
+            assert "pydantic" not in wrong
+            assert (await told(client, "get_journal", last=100))["lines"] == marks
             rate = {"learning_rate": 0.02}
             trial = await told(client, "trial", values=rate, steps=5, keep_if="error")
             assert trial["state"] == "applied"
             limits: Any = {"low": 1e-3, "high": 0.1, "steps": 20, "tag": "error"}
+            limits["name"] = "learning_rate"
             found = await told(client, "find_learning_rate", **limits)
             assert found["state"] == "applied"
             assert "back to step" in found["text"]
             far.signal(signal.SIGSTOP)
-            assert (await told(client, "pause", timeout=0.1))["state"] == "unanswered"
+            late = await told(client, "pause", timeout=0.1)
+            assert late["state"] == "unanswered"
+            assert late["text"].startswith("No answer within 0.1 s: the command was ")
+            assert late["text"].endswith(".")
+            assert "detached" not in late["text"]
             far.signal(signal.SIGCONT)
             assert (await told(client, "stop"))["state"] == "applied"
             assert far.answer() == "ended"
