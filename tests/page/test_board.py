@@ -336,6 +336,20 @@ def test_a_page_whose_first_word_was_lost_asks_again_though_the_board_has_grown(
     shown(page.page.locator("body"))
 
 
+def test_filters_that_are_typed_before_the_kernel_answers_are_kept(
+    page: BarePage, logdir: Path
+) -> None:
+    page.kernel.lose_hello()
+    cell = page.line("scalars logs")
+    cell.locator("[data-role=filter-tags]").fill("^train/loss$")
+    cell.locator("[data-role=filter-runs]").fill("^adam$")
+    board = shown(cell)
+    expect(board.locator("section[data-tag]")).to_have_count(1)
+    loss = chart_of(board, "train/loss")
+    loss.locator("[data-act=table]").click()
+    expect(loss.locator("tbody tr")).to_have_count(1)
+
+
 def test_a_kernel_that_has_gone_leaves_what_was_drawn(page: BarePage, board: Locator) -> None:
     chart_of(board, "train/loss")  # drawn, or the kernel has gone before its points came
     page.kernel.die()

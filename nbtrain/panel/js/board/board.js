@@ -26,6 +26,8 @@ import { wordsOf } from "./words.js";
 
 // The tabs of scalars. They fold runs without scalars away.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
+/** @type {Index["begin"]} */
+const UNTOLD = { tab: "", x: "step", smooth: 0 }; // until the index tells
 
 class View {
   /**
@@ -36,8 +38,8 @@ class View {
     this.connection = connection;
     /** @type {Map<string, Page>} */
     this.pages = new Map();
-    /** @type {Options | null} */
-    this.options = null;
+    this.options = optionsOf(UNTOLD);
+    this.begun = false; // whether the options are those of the board
     this.choices = new BoardChoices(() => this.changed());
     this.inSight = true;
     this.stale = false;
@@ -102,7 +104,9 @@ class View {
   nameOf = (run) => brief(this.connection.nameOf(run));
 
   // Call this after a change of the options.
-  keep = () => this.connection.keep(written(this.options));
+  keep = () => {
+    if (this.begun) this.connection.keep(written(this.options));
+  };
 
   // Call this when the curves get another axis.
   forget() {
@@ -147,7 +151,7 @@ class View {
     this.#tell();
     if (!index?.tabs) return;
     stand(this.root);
-    if (!this.options) this.#begin(index.begin);
+    if (!this.begun) this.#begin(index.begin);
     const { fits, folder } = this.connection;
     this.runs.show(fits.values(), { folder, labels: index.labels, bare: bare(index) });
     this.follow.checked = index.follow;
@@ -163,10 +167,16 @@ class View {
     this.root.remove();
   }
 
-  /** @param {Index["begin"]} begin */
+  /**
+   * Begins with what was chosen on the page before, or typed before the index has come.
+   * @param {Index["begin"]} begin
+   */
   #begin(begin) {
-    this.options = optionsOf({ ...begin, kept: this.connection.kept ?? begin.kept });
-    this.connection.kept ??= written(this.options);
+    const { tags, runs } = this.options;
+    const options = optionsOf({ ...begin, kept: this.connection.kept ?? begin.kept });
+    this.connection.kept ??= written(options);
+    this.options = { ...options, tags: tags || options.tags, runs: runs || options.runs };
+    this.begun = true;
     this.tagInput.value = this.options.tags;
     this.runs.begin(this.options.off, this.options.runs);
   }
