@@ -26,6 +26,9 @@ const GLYPHS = {
 const TITLES = { save: "Write a checkpoint now" };
 
 export class Controls {
+  /** @type {string | null} */
+  latest = null; // the checkpoint to restore if none is chosen
+
   /** @param {Clicks} clicks */
   constructor(clicks) {
     this.clicks = clicks;
@@ -34,8 +37,6 @@ export class Controls {
     /** @type {Checkpoint[] | null} */
     this.checkpoints = null; // as listed
     this.listed = "";
-    /** @type {string | null} */
-    this.latest = null; // the checkpoint to restore if none is chosen
     this.hyperparameters = new Hyperparameters(clicks);
     this.trial = new Trial(
       clicks,

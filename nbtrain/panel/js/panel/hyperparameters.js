@@ -70,6 +70,23 @@ export class Hyperparameters {
 }
 
 class Row {
+  /** @type {number | string} */
+  value = "";
+  /** @type {string | null} */
+  rate = null;
+  can = false;
+  /** @type {string | null} */
+  refusal = null;
+  /** @type {string | null} */
+  refusedBy = null; // the id of its receipt
+  /** @type {string | null} */
+  among = null; // the answers at the time of the refusal; see `show`
+  /** @type {number | string | null} */
+  asked = null; // the value on its way
+  /** @type {number | string | null} */
+  next = null; // asked for meanwhile; sent after the answer
+  editing = false;
+
   /**
    * @param {string} name
    * @param {Range} range
@@ -80,22 +97,6 @@ class Row {
     this.range = range;
     this.places = places(...range);
     this.clicks = clicks;
-    /** @type {number | string} */
-    this.value = "";
-    /** @type {string | null} */
-    this.rate = null;
-    this.can = false;
-    /** @type {string | null} */
-    this.refusal = null;
-    /** @type {string | null} */
-    this.refusedBy = null; // the id of its receipt
-    /** @type {string | null} */
-    this.among = null; // the answers at the time of the refusal; see `show`
-    /** @type {number | string | null} */
-    this.asked = null; // the value on its way
-    /** @type {number | string | null} */
-    this.next = null; // asked for meanwhile; sent after the answer
-    this.editing = false;
     const note = `nbt-note-${notes++}`;
     this.slider = el("input", { type: "range", min: 0, step: 1, "aria-label": name, ...OWN_KEYS });
     this.field = el("input", {

@@ -15,6 +15,8 @@ const AGAIN_MS = 1000; // between two looks for what is new
 const SHARE = 10; // of the time, the kernel spends at most a tenth on what is new
 
 export class Media {
+  run = ""; // its name
+
   /**
    * paint: returns the colours of the current theme; point: shows a step in the charts.
    * @param {{questions: MediaQuestions, choices: Choices, paint: () => Paint, point: (step: number, wall?: number) => void}} panel
@@ -32,7 +34,6 @@ export class Media {
     this.pointed = null; // the step under the charts' cursor
     /** @type {number | null} */
     this.chosen = null; // the step of the slider; null: the newest
-    this.run = ""; // its name
     this.rested = 0;
     this.seen = ""; // the extent whose tags are here
     this.summary = el("summary", { "data-role": "media" });

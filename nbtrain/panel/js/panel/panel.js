@@ -33,6 +33,12 @@ import * as theme from "../shared/theme.js";
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
 
 class View {
+  /** @type {string | null} */
+  silentSince = null;
+  /** @type {Paint | null} */
+  paints = null;
+  frame = 0; // of the next drawing; 0 if nothing is new
+
   /**
    * @param {RunConnection} connection
    * @param {HTMLElement} host
@@ -53,11 +59,6 @@ class View {
     this.menu = new MarksMenu(this.clicks, state);
     this.messageActions = new MessageActions(this.clicks, state);
     this.trialResult = new TrialResult(this.clicks, state);
-    /** @type {string | null} */
-    this.silentSince = null;
-    /** @type {Paint | null} */
-    this.paints = null;
-    this.frame = 0; // of the next drawing; 0 if nothing is new
     this.inSight = true;
     this.choices = new Choices(() => this.changed());
     /** @type {ConstructorParameters<typeof ChartGrid>[0]} */
