@@ -1,6 +1,7 @@
 // The connection that all views of a board share: its index, and the kernel's answers.
 
 import { Connection } from "../shared/connection.js";
+import { ensured } from "../shared/sure.js";
 import { fitsOf, folderOf, leader } from "./fits.js";
 import { bare } from "./tags.js";
 
@@ -21,6 +22,8 @@ export class BoardConnection extends Connection {
   gone = ""; // in words, why nobody answers
   /** @type {string | undefined} */
   kept = undefined; // what the reader has chosen
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #keeping = undefined; // while it is not sent yet
   /** @type {Map<number, {answer: (reply: Reply) => void, at: number}>} */
   #asked = new Map(); // by the number of the question
   #next = 1;
@@ -40,6 +43,11 @@ export class BoardConnection extends Connection {
 
   get answered() {
     return this.index !== null;
+  }
+
+  // It grows with what the kernel has read; 0 before the index has come.
+  get version() {
+    return this.index?.version ?? 0;
   }
 
   /**
@@ -63,13 +71,13 @@ export class BoardConnection extends Connection {
   keep(text) {
     if (text === this.kept) return;
     this.kept = text;
-    this.keeping ??= setTimeout(() => this.#keepNow(), KEEP_MS);
+    this.#keeping ??= setTimeout(() => this.#keepNow(), KEEP_MS);
   }
 
   #keepNow() {
-    if (!this.keeping) return;
-    clearTimeout(this.keeping);
-    this.keeping = undefined;
+    if (!this.#keeping || this.kept === undefined) return;
+    clearTimeout(this.#keeping);
+    this.#keeping = undefined;
     this.send({ t: "options", text: this.kept });
   }
 
@@ -106,8 +114,7 @@ export class BoardConnection extends Connection {
    * @param {string} run
    */
   numberOf(run) {
-    if (!this.#numbers.has(run)) this.#numbers.set(run, this.#numbers.size);
-    return this.#numbers.get(run);
+    return ensured(this.#numbers, run, () => this.#numbers.size);
   }
 
   /** @param {Contents} index */
@@ -153,10 +160,9 @@ export class BoardConnection extends Connection {
       if (this.index) this.#learn({ ...this.index, progress: undefined, ...content });
     } else if (content.t === "note") {
       this.note = content.text;
-    } else if (this.#asked.has(content.id)) {
-      const { answer } = this.#asked.get(content.id);
+    } else {
+      this.#asked.get(content.id)?.answer({ content, buffers });
       this.#asked.delete(content.id);
-      answer({ content, buffers });
     }
     this.changed();
   }

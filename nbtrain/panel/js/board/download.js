@@ -1,5 +1,7 @@
 // Downloads of a chart: its points, and its picture.
 
+import { contextOf } from "../shared/dom.js";
+
 /** @import { Look, Paint } from "../types.d.ts" */
 
 const ROW = 18; // pixels of a line of the legend
@@ -44,7 +46,7 @@ export function picture(canvas, { title, legend, paint }, done) {
   const copy = document.createElement("canvas");
   copy.width = canvas.width;
   copy.height = (height + 28 + ROW * legend.length + 8) * ratio;
-  const ctx = copy.getContext("2d");
+  const ctx = contextOf(copy);
   ctx.scale(ratio, ratio);
   ctx.fillStyle = paint.face;
   ctx.fillRect(0, 0, width, copy.height);

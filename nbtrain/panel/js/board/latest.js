@@ -78,7 +78,11 @@ export class Latest {
       this.known = "known" in content ? content.known : null;
       this.take({ content, buffers, question });
     }
-    this.want(...this.wanted); // something else may be wanted by now
+    this.#again(); // something else may be wanted by now
+  }
+
+  #again() {
+    if (this.wanted) this.want(...this.wanted);
   }
 
   /** @param {number} ms */
@@ -87,7 +91,7 @@ export class Latest {
     this.waits = true;
     this.clock.later(() => {
       this.waits = false;
-      this.want(...this.wanted);
+      this.#again();
     }, ms);
   }
 }

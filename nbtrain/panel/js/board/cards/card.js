@@ -1,7 +1,7 @@
 // The summary of one tag and run at a step, and the slider that chooses the step.
 
 import { floats } from "../../shared/columns.js";
-import { el, say } from "../../shared/dom.js";
+import { el, partOf, say } from "../../shared/dom.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 import { place } from "../../shared/format.js";
 import { Pin } from "../../shared/pin.js";
@@ -33,6 +33,8 @@ export class Card {
     this.version = null; // of the board, when the steps came
     /** @type {string | null} */
     this.shown = null; // the key of what the body has
+    /** @type {string | null} */
+    this.known = null; // the state of the steps
     this.body = new page.Body(this);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.sample = el("span", {
@@ -44,12 +46,12 @@ export class Card {
     const children = [name, this.sample, this.pin.root];
     const head = el("div", { class: "nbt-chart-head", children });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
-    const slider = page.Body.several ? [] : [this.#slider()];
+    this.slider = page.Body.several ? null : this.#slider();
     this.root = el("section", {
       class: "nbt-chart nbt-card",
       "data-tag": tag,
       "data-run": run,
-      children: [head, ...slider, this.body.root, this.problem],
+      children: [head, ...(this.slider ? [this.slider.root] : []), this.body.root, this.problem],
     });
   }
 
@@ -58,7 +60,7 @@ export class Card {
     const { connection } = this.board;
     if (connection.gone || this.asking || !this.page.seen.has(this)) return;
     const of = { kind: this.page.kind, tag: this.tag, run: this.run };
-    const { version } = connection.index;
+    const { version } = connection;
     if (this.version !== version) {
       if (!this.problem.hidden) this.shown = null; // what was refused may be there by now
       const { content, buffers } = await this.#ask({ t: "history", ...of, known: this.known });
@@ -107,7 +109,7 @@ export class Card {
   }
 
   repaint() {
-    this.sample.firstChild.replaceWith(this.board.swatch(this.run));
+    partOf(this.sample, "svg").replaceWith(this.board.swatch(this.run));
     this.body.resize?.();
   }
 
@@ -156,7 +158,7 @@ export class Card {
   }
 
   #slider() {
-    this.range = el("input", {
+    const range = el("input", {
       type: "range",
       min: 0,
       max: 0,
@@ -164,21 +166,22 @@ export class Card {
       "aria-label": `step of ${this.tag} in ${this.runTitle}`,
       "data-role": "step",
     });
-    this.range.addEventListener("input", () => this.move(Number(this.range.value)));
-    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
-    this.told = el("output", { class: "nbt-soft", "data-role": "told" });
-    return el("div", { class: "nbt-step", children: [this.range, this.told] });
+    range.addEventListener("input", () => this.move(Number(range.value)));
+    range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    const told = el("output", { class: "nbt-soft", "data-role": "told" });
+    return { range, told, root: el("div", { class: "nbt-step", children: [range, told] }) };
   }
 
   // The text of the slider.
   #tell() {
-    if (!this.range || !this.steps.length) return;
+    if (!this.slider || !this.steps.length) return;
     const { at } = this;
+    const { range, told } = this.slider;
     const words = place(this.steps[at], "step");
-    this.range.max = String(this.steps.length - 1);
-    this.range.value = String(at);
-    this.range.disabled = this.steps.length < 2;
-    this.range.setAttribute("aria-valuetext", words);
-    this.told.replaceChildren(el("b", { text: words }), ` ${place(this.walls[at], "wall")}`);
+    range.max = String(this.steps.length - 1);
+    range.value = String(at);
+    range.disabled = this.steps.length < 2;
+    range.setAttribute("aria-valuetext", words);
+    told.replaceChildren(el("b", { text: words }), ` ${place(this.walls[at], "wall")}`);
   }
 }

@@ -2,7 +2,7 @@
 
 import { floats } from "../../shared/columns.js";
 import { el } from "../../shared/dom.js";
-import { axes, yScale } from "../../shared/plot.js";
+import { axes, cursorOf, yScale } from "../../shared/plot.js";
 import { PlotBody } from "../../shared/cards/plot_body.js";
 import { nearest } from "../../shared/cards/ridges.js";
 import { number, place } from "../../shared/format.js";
@@ -76,7 +76,7 @@ export class DistributionBody extends PlotBody {
   /** @param {uPlot} u */
   told(u) {
     const [steps, ...columns] = this.data;
-    const at = nearest(steps, u.posToVal(u.cursor.left, "x"));
+    const at = nearest(steps, u.posToVal(cursorOf(u).left, "x"));
     const rows = PERCENT.map((percent, i) => {
       const name = el("span", { class: "nbt-soft nbt-percent", text: `${percent} %` });
       const value = el(i === MEDIAN ? "b" : "span", { text: number(columns[i][at] ?? NaN) });

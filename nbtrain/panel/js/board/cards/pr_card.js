@@ -2,13 +2,14 @@
 
 import { PrChart } from "../charts/pr_chart.js";
 import { decodePr } from "../charts/pr_points.js";
-import { el, say } from "../../shared/dom.js";
+import { el, partOf, say } from "../../shared/dom.js";
 import { place } from "../../shared/format.js";
 import { Pin } from "../../shared/pin.js";
+import { ensured } from "../../shared/sure.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
-/** @import { Board, Bytes, PrLine } from "../../types.d.ts" */
+/** @import { Board, Bytes, PrLine, PrRows } from "../../types.d.ts" */
 
 export class PrCard {
   /**
@@ -47,7 +48,7 @@ export class PrCard {
     const { connection } = this.board;
     if (connection.gone || this.asking || !this.seen.has(this)) return;
     this.#list();
-    const { version } = connection.index;
+    const { version } = connection;
     const due = this.runs.filter((run) => {
       const line = this.#line(run);
       return line.version !== version || line.shown !== placeOf(line.steps, line.chosen);
@@ -120,7 +121,8 @@ export class PrCard {
       }
       line.version = version;
       if ("known" in entry) {
-        const { steps, walls, rows } = decodePr(entry, left.shift());
+        const [bytes] = left.splice(0, 1);
+        const { steps, walls, rows } = decodePr(entry, bytes);
         Object.assign(line, { steps, walls, rows, known: entry.known, note: entry.note });
         line.shown = entry.at;
       } else {
@@ -149,21 +151,24 @@ export class PrCard {
     const drawn = JSON.stringify([this.listed, runs.map((run) => this.#line(run).known)]);
     if (this.drawn === drawn) return;
     this.drawn = drawn;
-    /** @type {[string, PrLine["rows"]][]} */
-    const curves = runs.map((run) => [run, this.#line(run).rows]);
-    this.chart.show(curves.filter(([, rows]) => rows?.recall.length));
+    /** @type {[run: string, rows: PrRows][]} */
+    const curves = [];
+    for (const run of runs) {
+      const { rows } = this.#line(run);
+      if (rows?.recall.length) curves.push([run, rows]);
+    }
+    this.chart.show(curves);
     this.root.dataset.steps = runs
       .map((run) => {
         const { steps, shown } = this.#line(run);
-        return steps[shown] ?? "";
+        return shown === undefined ? "" : (steps[shown] ?? "");
       })
       .join();
   }
 
   /** @param {string} run */
   #line(run) {
-    if (!this.lines.has(run)) this.lines.set(run, this.#made(run));
-    return this.lines.get(run);
+    return ensured(this.lines, run, () => this.#made(run));
   }
 
   // The rows of the runs that are drawn.
@@ -174,7 +179,7 @@ export class PrCard {
     this.listed = key;
     for (const run of runs) {
       const { root } = this.#line(run);
-      root.querySelector("svg").replaceWith(this.board.swatch(run));
+      partOf(root, "svg").replaceWith(this.board.swatch(run));
     }
     this.rows.replaceChildren(...runs.map((run) => this.#line(run).root));
   }

@@ -50,9 +50,10 @@ export class Charts {
   wanted(chart) {
     if (!this.seen.has(chart)) return;
     const { connection } = this.board;
-    if (isEarly(connection.index, performance.now() - connection.began)) return;
+    const { index } = connection;
+    if (!index || isEarly(index, performance.now() - connection.began)) return;
     chart.latest ??= new Latest(connection, (answer) => this.#take(chart, answer));
-    chart.latest.want(this.#want(chart), connection.index.version);
+    chart.latest.want(this.#want(chart), index.version);
   }
 
   /**

@@ -32,6 +32,8 @@ export class CustomChart {
     this.lines = new Map();
     this.asking = false;
     this.shown = ""; // the key of what was asked for
+    /** @type {number | null} */
+    this.version = null; // of the board, when it was asked for
     this.chart = new OverlayChart(chart.title, this);
     this.legend = el("div", { class: "nbt-tags", "data-role": "tags" });
     this.chart.problem.before(this.legend);
@@ -52,10 +54,10 @@ export class CustomChart {
 
   /** @type {Board["styleOf"]} */
   styleOf = (label) => {
-    const { tag, run } = this.lines.get(label) ?? {};
-    if (this.names.length < 2) return this.board.styleOf(run ?? label);
-    const look = this.#lookOf(this.names.indexOf(tag));
-    return this.single ? look : { ...look, colour: this.board.styleOf(run).colour };
+    const line = this.lines.get(label);
+    if (!line || this.names.length < 2) return this.board.styleOf(line?.run ?? label);
+    const look = this.#lookOf(this.names.indexOf(line.tag));
+    return this.single ? look : { ...look, colour: this.board.styleOf(line.run).colour };
   };
 
   /** @type {Board["swatch"]} */
@@ -73,13 +75,17 @@ export class CustomChart {
     if (connection.gone || !this.seen.has(this) || this.asking) return;
     const wants = this.#wants();
     const key = JSON.stringify(wants);
-    const { version } = connection.index;
+    const { version } = connection;
     if (this.shown === key && this.version === version) return;
     this.asking = true;
     const again = this.shown === key;
     const answers = await Promise.all(
       wants.map((want) =>
-        connection.ask({ t: "want", ...want, known: again ? this.known.get(want.tag) : null }),
+        connection.ask({
+          t: "want",
+          ...want,
+          known: again ? (this.known.get(want.tag) ?? null) : null,
+        }),
       ),
     );
     this.asking = false;

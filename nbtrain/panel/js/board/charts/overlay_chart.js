@@ -1,11 +1,11 @@
 // The chart of one tag for several runs: lines, hover, zoom, table, downloads.
 
-import { el, say } from "../../shared/dom.js";
+import { el, partOf, say } from "../../shared/dom.js";
 import { download, picture } from "../download.js";
 import { overlay, overlayMarks } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
 import { Pin } from "../../shared/pin.js";
-import { axes, drawMarks, yScale } from "../../shared/plot.js";
+import { axes, cursorOf, drawMarks, rangeOf, yScale } from "../../shared/plot.js";
 import { runTable } from "./run_table.js";
 import { bandsOf, seriesOf } from "./series.js";
 import { tally } from "../../shared/format.js";
@@ -114,12 +114,13 @@ export class OverlayChart extends BaseChart {
    * @param {string | null} run
    */
   emphasize(run) {
-    if (!this.plot) return;
+    const { plot } = this;
+    if (!plot) return;
     this.lines.forEach((line, i) => {
       const back = run !== null && this.board.leaderOf(line.run) !== run;
-      this.plot.series[i + 1].alpha = back ? BACK : 1;
+      plot.series[i + 1].alpha = back ? BACK : 1;
     });
-    this.plot.redraw(false);
+    plot.redraw(false);
   }
 
   /**
@@ -193,7 +194,7 @@ export class OverlayChart extends BaseChart {
   #range(min, max) {
     if (this.zoom) return [this.zoom.min, this.zoom.max];
     const log = this.board.options.logX;
-    if (min === null) return log ? [1, 10] : [0, 1];
+    if (min === null || max === null) return log ? [1, 10] : [0, 1];
     if (min < max) return [min, max];
     return log ? [min / 2, max * 2] : [min - 1, max + 1];
   }
@@ -217,9 +218,10 @@ export class OverlayChart extends BaseChart {
    */
   press(u, event) {
     const width = u.over.clientWidth;
-    const left = u.cursor.left >= 0 ? u.cursor.left : width / 2;
+    const cursor = cursorOf(u);
+    const left = cursor.left >= 0 ? cursor.left : width / 2;
     if (event.key === "+" || event.key === "=" || event.key === "-") {
-      this.#zoomAt(left / width, event.key === "-" ? 2 : 0.5);
+      this.#zoomAt(u, left / width, event.key === "-" ? 2 : 0.5);
     } else if (event.key === "Escape" && this.zoom) {
       this.show(null);
     } else return super.press(u, event);
@@ -227,12 +229,14 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
+   * @param {uPlot} u
    * @param {number} part of the width
    * @param {number} factor
    */
-  #zoomAt(part, factor) {
+  #zoomAt(u, part, factor) {
     const [to, from] = this.board.options.logX ? [Math.log, Math.exp] : [Number, Number];
-    const [min, max] = [to(this.plot.scales.x.min), to(this.plot.scales.x.max)];
+    const shown = rangeOf(u);
+    const [min, max] = [to(shown.min), to(shown.max)];
     const size = (max - min) * factor;
     const begin = min + (max - min) * part - size * part;
     this.show({ min: from(begin), max: from(begin + size) });
@@ -243,15 +247,14 @@ export class OverlayChart extends BaseChart {
     if (this.log) this.board.options.logs.add(this.tag);
     else this.board.options.logs.delete(this.tag);
     this.board.keep();
-    this.root.querySelector("[data-act=log]").setAttribute("aria-pressed", String(this.log));
+    partOf(this.root, "[data-act=log]").setAttribute("aria-pressed", String(this.log));
     this.draw();
   }
 
   #toggleTable() {
     this.table.hidden = !this.table.hidden;
-    this.root
-      .querySelector("[data-act=table]")
-      .setAttribute("aria-pressed", String(!this.table.hidden));
+    const pressed = String(!this.table.hidden);
+    partOf(this.root, "[data-act=table]").setAttribute("aria-pressed", pressed);
     this.#fillTable();
   }
 
@@ -262,8 +265,13 @@ export class OverlayChart extends BaseChart {
   #save() {
     if (!this.plot) return;
     const legend = this.curves.map(({ run }) => ({ run, ...this.board.styleOf(run) }));
-    picture(this.plot.ctx.canvas, { title: this.tag, legend, paint: this.board.paint() }, (blob) =>
-      download(blob, this.tag, ".png"),
+    picture(
+      this.plot.ctx.canvas,
+      { title: this.tag, legend, paint: this.board.paint() },
+      (blob) => {
+        if (blob) download(blob, this.tag, ".png");
+        else this.say(`The browser cannot make a picture of ${legend.length} runs.`);
+      },
     );
   }
 

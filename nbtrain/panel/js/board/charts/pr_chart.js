@@ -3,7 +3,7 @@
 import { BaseChart } from "../../shared/base_chart.js";
 import { el } from "../../shared/dom.js";
 import { number, ticks } from "../../shared/format.js";
-import { axes } from "../../shared/plot.js";
+import { axes, cursorOf } from "../../shared/plot.js";
 import { merged, nearestPoint } from "./pr_points.js";
 
 /** @import uPlot from "uplot" */
@@ -65,17 +65,19 @@ export class PrChart extends BaseChart {
   /** @param {string | null} run */
   emphasize(run) {
     this.pointed = run;
-    if (!this.plot) return;
-    this.curves.forEach(([each], i) => (this.plot.series[i + 1].alpha = this.#alpha(each)));
-    this.plot.redraw(false);
+    const { plot } = this;
+    if (!plot) return;
+    this.curves.forEach(([each], i) => (plot.series[i + 1].alpha = this.#alpha(each)));
+    plot.redraw(false);
   }
 
   /** @param {uPlot} u */
   told(u) {
-    const { left, top } = u.cursor;
+    const { left, top } = cursorOf(u);
+    const { idxs = [] } = u.cursor;
     const told = this.curves
       .map(([run, rows], i) => {
-        const point = this.places[i].indexOf(u.cursor.idxs[i + 1]);
+        const point = this.places[i].indexOf(idxs[i + 1] ?? -1);
         const far =
           point < 0
             ? Infinity
@@ -161,7 +163,7 @@ export class PrChart extends BaseChart {
    */
   #pointed(u, series, closest) {
     if (!series || !this.curves[series - 1]) return closest;
-    const { left, top } = u.cursor;
+    const { left, top } = cursorOf(u);
     const point = nearestPoint(this.curves[series - 1][1], this.#distance(u, left, top));
     return point === undefined ? closest : this.places[series - 1][point];
   }

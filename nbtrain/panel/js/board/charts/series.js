@@ -25,7 +25,7 @@ export function seriesOf(lines, tag, board) {
     if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: HIDDEN };
     const { colour, dash } = board.styleOf(run);
     const steps = tag.startsWith(EDITED) && !(smooth && kind === "line");
-    const how = steps ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
+    const how = steps ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {};
     if (kind === "tail") {
       const stroke = () => board.paint().gone;
       return { ...how, auto, stroke, width: 1.25, dash: [4, 3], points: HIDDEN };

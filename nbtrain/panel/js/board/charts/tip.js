@@ -2,6 +2,7 @@
 
 import { el } from "../../shared/dom.js";
 import { more, number, place } from "../../shared/format.js";
+import { cursorOf } from "../../shared/plot.js";
 import { valuesAt } from "./overlay.js";
 
 /** @import uPlot from "uplot" */
@@ -18,7 +19,7 @@ const TOLD = 12; // runs that are named, those nearest to the pointer
  * @param {ChartBoard} board
  */
 export function tip(u, curves, board) {
-  const { left, top } = u.cursor;
+  const { left, top } = cursorOf(u);
   const { x: axis, smooth } = board.options;
   const x = u.posToVal(left, "x");
   const all = valuesAt(curves, x, { smooth: smooth > 0 });
@@ -28,8 +29,9 @@ export function tip(u, curves, board) {
   const near = [...all].sort((one, other) => distance(one) - distance(other)).slice(0, TOLD);
   const told = all.filter((each) => near.includes(each));
   const at = nearestTo(told, x);
+  const there = at === undefined ? "" : place(at, axis);
   const rows = told.map((each) => {
-    const elsewhere = place(each.x, axis) !== place(at, axis) && `at ${place(each.x, axis)}`;
+    const elsewhere = place(each.x, axis) !== there && `at ${place(each.x, axis)}`;
     const words = [detail(each, smooth > 0), more(each.also), elsewhere].filter(Boolean).join(", ");
     const children = [
       board.swatch(each.run),
@@ -40,10 +42,7 @@ export function tip(u, curves, board) {
     const nearest = each === near[0] && told.length > 1;
     return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
   });
-  const title = el("div", {
-    class: "nbt-tip-head",
-    text: at === undefined ? "" : place(at, axis),
-  });
+  const title = el("div", { class: "nbt-tip-head", text: there });
   const others = all.length - told.length;
   const rest = others > 0 ? [el("div", { class: "nbt-soft", text: `and ${others} more` })] : [];
   return [title, ...rows, ...rest];

@@ -83,8 +83,9 @@ function absence(value) {
  * @param {Value} other
  */
 function order(one, other) {
-  const [left, right] = [one, other].map((value) => typeof value === "number");
-  if (left && right) return one < other ? -1 : Number(one > other);
-  if (left !== right) return left ? -1 : 1;
+  if (typeof one === "number" && typeof other === "number")
+    return one < other ? -1 : Number(one > other);
+  if (typeof one === "number") return -1;
+  if (typeof other === "number") return 1;
   return String(one).localeCompare(String(other), "en", { numeric: true });
 }

@@ -14,10 +14,10 @@ export class CompareTable {
   constructor(board) {
     this.board = board;
     this.most = AT_ONCE;
-    /** @type {Comparison | null} */
-    this.there = null;
-    /** @type {ComparisonOptions | null} */
-    this.options = null;
+    /** @type {Comparison} */
+    this.there = { fits: [], hparams: [], scalars: [] };
+    /** @type {ComparisonOptions} */
+    this.options = { base: null, same: false, extent: false };
     this.table = el("table");
     this.more = el("button", { type: "button", class: "nbt-more" });
     this.more.addEventListener("click", () => {

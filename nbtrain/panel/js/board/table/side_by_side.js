@@ -4,6 +4,7 @@
 import { decoded } from "./cells.js";
 import { decodeNumbers } from "../charts/overlay.js";
 import { fitsOf } from "../fits.js";
+import { known } from "../../shared/sure.js";
 
 /** @import { Compare } from "../../protocol.d.ts" */
 /** @import { Bytes, Comparison, Fit, Numbers } from "../../types.d.ts" */
@@ -32,11 +33,14 @@ export function sideBySide(content, buffer, runs) {
   const hparams = content.hparams.map(({ name, values, same }) => ({
     name,
     same,
-    values: fits.map((fit) => decoded(values[places.get(fit.runs[0])])),
+    values: fits.map((fit) => decoded(values[known(places, fit.runs[0])])),
   }));
   const scalars = decodeNumbers(content, buffer).flatMap(({ tag, higher, numbers }) =>
     [false, true].flatMap((validates) => {
-      const of = fits.map((fit) => numbers[places.get(runOf(fit, validates))] ?? NONE);
+      const of = fits.map((fit) => {
+        const run = runOf(fit, validates);
+        return run === undefined ? NONE : numbers[known(places, run)];
+      });
       return of.some(({ points }) => points > 0) ? [{ tag, higher, validates, numbers: of }] : [];
     }),
   );

@@ -2,6 +2,7 @@
 
 import { shown, sorted, whole } from "./cells.js";
 import { el, scroller } from "../../shared/dom.js";
+import { ensured, known } from "../../shared/sure.js";
 
 /** @import { TableColumn } from "../../types.d.ts" */
 
@@ -76,14 +77,14 @@ export class SortTable {
    * @param {Row | null} row
    */
   mark(row) {
-    this.#tellMark(this.marked, false);
+    if (this.marked !== null) this.#tellMark(this.marked, false);
     this.marked = row;
     const at = row === null ? -1 : this.ordered().indexOf(row);
-    if (at < 0) return;
+    if (row === null || at < 0) return;
     while (this.most <= at) this.most += AT_ONCE;
     this.#fill();
     this.#tellMark(row, true);
-    const { offsetTop, offsetHeight } = this.made.get(row);
+    const { offsetTop, offsetHeight } = known(this.made, row);
     const { scrollTop, clientHeight } = this.root;
     const below = scrollTop + this.head.offsetHeight;
     if (offsetTop < below || offsetTop + offsetHeight > scrollTop + clientHeight)
@@ -91,7 +92,7 @@ export class SortTable {
   }
 
   /**
-   * @param {Row | null} row
+   * @param {Row} row
    * @param {boolean} marked
    */
   #tellMark(row, marked) {
@@ -106,8 +107,9 @@ export class SortTable {
    * @param {Row[]} [rows]
    */
   ordered(rows = this.rows) {
-    const column = this.columns.find(({ id }) => id === this.by?.id);
-    return column ? sorted(rows, column.valueOf, this.by.down) : rows;
+    const { by } = this;
+    const column = this.columns.find(({ id }) => id === by?.id);
+    return by && column ? sorted(rows, column.valueOf, by.down) : rows;
   }
 
   #addMore() {
@@ -129,18 +131,18 @@ export class SortTable {
 
   /** @param {Row} row */
   #row(row) {
-    if (!this.made.has(row)) {
+    return ensured(this.made, row, () => {
       const cells = this.columns.map((column, i) => cellOf(column, row, i === 0));
-      this.made.set(row, el("tr", { children: cells }));
-    }
-    return this.made.get(row);
+      return el("tr", { children: cells });
+    });
   }
 
   #makeHead() {
     /** @type {{group: string, size: number}[]} */
     const groups = [];
     for (const { group } of this.columns) {
-      if (groups.at(-1)?.group === group) groups.at(-1).size++;
+      const last = groups.at(-1);
+      if (last?.group === group) last.size++;
       else groups.push({ group, size: 1 });
     }
     const above = groups.map(({ group, size }, i) =>
