@@ -18,11 +18,12 @@ import tablesCss from "./table/tables.css";
 import { Tabs } from "./tabs.js";
 import { bare, filter, style } from "./tags.js";
 import { stand } from "../shared/still.js";
+import { ensured, lastOf } from "../shared/sure.js";
 import * as theme from "../shared/theme.js";
 import { wordsOf } from "./words.js";
 
 /** @import { Index } from "../protocol.d.ts" */
-/** @import { Board, Options, Page } from "../types.d.ts" */
+/** @import { Board, Contents, Page, Paint } from "../types.d.ts" */
 
 // The tabs of scalars. They fold runs without scalars away.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
@@ -30,20 +31,49 @@ const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
 const UNTOLD = { tab: "", x: "step", smooth: 0 }; // until the index tells
 
 class View {
+  fill = el("div", { class: "nbt-fill" });
+  bar = el("div", {
+    class: "nbt-bar",
+    role: "progressbar",
+    "aria-label": "reading",
+    "aria-valuemin": 0,
+    "aria-valuemax": 100,
+    hidden: "",
+    children: [this.fill],
+  });
+  tagInput = el("input", {
+    type: "search",
+    placeholder: "filter tags (regex)",
+    "aria-label": "filter tags, a regular expression",
+    "data-role": "filter-tags",
+    spellcheck: "false",
+  });
+  tagCount = el("span", { class: "nbt-soft", "data-role": "tag-count" });
+  own = el("div", { class: "nbt-own" }); // the controls of the page
+  follow = el("input", { type: "checkbox", "data-role": "follow" });
+  problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+  words = el("div", { class: "nbt-notice", role: "status", "data-role": "words", hidden: "" });
+  /** @type {Map<string, Page>} */
+  pages = new Map();
+  /** @type {Page | null} */
+  page = null; // at the front
+  /** @type {Paint | null} */
+  paints = null;
+  tab = ""; // of this page
+  frame = 0; // of the next drawing; 0 if nothing is new
+
   /**
    * @param {BoardConnection} connection
    * @param {HTMLElement} host
    */
   constructor(connection, host) {
     this.connection = connection;
-    /** @type {Map<string, Page>} */
-    this.pages = new Map();
     this.options = optionsOf(UNTOLD);
     this.begun = false; // whether the options are those of the board
     this.choices = new BoardChoices(() => this.changed());
     this.inSight = true;
     this.stale = false;
-    this.#controls();
+    this.#listen();
     this.runs = new RunList({
       changed: (filter) => {
         this.options.runs = filter;
@@ -53,7 +83,9 @@ class View {
       point: (run) => this.page?.point(run),
       styleOf: (run) => this.styleOf(run),
     });
-    this.tabs = new Tabs((name) => this.#open(name));
+    this.tabs = new Tabs((name) => {
+      if (connection.index) this.#open(name, connection.index);
+    });
     this.front = el("div", { class: "nbt-front" });
     const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
     const text = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss + hparamsCss;
@@ -63,7 +95,7 @@ class View {
         el("style", { text }),
         this.bar,
         this.tabs.root,
-        this.tools,
+        this.#tools(),
         this.problem,
         this.words,
         body,
@@ -72,7 +104,7 @@ class View {
     host.append(this.root);
     this.observer = new IntersectionObserver(
       (entries) => {
-        this.inSight = entries.at(-1).isIntersecting;
+        this.inSight = lastOf(entries).isIntersecting;
         if (this.stale) this.changed();
       },
       { rootMargin: "120px" },
@@ -85,7 +117,8 @@ class View {
 
   // --- what pages call
 
-  paint = () => this.paints;
+  // They paint when the view is in the document.
+  paint = () => this.paints ?? theme.paints(this.root);
 
   /** @type {Board["styleOf"]} */
   styleOf = (run) => {
@@ -120,8 +153,7 @@ class View {
    */
   folds(tab) {
     const { open } = this.options;
-    if (!open.has(tab)) open.set(tab, new Map());
-    return { open: open.get(tab), changed: this.keep };
+    return { open: ensured(open, tab, () => new Map()), changed: this.keep };
   }
 
   // --- drawing
@@ -137,8 +169,8 @@ class View {
 
   // Draws once in the next frame, however many changes arrive before it.
   changed() {
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = undefined;
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
       this.draw();
     });
   }
@@ -149,13 +181,13 @@ class View {
     if (this.stale) return;
     if (!this.paints) this.retheme();
     this.#tell();
-    if (!index?.tabs) return;
+    if (!index) return;
     stand(this.root);
     if (!this.begun) this.#begin(index.begin);
     const { fits, folder } = this.connection;
     this.runs.show(fits.values(), { folder, labels: index.labels, bare: bare(index) });
     this.follow.checked = index.follow;
-    this.#open(this.options.tab);
+    this.#open(this.options.tab, index);
   }
 
   close() {
@@ -184,32 +216,34 @@ class View {
   /**
    * Brings a page to the front and draws it.
    * @param {string} name
+   * @param {Contents} index
    */
-  #open(name) {
-    const { index } = this.connection;
+  #open(name, index) {
     const there = Object.keys(PAGES).filter((tab) => tab === name || index.tabs.includes(tab));
     this.tabs.show(Object.fromEntries(there.map((tab) => [tab, PAGES[tab][0]])), name);
-    if (this.tab !== name) this.#turnTo(name);
+    const page = this.#turnTo(name);
     const { fits, error } = filter(this.tagInput.value);
     this.tagInput.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
-    this.tagCount.textContent = this.page.show(index, (run) => this.runs.has(run), fits);
+    this.tagCount.textContent = page.show(index, (run) => this.runs.has(run), fits);
     this.#tell();
   }
 
   /** @param {string} name */
   #turnTo(name) {
-    if (!this.pages.has(name)) {
-      const page = new PAGES[name][1](this);
-      this.tabs.panel(name, page.root);
-      this.pages.set(name, page);
-    }
+    if (this.page && this.tab === name) return this.page;
+    const page = ensured(this.pages, name, () => {
+      const made = new PAGES[name][1](this);
+      this.tabs.panel(name, made.root);
+      return made;
+    });
+    this.page = page;
     this.tab = this.options.tab = this.root.dataset.tab = name;
     this.runs.bare.open = !CURVES.includes(name);
     this.keep();
-    this.page = this.pages.get(name);
-    this.front.replaceChildren(this.page.root);
-    this.own.replaceChildren(...(this.page.tools ? [this.page.tools] : []));
+    this.front.replaceChildren(page.root);
+    this.own.replaceChildren(...(page.tools ? [page.tools] : []));
+    return page;
   }
 
   #tell() {
@@ -217,62 +251,36 @@ class View {
     const reading = index?.reading ?? false;
     this.bar.hidden = !reading;
     if (reading) {
-      const percent = Math.round(100 * (index.progress ?? 0));
+      const percent = Math.round(100 * (index?.progress ?? 0));
       this.fill.style.width = `${percent}%`;
       this.bar.setAttribute("aria-valuenow", String(percent));
     }
-    const empty = index?.empty?.[this.tab ?? index?.begin?.tab];
+    const empty = index?.empty[this.tab || index.begin.tab];
     say(this.words, wordsOf(this.connection, reading ? "" : empty).join("\n"));
     this.root.classList.toggle("nbt-nothing", Boolean(empty));
     if (index?.version !== undefined) this.root.dataset.version = String(index.version);
     this.root.dataset.reading = String(reading);
   }
 
-  #controls() {
-    this.fill = el("div", { class: "nbt-fill" });
-    this.bar = el("div", {
-      class: "nbt-bar",
-      role: "progressbar",
-      "aria-label": "reading",
-      "aria-valuemin": 0,
-      "aria-valuemax": 100,
-      hidden: "",
-      children: [this.fill],
-    });
-    this.tagInput = el("input", {
-      type: "search",
-      placeholder: "filter tags (regex)",
-      "aria-label": "filter tags, a regular expression",
-      "data-role": "filter-tags",
-      spellcheck: "false",
-    });
+  #listen() {
     this.tagInput.addEventListener("input", () => {
       this.options.tags = this.tagInput.value;
       this.keep();
       this.draw();
     });
-    this.tagCount = el("span", { class: "nbt-soft", "data-role": "tag-count" });
-    this.own = el("div", { class: "nbt-own" });
-    this.follow = el("input", { type: "checkbox", "data-role": "follow" });
     this.follow.addEventListener("change", () =>
       this.connection.send({ t: "follow", on: this.follow.checked }),
     );
+  }
+
+  #tools() {
     const follow = el("label", {
       class: "nbt-field",
       title: "Show what is being written",
       children: [this.follow, el("span", { text: "follow" })],
     });
-    this.tools = el("div", {
-      class: "nbt-tools",
-      children: [this.tagInput, this.tagCount, this.own, follow],
-    });
-    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
-    this.words = el("div", {
-      class: "nbt-notice",
-      role: "status",
-      "data-role": "words",
-      hidden: "",
-    });
+    const children = [this.tagInput, this.tagCount, this.own, follow];
+    return el("div", { class: "nbt-tools", children });
   }
 }
 

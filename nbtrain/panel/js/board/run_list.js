@@ -1,7 +1,8 @@
 // The list of a board's runs: those that are drawn, and a sample of each line.
 
 import { brief } from "./fits.js";
-import { el, say } from "../shared/dom.js";
+import { el, partOf, say } from "../shared/dom.js";
+import { known } from "../shared/sure.js";
 import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 
@@ -115,7 +116,7 @@ export class RunList {
     this.bareCount.textContent = `${folded.length} ${folded.length === 1 ? "run" : "runs"} without scalars`;
     if (this.list.lastElementChild !== this.bare) this.list.append(this.bare);
     for (const { row, fit, name, label } of rows) {
-      say(name, brief(this.seen.get(fit.runs[0])[1]));
+      say(name, brief(known(this.seen, fit.runs[0])[1]));
       const tags = new Set(fit.runs.flatMap((run) => labels[run] ?? []));
       say(label, [...tags].map((each) => `#${each}`).join(" "));
       row.hidden = !this.#meant(fit);
@@ -148,7 +149,7 @@ export class RunList {
 
   repaint() {
     for (const { row, fit } of this.rows.values())
-      row.querySelector("svg").replaceWith(this.swatch(...fit.runs));
+      partOf(row, "svg").replaceWith(this.swatch(...fit.runs));
   }
 
   /**

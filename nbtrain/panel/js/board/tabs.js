@@ -90,7 +90,7 @@ export class Tabs {
     if (at < 0 || to === undefined) return;
     const name = names[(to + names.length) % names.length];
     this.choose(name);
-    this.tabs.get(name).focus();
+    this.tabs.get(name)?.focus();
     event.preventDefault();
     event.stopPropagation(); // not a command of the notebook's
   }

@@ -2,6 +2,7 @@
 // the page has the first ones, and the others on request.
 
 import { el, focusedIn } from "../shared/dom.js";
+import { known } from "../shared/sure.js";
 import { groups } from "./tags.js";
 
 const OPEN_CARDS = 400; // up to so many cards every group begins open
@@ -33,18 +34,19 @@ export class TagGroups {
   show(found, pinned = []) {
     const grouped = groups([...found.keys()]).map(({ name, tags }) => ({
       name,
-      keys: tags.flatMap((tag) => found.get(tag)),
+      keys: tags.flatMap((tag) => known(found, tag)),
     }));
     const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
     const focused = focusedIn(this.root);
     const first = pinned.length ? [this.#group(PINNED, pinned, this.open.get(PINNED) ?? true)] : [];
-    this.root.replaceChildren(
+    const folded = [
       ...first,
       ...grouped.slice(0, this.most).map(({ name, keys }, i) => {
         const open = grouped.length === 1 || (this.open.get(name) ?? (all || i === 0));
         return this.#group(name, keys, open);
       }),
-    );
+    ];
+    this.root.replaceChildren(...folded);
     if (grouped.length > this.most)
       this.root.append(
         this.#more(`${grouped.length - this.most} more groups`, () => {
@@ -53,7 +55,7 @@ export class TagGroups {
         }),
       );
     if (grouped.length === 1 && !grouped[0].name && !pinned.length)
-      this.root.firstElementChild.classList.add("nbt-sole");
+      folded[0].classList.add("nbt-sole");
     focused?.focus({ preventScroll: true });
   }
 
@@ -78,10 +80,11 @@ export class TagGroups {
       el("span", { text: name === PINNED ? "★ pinned" : name || "no prefix" }),
       el("small", { text: String(keys.length) }),
     ];
+    const summary = el("summary", { children: title });
     const group = el("details", {
       class: "nbt-group",
       "data-group": name,
-      children: [el("summary", { children: title }), grid],
+      children: [summary, grid],
     });
     const fill = () => {
       const most = this.more.get(name) ?? AT_ONCE;
@@ -97,7 +100,7 @@ export class TagGroups {
     group.open = open;
     if (open) fill();
     // The event "toggle" comes late, also of a group that is made open.
-    group.firstElementChild.addEventListener("click", () => {
+    summary.addEventListener("click", () => {
       this.open.set(name, !group.open);
       this.changed();
     });

@@ -1,5 +1,7 @@
 // Groups of tags, filters by name, and the look of a run's line. Knows no page.
 
+import { ensured } from "../shared/sure.js";
+
 /** @import { Tags } from "../protocol.d.ts" */
 /** @import { Chosen, Look } from "../types.d.ts" */
 
@@ -19,8 +21,7 @@ export function groups(tags) {
   for (const tag of tags) {
     const end = tag.indexOf("/");
     const name = end > 0 ? tag.slice(0, end) : "";
-    if (!found.has(name)) found.set(name, []);
-    found.get(name).push(tag);
+    ensured(found, name, () => []).push(tag);
   }
   return [...found].filter(([, of]) => of.length).map(([name, of]) => ({ name, tags: of }));
 }

@@ -10,8 +10,8 @@ const PAUSE_MS = 200; // in the typing, after which it is asked
 
 export class GraphSearch {
   /**
-   * ask: gives the kernel's answer; reveal: called with a node that is to be seen.
-   * @param {{ask: (text: string) => Promise<Reply>, reveal: (name: GraphName) => void}} page
+   * ask: gives the kernel's answer, or null where there is no graph; reveal: called with a node that is to be seen.
+   * @param {{ask: (text: string) => Promise<Reply | null>, reveal: (name: GraphName) => void}} page
    */
   constructor({ ask, reveal }) {
     this.ask = ask;
@@ -55,8 +55,8 @@ export class GraphSearch {
   async #find() {
     const text = this.input.value;
     if (!text) return this.#show([]);
-    const { content } = await this.ask(text);
-    if (this.input.value !== text || content.t === "lost") return;
+    const content = (await this.ask(text))?.content;
+    if (this.input.value !== text || !content || content.t === "lost") return;
     if (content.t === "refused")
       return this.#show([el("div", { class: "nbt-problem", text: content.text })]);
     if (content.t !== "found") return;

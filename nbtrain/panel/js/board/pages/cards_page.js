@@ -3,6 +3,7 @@
 import { apart } from "../choices.js";
 import { Card } from "../cards/card.js";
 import { el } from "../../shared/dom.js";
+import { ensured } from "../../shared/sure.js";
 import { Viewport } from "../../shared/viewport.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
@@ -110,16 +111,15 @@ export class CardsPage {
   /** @param {Key} key */
   #card(key) {
     const name = JSON.stringify(key);
-    if (!this.cards.has(name)) {
+    return ensured(this.cards, name, () => {
       const card = new Card(this.board, this, key);
       card.pin.show(this.board.choices.values.pins.includes(card.tag));
-      this.cards.set(name, card);
       this.viewport.watch(card);
-    }
-    return this.cards.get(name);
+      return card;
+    });
   }
 
-  /** @param {BodyKind["option"]} option */
+  /** @param {NonNullable<BodyKind["option"]>} option */
   #option({ text, title }) {
     const box = el("input", { type: "checkbox", "data-role": "option" });
     box.addEventListener("change", () => {

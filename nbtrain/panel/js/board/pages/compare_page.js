@@ -108,9 +108,10 @@ export class ComparePage {
   // The charts wait for the table, which would push them down.
   #draw() {
     say(this.words, this.few ? FEW : this.refused);
-    this.body.hidden = this.few || !this.there;
-    if (this.body.hidden) return;
-    const scalars = this.there.scalars.filter(({ tag }) => this.fits(tag));
+    const { few, there } = this;
+    this.body.hidden = few || !there;
+    if (few || !there) return;
+    const scalars = there.scalars.filter(({ tag }) => this.fits(tag));
     const look = JSON.stringify([
       this.latest.known,
       scalars.map(({ tag }) => tag),
@@ -119,14 +120,17 @@ export class ComparePage {
     ]);
     if (this.look === look) return;
     this.look = look;
-    this.#offerBase();
-    this.table.show({ ...this.there, scalars }, this.options);
+    this.#offerBase(there);
+    this.table.show({ ...there, scalars }, this.options);
   }
 
-  // A baseline stays chosen while it is not compared, in case it is compared again.
-  #offerBase() {
+  /**
+   * A baseline stays chosen while it is not compared, in case it is compared again.
+   * @param {Comparison} there
+   */
+  #offerBase({ fits }) {
     const { base } = this.options;
-    const offered = [["", "none"], ...this.there.fits.map(({ lead, name }) => [lead, name])];
+    const offered = [["", "none"], ...fits.map(({ lead, name }) => [lead, name])];
     if (base && offered.every(([lead]) => lead !== base))
       offered.push([base, this.board.connection.fits.get(base)?.name ?? base]);
     this.base.replaceChildren(

@@ -5,6 +5,7 @@ import { CustomChart } from "../charts/custom_chart.js";
 import { el, say } from "../../shared/dom.js";
 import { Latest } from "../latest.js";
 import { Viewport } from "../../shared/viewport.js";
+import { ensured } from "../../shared/sure.js";
 import { having } from "../tags.js";
 
 /** @import { Layout, LayoutChart } from "../../protocol.d.ts" */
@@ -127,16 +128,15 @@ export class CustomScalarsPage {
    */
   #chart(category, chart) {
     const key = keyOf(category, chart);
-    if (!this.charts.has(key)) {
+    return ensured(this.charts, key, () => {
       const made = new CustomChart(chart, {
         board: this.board,
         seen: this.viewport.seen,
         runsOf: (tag) => this.having.get(tag) ?? [],
       });
-      this.charts.set(key, made);
       this.viewport.watch(made);
-    }
-    return this.charts.get(key);
+      return made;
+    });
   }
 
   /** @param {CustomChart} chart */

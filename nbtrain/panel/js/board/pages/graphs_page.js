@@ -1,6 +1,7 @@
 // The page of the graphs: one at a time, its scopes folded or open, and what a node of it is.
 
 import { el, say } from "../../shared/dom.js";
+import { ensured } from "../../shared/sure.js";
 import { GraphCanvas } from "../graph/graph_canvas.js";
 import { GraphDetails } from "../graph/graph_details.js";
 import { GraphSearch } from "../graph/graph_search.js";
@@ -11,6 +12,9 @@ import { having } from "../tags.js";
 /** @import { Board, GraphState, Page, Reply } from "../../types.d.ts" */
 
 /** @typedef {{run: string, tag: string}} Key Of a graph. */
+
+/** @type {GraphState} */
+const UNTOUCHED = { of: null, open: null, focus: null, selected: null };
 
 export class GraphsPage {
   /** @param {Board} board */
@@ -31,7 +35,7 @@ export class GraphsPage {
     this.canvas = new GraphCanvas((item) => this.#act(item));
     this.details = new GraphDetails((name) => this.#reveal(name));
     this.search = new GraphSearch({
-      ask: (text) => board.connection.ask({ t: "find", ...this.key, text }),
+      ask: (text) => this.#find(text),
       reveal: (name) => this.#reveal(name),
     });
     this.choice = el("select", { "data-role": "graph", "aria-label": "graph" });
@@ -90,7 +94,7 @@ export class GraphsPage {
       this.choice.replaceChildren(...options);
       this.choice.hidden = this.keys.length < 2;
     }
-    this.choice.value = String(this.keys.indexOf(key));
+    this.choice.value = String(key ? this.keys.indexOf(key) : -1);
     this.body.hidden = this.search.input.hidden = !key;
   }
 
@@ -110,9 +114,12 @@ export class GraphsPage {
   /** @returns {GraphState} */
   get state() {
     const name = JSON.stringify(this.key);
-    if (!this.states.has(name))
-      this.states.set(name, { of: null, open: null, focus: null, selected: null });
-    return this.states.get(name);
+    return ensured(this.states, name, () => ({ ...UNTOUCHED }));
+  }
+
+  /** @param {string} text */
+  async #find(text) {
+    return this.key && this.board.connection.ask({ t: "find", ...this.key, text });
   }
 
   // The kernel's answers about one graph.
@@ -123,26 +130,22 @@ export class GraphsPage {
   #want() {
     if (!this.key) return;
     const { of, open, focus } = this.state;
-    this.latest.want(
-      { t: "graph", ...this.key, of, open, focus },
-      this.board.connection.index.version,
-    );
+    this.latest.want({ t: "graph", ...this.key, of, open, focus }, this.board.connection.version);
   }
 
   /** @param {Reply & {question: string}} answer */
   #take({ content, question }) {
-    if (!same(JSON.parse(question), this.key)) return;
+    const { key, state } = this;
+    if (!key || !same(JSON.parse(question), key)) return;
     say(this.problem, content.t === "refused" ? content.text : "");
     if (content.t === "refused") this.canvas.clear();
     if (content.t !== "graph") return;
-    const { state } = this;
-    if (state.of !== null && state.of !== content.of)
-      Object.assign(state, { of: null, open: null, focus: null, selected: null }); // written again
+    if (state.of !== null && state.of !== content.of) Object.assign(state, UNTOUCHED); // written again
     this.there = content;
     say(this.words, content.words.join(" "));
     try {
-      const run = this.board.connection.titleOf(this.key.run);
-      this.canvas.show(content, `graph ${this.key.tag} of ${run}`);
+      const run = this.board.connection.titleOf(key.run);
+      this.canvas.show(content, `graph ${key.tag} of ${run}`);
     } catch (error) {
       this.canvas.clear();
       say(this.problem, `This graph cannot be laid out: ${error}. Fold a scope of it.`);
@@ -180,11 +183,12 @@ export class GraphsPage {
 
   /** @param {number} number */
   async #select(number) {
-    const { state, key } = this;
+    const { state, key, there } = this;
+    if (!key || !there) return;
     state.selected = number;
     this.canvas.select(number);
-    const question = { t: /** @type {const} */ ("node"), ...key, of: this.there.of, number };
-    const { content } = await this.board.connection.ask(question);
+    const { connection } = this.board;
+    const { content } = await connection.ask({ t: "node", ...key, of: there.of, number });
     if (this.state.selected !== number || !same(key, this.key)) return;
     if (content.t === "node") this.details.show(content);
     if (content.t === "refused") this.details.say(content.text);

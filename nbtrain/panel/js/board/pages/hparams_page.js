@@ -12,7 +12,7 @@ import { TableView } from "../hparams/table_view.js";
 import { Tabs } from "../tabs.js";
 import { number } from "../../shared/format.js";
 
-/** @import { Board, Chosen, HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView, Page, Reply, Value } from "../../types.d.ts" */
+/** @import { Board, Chosen, Contents, HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView, Page, Reply, Value } from "../../types.d.ts" */
 /** @import { HparamsView as Name } from "../choices.js" */
 
 const HPARAMS = "hyperparameters";
@@ -27,6 +27,21 @@ const VIEWS = {
 
 /** @implements {HparamsHost} */
 export class HparamsPage {
+  /** @type {Contents | null} */
+  index = null;
+  count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
+  all = el("input", {
+    type: "checkbox",
+    "aria-label": "draw all runs of the table",
+    title: "Draw all runs of the table, or none",
+  });
+  unmark = el("button", {
+    type: "button",
+    title: "The run that is marked: click to mark none",
+    "data-role": "marked",
+    hidden: "",
+  });
+
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
@@ -160,7 +175,7 @@ export class HparamsPage {
     this.shown.columns = columns;
     this.runs = runsOf(
       this.rows.map(({ run }) => run),
-      this.index.runs,
+      this.index?.runs ?? [],
     );
     const metrics = columns.filter(({ group }) => group === METRICS);
     this.filters.show([...this.columns.filter(({ group }) => group === HPARAMS), ...metrics]);
@@ -201,7 +216,7 @@ export class HparamsPage {
     const drawn = chosen.filter((row) => !this.runsOf(row).every(off)).length;
     this.all.checked = drawn > 0 && drawn === chosen.length;
     this.all.indeterminate = drawn > 0 && drawn < chosen.length;
-    const there = rows.some(({ run }) => run === marked);
+    const there = marked !== null && rows.some(({ run }) => run === marked);
     say(this.unmark, there ? `◆ ${this.board.nameOf(marked)} ✕` : "");
   }
 
@@ -213,19 +228,7 @@ export class HparamsPage {
       "data-act": "CSV",
     });
     file.addEventListener("click", () => this.#download());
-    this.count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
-    this.all = el("input", {
-      type: "checkbox",
-      "aria-label": "draw all runs of the table",
-      title: "Draw all runs of the table, or none",
-    });
     this.all.addEventListener("change", () => this.check(this.shown.chosen, this.all.checked));
-    this.unmark = el("button", {
-      type: "button",
-      title: "The run that is marked: click to mark none",
-      "data-role": "marked",
-      hidden: "",
-    });
     this.unmark.addEventListener("click", () => this.mark(null));
     const all = el("label", { class: "nbt-field", children: [this.all, this.count] });
     const columns = unfolding("Columns", this.chooser);

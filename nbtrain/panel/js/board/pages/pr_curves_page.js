@@ -5,6 +5,7 @@ import { PrCard } from "../cards/pr_card.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 import { Viewport } from "../../shared/viewport.js";
+import { ensured } from "../../shared/sure.js";
 
 /** @import { Tags } from "../../protocol.d.ts" */
 /** @import { Board, Page } from "../../types.d.ts" */
@@ -73,16 +74,15 @@ export class PrCurvesPage {
 
   /** @param {string} tag */
   #card(tag) {
-    if (!this.cards.has(tag)) {
+    return ensured(this.cards, tag, () => {
       const card = new PrCard(tag, {
         board: this.board,
         seen: this.viewport.seen,
         runsOf: (name) => this.having.get(name) ?? [],
       });
       card.pin.show(this.board.choices.values.pins.includes(tag));
-      this.cards.set(tag, card);
       this.viewport.watch(card);
-    }
-    return this.cards.get(tag);
+      return card;
+    });
   }
 }

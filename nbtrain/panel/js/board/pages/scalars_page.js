@@ -5,6 +5,7 @@ import { AxisTools } from "../../shared/axis_tools.js";
 import { Charts } from "../charts/charts.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
 import { Viewport } from "../../shared/viewport.js";
+import { ensured } from "../../shared/sure.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
@@ -82,13 +83,12 @@ export class ScalarsPage {
 
   /** @param {string} tag */
   #chart(tag) {
-    if (!this.charts.has(tag)) {
+    return ensured(this.charts, tag, () => {
       const chart = new OverlayChart(tag, this.desk);
       chart.pin.show(this.board.choices.values.pins.includes(tag));
-      this.charts.set(tag, chart);
       this.viewport.watch(chart);
-    }
-    return this.charts.get(tag);
+      return chart;
+    });
   }
 
   /** @param {OverlayChart} chart */
