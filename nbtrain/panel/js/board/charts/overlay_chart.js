@@ -270,7 +270,10 @@ export class OverlayChart extends BaseChart {
       { title: this.tag, legend, paint: this.board.paint() },
       (blob) => {
         if (blob) download(blob, this.tag, ".png");
-        else this.say(`The browser cannot make a picture of ${legend.length} runs.`);
+        else
+          this.say(
+            `With the names of ${legend.length} runs the picture is too high for this browser: choose fewer runs.`,
+          );
       },
     );
   }
