@@ -212,13 +212,24 @@ def _match(nodes: Any, checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
 
 
 def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
-    """Returns the `tf.train.Checkpoint` given, or None; refuses anything else."""
+    """Returns the `tf.train.Checkpoint` given, or None; refuses anything else, and an empty one."""
+    if isinstance(checkpoint, tf.train.Checkpoint) and _is_empty(checkpoint):
+        raise ArgumentError(
+            "checkpoint=tf.train.Checkpoint() holds nothing, so the next start could not go on "
+            "from it: name what to save, as in tf.train.Checkpoint(model=model, "
+            "optimizer=optimizer), or leave checkpoint= out."
+        )
     if checkpoint is None or isinstance(checkpoint, tf.train.Checkpoint):
         return checkpoint
     raise ArgumentError(
         f"checkpoint={type(checkpoint).__name__} object: give "
         "tf.train.Checkpoint(model=model, optimizer=optimizer), naming what to save."
     )
+
+
+def _is_empty(checkpoint: tf.train.Checkpoint) -> bool:
+    """Tells if nothing was given to a checkpoint, whose own counter is made by its first save."""
+    return set(tf.train.TrackableView(checkpoint).children(checkpoint)) <= {_COUNTER}
 
 
 def _counts_saves(name: str) -> bool:

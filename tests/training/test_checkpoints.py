@@ -681,3 +681,13 @@ def test_something_else_than_a_checkpoint_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"checkpoint=Sequential object: give tf\.train\.Check"):
         as_checkpoint(deep(1))
     assert as_checkpoint(None) is None
+
+
+def test_an_empty_checkpoint_is_refused_with_what_to_name() -> None:
+    empty, used = tf.train.Checkpoint(), tf.train.Checkpoint()
+    used.save(str(Path("saved")))
+    for each in (empty, used):
+        with pytest.raises(ArgumentError, match=r"holds nothing.*tf\.train\.Checkpoint\(model=mod"):
+            as_checkpoint(each)
+    unbuilt = tf.train.Checkpoint(tf.keras.Sequential([tf.keras.layers.Dense(1)]))
+    assert as_checkpoint(unbuilt) is unbuilt

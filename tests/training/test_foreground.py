@@ -614,7 +614,7 @@ def test_a_loop_is_not_around_the_call_of_a_lambda_that_is_made_in_it() -> None:
 
 
 def test_a_run_that_begins_anew_in_each_turn_may_have_the_same_name() -> None:
-    held, drawn = tf.train.Checkpoint(), []
+    held, drawn = tf.train.Checkpoint(weight=tf.Variable(0.0)), []
     for _ in range(2):
         run = nbtrain.track(range(3), name="anew", checkpoint=held, fresh=True)
         drawn += list(run)
