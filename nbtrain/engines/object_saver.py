@@ -86,7 +86,7 @@ class ObjectSaver:
                 raise misfit(path, "a tf.compat.v1.train.Saver wrote it, from a graph")
             graph = reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
         nodes = TrackableObjectGraph.FromString(graph).nodes
-        self._check(path, reader.get_variable_to_shape_map(), _match(nodes, self._checkpoint))
+        self._check(path, reader.get_variable_to_shape_map(), nodes)
         with reading(path):
             # Values for variables that are created later deserve no warning: see proof().
             self._checkpoint.restore(path).expect_partial()
@@ -138,9 +138,10 @@ class ObjectSaver:
         """Does nothing: the position in the data is unknown."""
         return False
 
-    def _check(self, path: str, shapes: Mapping[str, Any], live: Mapping[str, Any]) -> None:
+    def _check(self, path: str, shapes: Mapping[str, Any], nodes: Any) -> None:
         """Raises an error for a mismatch, before TensorFlow fails with half of the values set."""
-        if all(map(_counts_saves, live)):
+        live = _match(nodes, self._checkpoint)
+        if all(map(_counts_saves, live)) and not self._is_unbuilt(nodes):
             raise misfit(path, "it holds no variable of this model")
         wrong = [
             f"{name} has the shape {tuple(held)} there and {tuple(item.shape)} here"
@@ -152,6 +153,20 @@ class ObjectSaver:
         if wrong:
             raise misfit(path, some(wrong))
 
+    def _is_unbuilt(self, nodes: Any) -> bool:
+        """Tells if the model had no variables when it was saved, and has none now."""
+        names = {getattr(each, "name", "") for each in self._objects() if is_variable(each)}
+        return all(map(_counts_saves, self._held(nodes) | names))
+
+    def _held(self, nodes: Any) -> set[str]:
+        """Names what a checkpoint holds, without what an engine saves in addition."""
+        return {
+            attribute.checkpoint_key.removesuffix(_VALUE)
+            for node in nodes
+            for attribute in node.attributes
+            if self.beside is None or not attribute.checkpoint_key.startswith(self.beside)
+        }
+
     def _objects(self) -> list[Any]:
         objects: list[Any] = tf.train.TrackableView(self._checkpoint).descendants()
         return objects
@@ -161,12 +176,6 @@ class ObjectSaver:
         slots = {id(each) for item in objects for each in slots_of(item)}
         taken = {id(item) for item in live.values()}
         matched = {name: item for name, item in live.items() if not _counts_saves(name)}
-        held = {
-            attribute.checkpoint_key.removesuffix(_VALUE)
-            for node in nodes
-            for attribute in node.attributes
-            if self.beside is None or not attribute.checkpoint_key.startswith(self.beside)
-        }
         return Restored(
             step=step_in_name(path) or 0,
             path=path,
@@ -180,7 +189,9 @@ class ObjectSaver:
                 and id(item) not in taken | new
                 and not _counts_saves(name := getattr(item, "path", item.name))
             ),
-            unused=tuple(sorted(name for name in held - set(live) if not _counts_saves(name))),
+            unused=tuple(
+                sorted(name for name in self._held(nodes) - set(live) if not _counts_saves(name))
+            ),
         )
 
 

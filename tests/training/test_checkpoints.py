@@ -691,3 +691,17 @@ def test_an_empty_checkpoint_is_refused_with_what_to_name() -> None:
             as_checkpoint(each)
     unbuilt = tf.train.Checkpoint(tf.keras.Sequential([tf.keras.layers.Dense(1)]))
     assert as_checkpoint(unbuilt) is unbuilt
+
+
+def test_a_run_that_was_stopped_before_its_model_was_built_can_start_again() -> None:
+    def unbuilt() -> tf.train.Checkpoint:
+        return tf.train.Checkpoint(model=tf.keras.Sequential([tf.keras.layers.Dense(1)]))
+
+    ObjectSaver(unbuilt(), Path("held"), keep=5).save(0)
+    again = ObjectSaver(unbuilt(), Path("held"), keep=5)
+    restored = again.resume()
+    assert restored is not None
+    assert (restored.step, restored.matched, restored.missing) == (0, (), ())
+    built = deep(1)
+    with pytest.raises(CheckpointError, match="it holds no variable of this model"):
+        ObjectSaver(tf.train.Checkpoint(model=built), Path("held"), keep=5).resume()
