@@ -22,7 +22,7 @@ from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import still
 from nbtrain.panel.board import Board
-from nbtrain.panel.board_index import KIND_OF, selections
+from nbtrain.panel.board_index import KIND_OF, runs_of, selections
 from nbtrain.panel.comm import harden
 from nbtrain.run import registry
 
@@ -232,14 +232,14 @@ def _picture(
     # Loaded with the first picture: a board stands before its picture is drawn.
     from nbtrain.panel import board_figure, cards_figure, graph_figure, pr_figure
 
-    kind = KIND_OF.get(tab)
+    kind, found = KIND_OF.get(tab), selections(scalars)
     png: bytes | None = None
     if tab in ("scalars", "compare"):
         png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))
     elif tab == "pr_curves":
-        png = still.drawn(lambda: pr_figure.png(selections(scalars)[tab]))
+        png = still.drawn(lambda: pr_figure.png(found[tab]))
     elif tab == "graphs":
         png = still.drawn(lambda: graph_figure.png(Graphs(scalars.reader).like(scalars)))
     elif kind is not None:
-        png = still.drawn(lambda: cards_figure.png(selections(scalars)[kind], tab))
+        png = still.drawn(lambda: cards_figure.png(found[kind], tab, runs_of(found)))
     return still.bundle(png, text) if png is not None else {"text/plain": text}

@@ -14,9 +14,11 @@ from PIL import Image
 
 import nbtrain
 from nbtrain.panel import cards_figure, media
-from nbtrain.panel.board_index import KIND_OF, selections
+from nbtrain.panel.board_index import KIND_OF, runs_of, selections
 from nbtrain.panel.board_requests import BANDS, RIDGES
 from nbtrain.panel.histograms import BINS, PERCENTILES
+from nbtrain.panel.legend import COLOURS
+from tests.core.test_figure import pixels_of, rgb
 from tests.event_files import NAME, simple, start, written
 from tests.other_events import WAV, event, image1, png, tensor2
 from tests.training.test_board import ShownBoard, board_of
@@ -325,6 +327,29 @@ def test_a_picture_stays_of_the_first_cards(tmp_path: Path, tab: str) -> None:
     picture = cards_figure.png(found, tab)
     assert picture is not None
     assert picture.startswith(b"\x89PNG")
+
+
+def test_the_picture_tells_runs_apart_by_colour_and_by_both_ends_of_their_names(
+    tmp_path: Path,
+) -> None:
+    for run in ("a", "b"):
+        written(tmp_path / run / NAME, [event(0, histogram("h", [0, 1, 4]))])
+    found = selections(nbtrain.scalars(tmp_path))
+    assert runs_of(found) == ["a", "b"]
+    for tab in ("histograms", "distributions"):
+        picture = cards_figure.png(found["histograms"], tab, runs_of(found))
+        assert picture is not None
+        pixels = pixels_of(picture)[..., :3].reshape(-1, 3)
+        for colour in COLOURS[:2]:
+            assert (np.abs(pixels - rgb(colour)).max(axis=1) < 0.01).any(), (tab, colour)
+    runs = [f"a-long-name-of-a-run-with-its-settings-lr=0.01-seed={seed}" for seed in range(2)]
+    one, other = (cards_figure.title_of("weights/hidden", run) for run in runs)
+    assert one != other
+
+
+def test_a_value_without_an_image_is_told_in_the_picture(tmp_path: Path) -> None:
+    logdir_of(tmp_path, images("none"))
+    assert cards_figure.png(selections(nbtrain.scalars(tmp_path))["images"], "images")
 
 
 @pytest.mark.parametrize("tab", ["images", "text", "audio"])
