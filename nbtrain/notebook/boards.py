@@ -230,12 +230,23 @@ def _picture(
 ) -> still.Bundle:
     """The board as it stays in a saved notebook: a picture, or its text if that says more."""
     # Loaded with the first picture: a board stands before its picture is drawn.
-    from nbtrain.panel import board_figure, cards_figure, graph_figure, pr_figure
+    from nbtrain.panel import (
+        board_figure,
+        cards_figure,
+        graph_figure,
+        layout_figure,
+        pr_figure,
+        tables_figure,
+    )
 
     kind, found = KIND_OF.get(tab), selections(scalars)
     png: bytes | None = None
     if tab in ("scalars", "compare"):
         png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))
+    elif tab == "custom_scalars":
+        png = still.drawn(lambda: layout_figure.png(scalars, x=x, smooth=smooth))
+    elif tab == "hparams" and "\n" not in text:  # else the text is the table
+        png = still.drawn(lambda: tables_figure.png(scalars))
     elif tab == "pr_curves":
         png = still.drawn(lambda: pr_figure.png(found[tab]))
     elif tab == "graphs":

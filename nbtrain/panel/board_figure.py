@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,30 +25,41 @@ _CHART = 2.2  # inches
 
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
     """Draws the first charts; None if there are none."""
-    draw = functools.partial(_draw, scalars, x=x, smooth=smooth)
-    return charts(scalars, _CHART, draw)
+    draw = functools.partial(draw_tag, scalars, x=x, smooth=smooth)
+    return charts(scalars, scalars.tags, _CHART, draw)
 
 
 def charts(
     found: Selection[Any],
+    titles: Sequence[str],
     height: float,
     draw: Callable[[Axes, str, Legend], None],
 ) -> bytes | None:
-    """Draws the charts of the first tags, each of a height in inches; None without tags."""
-    if not (tags := found.tags):
+    """Draws the first charts, each of a height in inches; None if there are none."""
+    if not titles:
         return None
-    drawn, legend = tags[:_CHARTS], Legend.of(found.runs, found.reader.title)
+    drawn, legend = titles[:_CHARTS], Legend.of(found.runs, found.reader.title)
     figure, each_axes = framed(len(drawn), height, legend.height)
-    for axes, tag in zip(each_axes, drawn, strict=True):
-        title = writable(cut(tag, TITLE))
-        axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
-        draw(axes, tag, legend)
+    for axes, title in zip(each_axes, drawn, strict=True):
+        words = writable(cut(title, TITLE))
+        axes.set_title(words, fontsize=9, loc="left", parse_math=False, color=INK)
+        draw(axes, title, legend)
         frame(axes)
-    legend.draw(figure, len(tags) - len(drawn))
+    legend.draw(figure, len(titles) - len(drawn))
     return saved(figure)
 
 
-def _draw(scalars: Scalars, axes: Axes, tag: str, legend: Legend, *, x: str, smooth: float) -> None:
+def draw_tag(
+    scalars: Scalars,
+    axes: Axes,
+    tag: str,
+    legend: Legend,
+    *,
+    x: str = "step",
+    smooth: float = 0.0,
+    dash: Any = None,
+) -> None:
+    """Draws the curves of a tag, in a dash if lines of one run need one to be told apart."""
     want = Want(tag, x=x, smooth=smooth)
     lines = [(run, style) for run, style in legend.styles() if (run, tag) in scalars]
     limit = buckets_of_each(len(lines))
@@ -60,7 +71,8 @@ def _draw(scalars: Scalars, axes: Axes, tag: str, legend: Legend, *, x: str, smo
         if smooth:
             raw = np.where(finite, mean, np.nan)
             axes.plot(place, raw, color=style["color"], lw=0.8, alpha=0.35)
-        axes.plot(place, np.where(finite, smoothed, np.nan), **style)
+        look = style if dash is None else style | {"linestyle": dash}
+        axes.plot(place, np.where(finite, smoothed, np.nan), **look)
         alone = between_gaps(finite)
         axes.plot(place[alone], smoothed[alone], ".", color=style["color"])
         mark(axes, place[rows[:, 5:].any(axis=1)])

@@ -24,7 +24,7 @@ _CHART, _WIDTH = 2.6, 50  # inches; characters in a line of words
 
 def png(curves: Selection[History]) -> bytes | None:
     """Draws the latest curves; None if there are none."""
-    return charts(curves, _CHART, functools.partial(_draw, curves))
+    return charts(curves, curves.tags, _CHART, functools.partial(_draw, curves))
 
 
 def _draw(curves: Selection[History], axes: Axes, tag: str, legend: Legend) -> None:

@@ -38,7 +38,15 @@ from tests.core.test_figure import of, pixels_of
 from tests.core.test_panel import Clock
 from tests.event_files import NAME, simple, start, tensor, written
 from tests.gate import SOON
-from tests.logdirs import write_media
+from tests.logdirs import (
+    category,
+    chart,
+    margin,
+    multiline,
+    write_layout,
+    write_media,
+    write_trial,
+)
 
 
 class ShownBoard(Board):
@@ -745,6 +753,25 @@ def test_an_answer_that_fails_says_how(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(room, "answer", fail)
     content, _ = board_of(tmp_path).hear(t="want", id=1, tag="loss")
     assert content == {"t": "refused", "id": 1, "text": "RecursionError: too deep"}
+
+
+@pytest.mark.parametrize("tab", ["hparams", "custom_scalars"])
+def test_a_picture_stays_of_a_table_and_of_a_layout(tmp_path: Path, tab: str) -> None:
+    for run in ("a", "b"):
+        write_trial(tmp_path / run, 0)
+    multi = chart(title="$x^2_ <b>", multiline=multiline(tag=["loss"]))
+    bounds = margin.Series(value="loss", lower="loss_low", upper="loss_high")
+    lacking = chart(title="lacking", multiline=multiline(tag=["none"]))
+    charts = [multi, lacking, chart(title="bounds", margin=margin(series=[bounds]))]
+    write_layout(tmp_path, category(title="all", chart=charts))
+    scalars = nbtrain.scalars(tmp_path)
+    picture = boards._picture(scalars, "<words>", tab=tab)
+    assert picture.keys() == {"image/png", "text/plain"}
+    words = boards._picture(scalars, repr(nbtrain.hparams(tmp_path)), tab="hparams")
+    assert words.keys() == {"text/plain"}, "the text of a table says more than its picture"
+    written(tmp_path / "other" / NAME, [simple("loss", 0, 1.0)])
+    bare = nbtrain.scalars(tmp_path / "other")
+    assert boards._picture(bare, "<words>", tab=tab) == {"text/plain": "<words>"}
 
 
 def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_path: Path) -> None:
