@@ -96,7 +96,7 @@ export class BoardConnection extends Connection {
    * @param {string} run
    */
   titleOf(run) {
-    return run === "." ? this.index.own : run;
+    return run === "." ? (this.index?.own ?? run) : run;
   }
 
   /**
@@ -133,7 +133,8 @@ export class BoardConnection extends Connection {
     const { runs } = index;
     this.runs = new Set(runs);
     this.fits = fitsOf(runs);
-    if (this.runs.has(".")) this.fits.get(".").name = this.titleOf(".");
+    const own = this.fits.get(".");
+    if (own) own.name = this.titleOf(".");
     this.folder = folderOf([...this.fits.values()].map(({ name }) => name));
     const without = bare(index);
     const curved = runs.filter((run) => !without.has(run));

@@ -102,7 +102,7 @@ export class RunList {
       if (there.get(lead)?.runs.length !== fit.runs.length) (row.remove(), this.rows.delete(lead));
     for (const [lead, fit] of there) if (!this.rows.has(lead)) this.#add(fit);
     say(this.folder, folder && `in ${folder}`);
-    const rows = [...there.keys()].map((lead) => this.rows.get(lead));
+    const rows = [...there.keys()].map((lead) => known(this.rows, lead));
     this.seen = new Map(rows.flatMap(({ fit }) => namesOf(fit, folder)));
     /** @param {Row} row */
     const isBare = ({ fit }) => fit.runs.every((run) => bare.has(run));
