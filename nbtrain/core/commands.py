@@ -1,7 +1,6 @@
 """Commands and their receipts: the only way into a training thread.
 
-Any thread may post a command; the training thread executes it at a step boundary. Its receipt tells
-the result:
+Any thread may post a command; the training thread executes it at a step boundary:
 
     receipt = queue.post(Save())      # any thread: requested
     receipt = queue.take()            # training thread, at the boundary
@@ -20,6 +19,7 @@ from types import MappingProxyType
 from nbtrain.core.arms import ArmResult, frozen, is_list, table
 from nbtrain.core.command_states import APPLIED, REFUSED, UNANSWERED
 from nbtrain.core.errors import WaitError
+from nbtrain.core.held_up import waited
 from nbtrain.core.hyperparameters import Edit
 
 
@@ -144,11 +144,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Adds a note to the history, at this boundary.
-
-    Attributes:
-        text: The note.
-    """
+    """Adds a note to the history, at this boundary."""
 
     text: str
 
@@ -238,6 +234,7 @@ class Receipt:
     Attributes:
         number: The receipt's number in the order of posting, from 1, in this process.
         order: The place of the execution in the run's timeline; 0.0 before it.
+        held: Returns what holds the answer up, in words; "" for nothing.
     """
 
     _numbers = itertools.count(1)
@@ -248,6 +245,7 @@ class Receipt:
         self._thread = thread
         self.number = next(self._numbers)
         self.order = 0.0
+        self.held: Callable[[], str] = str
         self._outcome: Outcome | None = None
         self._answered = threading.Event()
 
@@ -285,10 +283,10 @@ class Receipt:
                 f"The training thread cannot wait for {self.name}, which it does itself at the "
                 "next step boundary: leave out wait() here."
             )
-        if not self._answered.wait(timeout) or self._outcome is None:
+        if not waited(self._answered, timeout, self.held) or self._outcome is None:
             why = "the training has not come to a step boundary since; the command stays queued"
             if isinstance(self.command, Try):
-                why = "a trial is answered at its end, and a run that is paused does not get there"
+                why = self.held().rstrip(".") or "a trial is answered at its end"
             text = f"No answer to {self.name} within {timeout:g} s: {why}"
             raise WaitError(f"{text}. Wait again, or look at run.status.message.")
         return self._outcome
@@ -296,5 +294,5 @@ class Receipt:
     def __repr__(self) -> str:
         """Shows the command with its state, and the table of a trial of several values."""
         outcome = self._outcome
-        text = f"<{self.name}: {outcome or 'requested'}>"
+        text = f"<{self.name}: {outcome or '. '.join(filter(None, ['requested', self.held()]))}>"
         return f"{text}\n{outcome.table}" if outcome is not None and outcome.table else text

@@ -252,6 +252,7 @@ class CommandExecutor:
         self._monitor.notices.note("names", None)
         self._monitor.notices.note("nan", None)
         self._monitor.notices.note("edit", None)
+        self._trials.tell()
         return "running again"
 
     def _restore(self, wanted: int | str | None) -> Outcome:

@@ -25,6 +25,7 @@ from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.learning_rate import range_test
 from nbtrain.core.states import Checkpoint, Status
 from nbtrain.run.annotations import Annotations
+from nbtrain.run.held_trial import post
 from nbtrain.rundir.actions import Action, Actions
 from nbtrain.rundir.journal import Marks
 
@@ -191,7 +192,8 @@ class Requests(Annotations):
         Scalars are measured before and after the trial: by an evaluation if the run can evaluate,
         and as means over the last quarter of `steps` steps. Going back restores the checkpoint
         from the beginning of the trial and the old values. The receipt is answered at the end of
-        the trial, so not while the run is paused; `kept` of its outcome tells the decision.
+        the trial, so not while the run is paused, which a `wait` for it says; `kept` of its outcome
+        tells the decision.
 
         With a list, each of its values trains from the same saved state, on the same batches and
         with the same random draws; several lists make a grid. The best goes on from where its
@@ -216,7 +218,7 @@ class Requests(Annotations):
             >>> run.trial(learning_rate=[3e-4, 1e-3], keep_if="val_loss").wait().table
         """
         tried = {**_by_name(values), **more}
-        return self.post(Try(tried, steps, keep_if, _settings(settings), repeats))
+        return post(self, Try(tried, steps, keep_if, _settings(settings), repeats))
 
     def find_learning_rate(
         self,
@@ -248,7 +250,7 @@ class Requests(Annotations):
             >>> run.find_learning_rate().wait().text
         """
         known = [each.name for each in self.status.hyperparameters]
-        return self.post(range_test(known, low, high, steps=steps, tag=tag, name=name))
+        return post(self, range_test(known, low, high, steps=steps, tag=tag, name=name))
 
     def try_(self, *values: Mapping[str, SupportsFloat], **more: Any) -> Receipt:
         """The former name of `trial`; issues a DeprecationWarning."""

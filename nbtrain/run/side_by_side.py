@@ -49,6 +49,7 @@ class SideBySide:
         self._steps = context.steps
         self._trial: Comparison | None = None
         self._failed: tuple[str, bool] | None = None  # why, and whether all of it has
+        self.said = ""  # the arm at hand in words
 
     def has(self, receipt: Receipt) -> bool:
         """Tells if a receipt belongs to the current trial."""
@@ -120,15 +121,13 @@ class SideBySide:
         edits = self._control.set({**trial.old, **trial.wanted[trial.number]})
         changed = {edit.name: [edit.old, edit.new] for edit in edits if edit.old != edit.new}
         said, end = f"{trial.which}: {trial.name}", trial.begun + trial.steps
+        self.said = f"Trying {said} from step {trial.begun:,} to {end:,}"
         self._monitor.log(
             event="try",
             step=trial.begun,
             text=f"{said} for {trial.steps:,} steps",
             arm=[trial.turn, f"{trial.name}{trial.again}"],
             **({"edits": changed} if changed else {}),
-        )
-        self._monitor.notices.note(
-            "trial", f"Trying {said} from step {trial.begun:,} to {end:,}; a pause ends the trial."
         )
         return end if trial.sweep is None else trial.begun + 1
 
@@ -274,7 +273,7 @@ class SideBySide:
             self._control.set({**trial.old, **more})
 
     def _taken(self) -> None:
-        self._trial, self._failed = None, None
+        self._trial, self._failed, self.said = None, None, ""
         self._policy.trial_start.compares = False
         self._monitor.notices.note("trial", None)
 

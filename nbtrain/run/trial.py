@@ -41,7 +41,11 @@ class _Trial:
 
 
 class Trials:
-    """The trial edits of one start of a run, one at a time; training thread only."""
+    """The trial edits of one start of a run, one at a time; training thread only.
+
+    Attributes:
+        said: The current trial in words; empty without one.
+    """
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class Trials:
         self._steps = context.steps
         self._trial: _Trial | None = None
         self._failed: str | None = None  # why the edits cannot stay
+        self.said = ""
 
     def has(self, receipt: Receipt) -> bool:
         """Tells if a receipt belongs to the current trial."""
@@ -140,10 +145,7 @@ class Trials:
             text=f"{', '.join(map(str, edits))} for {steps:,} steps",
             edits={edit.name: [edit.old, edit.new] for edit in edits},
         )
-        self._monitor.notices.note(
-            "trial",
-            f"Trying {_named(edits)} from step {step:,} to {step + steps:,}; a pause holds it up.",
-        )
+        self.said = f"Trying {_named(edits)} from step {step:,} to {step + steps:,}"
         return step + steps
 
     def end(self) -> Outcome:
@@ -195,6 +197,7 @@ class Trials:
 
     def _taken(self) -> _Trial:
         trial, self._trial, self._failed = self._trial, None, None
+        self.said = ""
         assert trial is not None, "it is only asked for while there is one"
         self._monitor.notices.note("trial", None)
         return trial

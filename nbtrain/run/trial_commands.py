@@ -33,6 +33,7 @@ class TrialCommands:
         went_back: Callable[[], None],
     ) -> None:
         self._lifecycle = context.lifecycle
+        self._notices = context.monitor.notices
         self._commands = context.commands
         self._steps = context.steps
         self._one = Trials(context, policy, control, metric, went_back)
@@ -57,6 +58,7 @@ class TrialCommands:
         if isinstance(ends, Outcome):
             return ends
         self._commands.plan(receipt, ends)
+        self.tell()
         return None
 
     def check_free(self, values: Mapping[str, object]) -> None:
@@ -88,8 +90,20 @@ class TrialCommands:
         """Ends a trial of several values because of a pause; returns what to add to the answer."""
         receipt = self._several.leave("the run was paused")
         self._withdraw(receipt)
+        self.tell()
         at = f" at step {self._steps.step:,}: a trial of several values was left"
         return at if receipt is not None else ""
+
+    def tell(self) -> None:
+        """Shows what is tried, and that it waits while the run is paused."""
+        for said, paused in (
+            (self._one.said, "a pause holds it up"),
+            (self._several.said, "a pause ends the trial"),
+        ):
+            if said and self._lifecycle.phase is Phase.PAUSED:
+                paused = "it takes its steps once the paused run is resumed"
+            if said:
+                self._notices.note("trial", f"{said}; {paused}.")
 
     @contextlib.contextmanager
     def restoring(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from nbtrain.core.commands import NO_SENDER, Command, Outcome, Sender
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.learning_rate import range_test
 from nbtrain.remote.attached import AttachedRun
+from nbtrain.run.held_trial import post
 from nbtrain.rundir.answers import fields_of
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
 
@@ -83,16 +84,18 @@ def posted(
         ArgumentError: There is no such command for this run.
         NoRunError: There is no run.
     """
-    late = False
+    late, held = False, ""
     with run_in(folder) as run:
         given = command(run) if callable(command) else command
-        receipt = run.post(given, sender=sender)
+        receipt = post(run, given, sender=sender)
         try:
             receipt.wait(timeout)
         except WaitError:
-            late = True
+            late, held = True, receipt.held()
     # A command without an answer by now was taken back, or taken by the run.
     outcome = receipt.wait()
+    if late and held:
+        outcome = replace(outcome, text=f"{outcome.text} {held}")
     return Answer(receipt.name, outcome, late and not outcome.applied)
 
 

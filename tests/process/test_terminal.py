@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -140,6 +141,16 @@ def told_phase(capsys: pytest.CaptureFixture[str]) -> str:
     """The phase that a status tells, whatever the exit code."""
     main(["status", FOLDER, "--json"])
     return str(json.loads(capsys.readouterr().out)["phase"])
+
+
+def test_a_trial_of_a_paused_run_says_that_it_waits_for_the_run(
+    far: Forked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told(capsys, "pause", FOLDER)
+    waits = "learning_rate=0.02", "--steps", "50", "--keep-if", "error", "--timeout", "1"
+    late = said(capsys, "trial", FOLDER, *waits, code=4)
+    assert "nbtrain: The run is paused at step" in late
+    assert re.search(r"no answer within 1 s: .* The run is paused at step .* is resumed", late)
 
 
 def test_a_run_that_stands_still_answers_late_and_says_so(

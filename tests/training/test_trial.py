@@ -603,3 +603,36 @@ def test_values_that_differ_little_are_told_with_enough_digits() -> None:
     assert _change("loss", 0.01, 0.02) == "loss 0.01 → 0.02"
     assert _change("loss", 0.0123456, 0.0123457) == "loss 0.0123456 → 0.0123457"
     assert _change("loss", 0.01, 0.01) == "loss 0.01 → 0.01"
+
+
+@pytest.mark.parametrize("rates", [0.75, [0.25, 0.75]])
+def test_a_trial_on_a_paused_run_says_that_it_waits_and_begins_when_the_run_resumes(
+    rates: Any, gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = paused(gate, Tried(gate))
+    trial = run.trial(rate=rates, steps=2000, keep_if="loss")
+    waits = "; it takes its steps once the paused run is resumed."
+    reached(run, lambda run: waits in (run.status.message or ""))
+    held = (
+        "The run is paused at step 1, and a trial takes steps: it goes on once the run is resumed"
+    )
+    assert repr(trial).startswith(f"<try: requested. {held}")
+    with pytest.raises(nbtrain.NbtrainError, match=r"No answer to try within 1 s: The run is pau"):
+        trial.wait(1)
+    assert capsys.readouterr().err.count(f"nbtrain: {held}") == 1
+    run.resume()
+    applied(trial)
+    assert "paused" not in repr(trial)
+    ended(run)
+
+
+def test_the_message_of_a_trial_tells_a_pause_and_its_end(gate: Gate) -> None:
+    run = paused(gate, Tried(gate))
+    run.trial(rate=0.75, steps=10**7, keep_if="loss")
+    applied(run.resume())
+    assert str(run.status.message).endswith("; a pause holds it up.")
+    applied(run.pause())
+    assert str(run.status.message).endswith("; it takes its steps once the paused run is resumed.")
+    applied(run.resume())
+    assert str(run.status.message).endswith("; a pause holds it up.")
+    ended(run)

@@ -1,0 +1,31 @@
+"""Waits for the answer to a command, and says meanwhile what holds it up."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Callable
+
+# Seconds between two looks at what holds the answer up.
+_LOOK_SECS = 0.5
+
+
+def waited(answered: threading.Event, timeout: float | None, held: Callable[[], str]) -> bool:
+    """Waits at most `timeout` seconds for an answer; tells if it has come.
+
+    Args:
+        answered: Set when the answer has come.
+        timeout: Seconds; None waits as long as it takes.
+        held: Returns what holds the answer up, in words, which are written on the standard error
+            once each time that it does; "" for nothing.
+    """
+    left, told = math.inf if timeout is None else timeout, ""
+    while not answered.wait(max(0.0, min(left, _LOOK_SECS))):
+        left -= _LOOK_SECS
+        if left <= 0:
+            return False
+        before, told = told, held()
+        if told and not before:
+            sys.stderr.write(f"nbtrain: {told}\n")
+    return True

@@ -1,0 +1,40 @@
+"""Posts a trial, whose receipt says that it waits while the run is paused."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender, Try
+from nbtrain.core.states import Phase, Status
+
+
+class Steered(Protocol):
+    """A run that takes commands."""
+
+    @property
+    def status(self) -> Status:
+        """The current status."""
+
+    def post(self, command: Command, *, sender: Sender = ...) -> Receipt:
+        """Queues a command, and returns its receipt."""
+
+
+def post(run: Steered, command: Command, *, sender: Sender = NO_SENDER) -> Receipt:
+    """Posts a command; the receipt of a trial then tells if the run is paused.
+
+    A trial needs steps, and a paused run takes none.
+    """
+
+    def held() -> str:
+        status = run.status
+        if status.phase is not Phase.PAUSED:
+            return ""
+        return (
+            f"The run is paused at step {status.step:,}, and a trial takes steps: it goes on once "
+            "the run is resumed, in its panel or by run.resume()."
+        )
+
+    receipt = run.post(command, sender=sender)
+    if isinstance(command, Try):
+        receipt.held = held
+    return receipt
