@@ -37,8 +37,13 @@ class LogLine:
 
     @property
     def warns(self) -> bool:
-        """True for a warning or an error."""
-        return self.level not in LEVELS[:2]
+        """True for a warning; an error `fails`."""
+        return self.level == "WARNING"
+
+    @property
+    def fails(self) -> bool:
+        """True for an error."""
+        return self.level in LEVELS[3:]
 
     def __str__(self) -> str:
         """Returns step, level, source and text."""
@@ -67,11 +72,12 @@ class LogLines:
 
     Attributes:
         count: The number of all lines so far.
-        warnings: The number of warnings and errors among them.
+        warnings: The number of warnings among them.
+        errors: The number of errors among them.
     """
 
     def __init__(self, most: int = MOST_LINES) -> None:
-        self.count = self.warnings = 0
+        self.count = self.warnings = self.errors = 0
         self._lines: deque[LogLine] = deque(maxlen=most)
         self._lock = threading.Lock()  # protects all of these
 
@@ -82,6 +88,7 @@ class LogLines:
                 self._lines.append(line)
                 self.count += 1
                 self.warnings += line.warns
+                self.errors += line.fails
 
     def since(self, number: int, most: int = MOST_LINES) -> tuple[int, list[LogLine]]:
         """Returns kept lines after the first `number` of all, and how many come before them.

@@ -21,7 +21,8 @@ def extent(lines: LogLines) -> dict[str, object] | None:
     last = lines.last
     if last is None:
         return None
-    return {"count": lines.count, "warnings": lines.warnings, "last": cut(last.text, _LAST_CHARS)}
+    counts = {"count": lines.count, "warnings": lines.warnings, "errors": lines.errors}
+    return {**counts, "last": cut(last.text, _LAST_CHARS)}
 
 
 def answer(lines: LogLines, have: object) -> dict[str, object]:

@@ -23,9 +23,9 @@ FAILED = LogLine(1.7e9, 8, "ERROR", "tensorflow", "no Rate")
 
 def test_the_newest_lines_are_kept_and_all_are_counted() -> None:
     log = LogLines(most=3)
-    log.add([*lines(4), WARNED])
-    assert [line.step for line in log] == [2, 3, 7]
-    assert (log.count, log.warnings, len(log)) == (5, 1, 3)
+    log.add([*lines(4), WARNED, FAILED])
+    assert [line.step for line in log] == [3, 7, 8]
+    assert (log.count, log.warnings, log.errors, len(log)) == (6, 1, 1, 3)
 
 
 def test_lines_after_a_number_come_with_the_number_before_them() -> None:
@@ -114,7 +114,7 @@ def test_a_page_is_told_the_extent_and_gets_the_lines_that_it_lacks() -> None:
     log = LogLines()
     assert extent(log) is None
     log.add([*lines(3), WARNED])
-    assert extent(log) == {"count": 4, "warnings": 1, "last": "the rate is high"}
+    assert extent(log) == {"count": 4, "warnings": 1, "errors": 0, "last": "the rate is high"}
     assert answer(log, 3) == {
         "t": "log", "first": 3, "count": 4,
         "rows": [[1.7e9, 7, "WARNING", "logging", "the rate is high"]],

@@ -47,7 +47,7 @@ def test_a_folded_log_says_how_many_lines_it_has_and_the_newest(
 ) -> None:
     log = logged[1].locator(".nbt-log")
     expect(log.locator("summary")).to_have_text(
-        "Log: 101 lines, 11 warnings · no Memory is left", timeout=20 * SECOND
+        "Log: 101 lines, 10 warnings, 1 error · no Memory is left", timeout=20 * SECOND
     )
     expect(log.locator(".nbt-log-line")).to_have_count(0)
 

@@ -119,10 +119,11 @@ export interface MediaExtent {
   count: number;
 }
 
-/** How many lines a log has, how many of them are warnings or errors, and the newest one. */
+/** How many lines a log has, how many of them are warnings and errors, and the newest one. */
 export interface LogExtent {
   count: number;
   warnings: number;
+  errors: number;
   last: string;
 }
 

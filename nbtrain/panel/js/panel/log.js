@@ -99,10 +99,13 @@ export class Log {
   }
 
   /** @param {LogExtent} extent */
-  #sum({ count, warnings, last }) {
-    const lines = `${number(count)} line${count === 1 ? "" : "s"}`;
-    const warned = warnings ? `, ${number(warnings)} warning${warnings === 1 ? "" : "s"}` : "";
-    say(this.summary, `Log: ${lines}${warned}${this.root.open ? "" : ` · ${last}`}`);
+  #sum({ count, warnings, errors, last }) {
+    const counted = [
+      counts(count, "line"),
+      ...(warnings ? [counts(warnings, "warning")] : []),
+      ...(errors ? [counts(errors, "error")] : []),
+    ];
+    say(this.summary, `Log: ${counted.join(", ")}${this.root.open ? "" : ` · ${last}`}`);
   }
 
   #draw() {
@@ -178,3 +181,11 @@ function atLeast(level) {
 
 /** @param {number} n */
 const number = (n) => n.toLocaleString("en");
+
+/**
+ * @param {number} count
+ * @param {string} what
+ */
+function counts(count, what) {
+  return `${number(count)} ${what}${count === 1 ? "" : "s"}`;
+}
