@@ -162,6 +162,13 @@ def test_distributions_name_the_percentiles_of_a_step(page: BarePage, board: Loc
     expect(told.locator(".nbt-tip-head")).not_to_have_text(before)
 
 
+def test_a_step_without_images_is_told(page: BarePage, logdir: Path) -> None:
+    with tf.summary.create_file_writer(str(logdir / "sgd")).as_default():
+        tf.summary.image("none", np.zeros((0, 5, 5, 3)), step=0)
+    board = page.line("images logs --tags none").locator(".nbt-board")
+    expect(card_of(board, "none")).to_contain_text("No images at this step.")
+
+
 def test_histograms_of_no_finite_values_are_told(page: BarePage, logdir: Path) -> None:
     with tf.summary.create_file_writer(str(logdir / "sgd")).as_default():
         tf.summary.histogram("lost", [1.0, float("nan")], step=3)

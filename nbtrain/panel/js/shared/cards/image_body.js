@@ -40,11 +40,16 @@ export class ImageBody {
     if (turn !== this.turn) return urls.forEach((url) => URL.revokeObjectURL(url));
     this.clear();
     this.urls = urls;
+    this.none = !samples.length;
     const size = el("div", { class: "nbt-soft nbt-size", text: sizeInWords(width, height, more) });
     this.root.replaceChildren(
       ...found.map((sample, i) => this.#figure(sample, this.#name(i, samples.length))),
       size,
     );
+  }
+
+  get lack() {
+    return this.none ? "No images at this step." : "";
   }
 
   clear() {
