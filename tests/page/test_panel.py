@@ -16,6 +16,7 @@ from playwright.sync_api import Locator, expect
 
 import nbtrain
 from nbtrain.panel.panel import Panel
+from nbtrain.rundir.mailbox import Address
 from tests.chromium import SECOND
 from tests.core.test_panel import FakeRun
 from tests.gate import eventually
@@ -198,6 +199,7 @@ def test_a_click_that_the_kernel_does_not_know_is_refused_in_words(panel: Locato
 def test_a_run_of_another_process_goes_on_without_the_kernel(page: BarePage) -> None:
     run = FakeRun()
     run.trained_by = "process 4711 on lab-3"
+    run.mailbox = Address(Path("/lab/runs/digits"), "9f6c02d1")
     widget = Panel(run)
     panel = page.show(widget).locator(".nbt")
 
@@ -208,7 +210,7 @@ def test_a_run_of_another_process_goes_on_without_the_kernel(page: BarePage) -> 
     eventually(shows)
     page.kernel.die()
     expect(panel.locator("[data-role=silence]")).to_contain_text(
-        "The run does not need it: process 4711 on lab-3 trains. To follow it again, run the cell "
-        "again.",
+        "The run does not need it: process 4711 on lab-3 trains. "
+        'nbtrain.attach("/lab/runs/digits") follows it again.',
         timeout=30 * SECOND,
     )
