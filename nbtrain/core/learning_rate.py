@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.rate_range import no_range
+from nbtrain.core.states import Phase, Status
 
 # The learning rate of a run is the first of these that it has: if there is a factor, the program
 # sets the rate.
@@ -20,7 +21,7 @@ def rate_of(names: Iterable[str]) -> str | None:
 
 
 def range_test(
-    names: Iterable[str],
+    status: Status,
     low: float = 1e-6,
     high: float = 1.0,
     *,
@@ -30,14 +31,19 @@ def range_test(
 ) -> Try:
     """Returns the command of a range test, as `run.find_learning_rate` takes its arguments.
 
+    A run that is being prepared does not know its hyperparameters yet. The command then names
+    `learning_rate`, and the run refuses it if it has none.
+
     Args:
-        names: The hyperparameters of the run.
+        status: The status of the run.
 
     Raises:
         ArgumentError: There is no learning rate among them, or a limit is no number.
     """
-    known = list(names)
+    known = [each.name for each in status.hyperparameters]
     found = name or rate_of(known)
+    if found is None and status.phase is Phase.PREPARING:
+        found = "learning_rate"
     if found is None:
         raise ArgumentError(
             "This run has no learning rate among its hyperparameters; they are "

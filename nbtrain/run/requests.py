@@ -249,8 +249,7 @@ class Requests(Annotations):
         Example:
             >>> run.find_learning_rate().wait().text
         """
-        known = [each.name for each in self.status.hyperparameters]
-        return post(self, range_test(known, low, high, steps=steps, tag=tag, name=name))
+        return post(self, range_test(self.status, low, high, steps=steps, tag=tag, name=name))
 
     def try_(self, *values: Mapping[str, SupportsFloat], **more: Any) -> Receipt:
         """The former name of `trial`; issues a DeprecationWarning."""

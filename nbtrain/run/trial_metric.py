@@ -71,6 +71,11 @@ class TrialMetric:
         own = [tag for tag in metrics(recorded) if not tag.startswith(WHOLE)]
         wanted = asked.keep_if or _loss_in(own)
         if not isinstance(wanted, str) or wanted not in recorded:
+            if not step:
+                raise UnknownTagError(
+                    "A range test follows a loss that each step records, and no step is done yet: "
+                    "ask again after the first."
+                )
             missing = "no scalar" if wanted is None else f"no {wanted!r}"
             known = f"; it has: {', '.join(map(repr, own))}" if own else ""
             raise UnknownTagError(

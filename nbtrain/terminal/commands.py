@@ -134,8 +134,7 @@ def tested(
     Raises:
         ArgumentError: The run has no learning rate.
     """
-    names = [each.name for each in run.status.hyperparameters]
-    return range_test(names, low, high, steps=steps, tag=tag, name=rate)
+    return range_test(run.status, low, high, steps=steps, tag=tag, name=rate)
 
 
 def _pair(word: str) -> tuple[str, float]:

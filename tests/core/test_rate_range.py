@@ -13,6 +13,7 @@ import pytest
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.learning_rate import range_test
 from nbtrain.core.rate_range import RateRange
+from nbtrain.core.states import Phase, Status
 
 
 def swept(loss: Callable[[float], float]) -> tuple[RateRange, int]:
@@ -139,4 +140,4 @@ def test_too_few_steps_are_refused() -> None:
 @pytest.mark.parametrize(("low", "high"), [("a", "1"), (None, 1.0), ([1e-6], 1.0)])
 def test_limits_that_are_no_numbers_are_refused(low: Any, high: Any) -> None:
     with pytest.raises(ArgumentError, match="give two positive numbers"):
-        range_test(["learning_rate"], low, high)
+        range_test(Status("digits", "fit", Phase.PREPARING), low, high)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from typing import Any
 
 import keras
@@ -14,7 +15,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
-from tests.gate import Gate
+from tests.gate import SOON, Gate
 from tests.models import applied, reached, refused
 from tests.training.test_hyperparameter_control import lines
 from tests.training.test_trial import Tried, ended, paused
@@ -166,6 +167,33 @@ def test_a_pause_in_the_test_goes_back(gate: Gate) -> None:
     applied(run.pause())
     assert f"back to step {step:,}, learning_rate 0.001" in refused(receipt).text
     assert (run.status.step, slope.rate.numpy()) == (step, pytest.approx(1e-3))
+    ended(run)
+
+
+class Awaited(keras.utils.PyDataset):
+    """Batches whose number is not known to the training thread until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def __len__(self) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            assert self.go_on.wait(SOON)
+        return 4
+
+    def __getitem__(self, _index: int) -> tuple[Any, Any]:
+        return np.ones((2, 4)), np.ones((2, 1))
+
+
+def test_before_the_first_step_it_is_refused_with_what_to_do() -> None:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(1e-3), "mse", jit_compile=False)
+    data = Awaited()
+    run = nbtrain.fit(model, data, epochs=10**6, name="early")
+    receipt = run.find_learning_rate(1e-5, 1e-2, steps=20)
+    data.go_on.set()
+    assert "no step is done yet: ask again after the first" in refused(receipt).text
     ended(run)
 
 
