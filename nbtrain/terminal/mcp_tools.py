@@ -28,6 +28,7 @@ from nbtrain.core.commands import (
     Try,
 )
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.text_table import some
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.letters import sender_here
 from nbtrain.rundir.entries import entries
@@ -80,6 +81,10 @@ class Folders:
             raise ArgumentError(
                 f"{run!r} is not below {self.base}: give the name of a run as list_runs shows it."
             )
+        if not folder.exists():
+            there = [repr(self.name(each)) for each, *_ in listing.runs_below(self.base)]
+            named = f" These are there: {some(there)}." if there else ""
+            raise ArgumentError(f"There is no folder {run!r}: give the name of a run.{named}")
         return folder
 
 
