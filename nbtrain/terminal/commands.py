@@ -13,13 +13,16 @@ from typing import Any
 
 from nbtrain.core import command_states
 from nbtrain.core.command_json import command_of
-from nbtrain.core.commands import NO_SENDER, Command, Outcome, Sender
+from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Sender
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.learning_rate import range_test
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.run.held_trial import post
 from nbtrain.rundir.answers import fields_of
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
+
+# Seconds of waiting for an answer that is held up, if nobody sees that it is.
+_HELD_SECS = 1.0
 
 _CODES = {
     command_states.APPLIED: DONE,
@@ -72,6 +75,8 @@ def posted(
     command: Command | Callable[[AttachedRun], Command],
     timeout: float,
     sender: Sender = NO_SENDER,
+    *,
+    is_seen: bool = True,
 ) -> Answer:
     """Sends a command to the run in a folder, and waits for the answer.
 
@@ -79,6 +84,8 @@ def posted(
 
     Args:
         command: The command, or a function that returns it for the run.
+        is_seen: Whether somebody sees meanwhile what holds the answer up, such as a pause. Else it
+            is waited for no longer than a second.
 
     Raises:
         ArgumentError: There is no such command for this run.
@@ -89,7 +96,7 @@ def posted(
         given = command(run) if callable(command) else command
         receipt = post(run, given, sender=sender)
         try:
-            receipt.wait(timeout)
+            _wait(receipt, timeout, is_seen=is_seen)
         except WaitError:
             late, held = True, receipt.held()
     # A command without an answer by now was taken back, or taken by the run.
@@ -97,6 +104,16 @@ def posted(
     if late and held:
         outcome = replace(outcome, text=f"{outcome.text} {held}")
     return Answer(receipt.name, outcome, late and not outcome.applied)
+
+
+def _wait(receipt: Receipt, timeout: float, *, is_seen: bool) -> None:
+    first = timeout if is_seen else min(timeout, _HELD_SECS)
+    try:
+        receipt.wait(first)
+    except WaitError:
+        if first == timeout or receipt.held():
+            raise
+        receipt.wait(timeout - first)
 
 
 def asked(options: argparse.Namespace) -> Command | Callable[[AttachedRun], Command]:

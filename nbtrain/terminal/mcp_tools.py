@@ -182,12 +182,12 @@ class Steering:
         secs: float,
     ) -> Fields:
         sender = Sender(by=f"mcp ({_client(context)}), {sender_here()}")
-        answer = commands.posted(self._folders.of(run), command, secs, sender)
+        answer = commands.posted(self._folders.of(run), command, secs, sender, is_seen=False)
         if not answer.late:
             return answer.fields
-        text = f"No answer within {secs:g} s: {answer.outcome.text}."
+        text = f"No answer in time: {answer.outcome.text.rstrip('.')}."
         if not answer.outcome.answered:
-            text += " get_journal shows its answer later. A paused run does a trial after resume."
+            text += " get_journal shows its answer later."
         return answer.fields | {"text": text}
 
     def pause(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:

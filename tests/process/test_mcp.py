@@ -146,10 +146,16 @@ def test_an_agent_that_may_steer_gets_receipts_and_is_named_in_the_journal(far: 
             found = await told(client, "find_learning_rate", **limits)
             assert found["state"] == "applied"
             assert "back to step" in found["text"]
+            await told(client, "pause")
+            rate = {"learning_rate": 0.03}
+            held = await told(client, "trial", values=rate, steps=5, keep_if="error")
+            assert held["state"] == "unanswered", "only this agent can resume, and it would wait"
+            assert "The run is paused" in held["text"]
+            await told(client, "resume")
             far.signal(signal.SIGSTOP)
             late = await told(client, "pause", timeout=0.1)
             assert late["state"] == "unanswered"
-            assert late["text"].startswith("No answer within 0.1 s: the command was ")
+            assert late["text"].startswith("No answer in time: the command was ")
             assert late["text"].endswith(".")
             assert "detached" not in late["text"]
             far.signal(signal.SIGCONT)
