@@ -27,6 +27,8 @@ test("infinities have their place among the numbers", () => {
 
 test("texts come after numbers, and the numbers in them count as such", () => {
   assert.deepEqual(sorted(["run10", 3, "run9", true], same), [3, "run9", "run10", true]);
+  const rates = ["lr=0.01", "lr=3e-4", "lr=0.001/b", "lr=0.001"];
+  assert.deepEqual(sorted(rates, same), ["lr=3e-4", "lr=0.001", "lr=0.001/b", "lr=0.01"]);
 });
 
 test("equal rows stay in their order, whatever the direction", () => {

@@ -4,6 +4,7 @@
 /** @import { Cell } from "../../protocol.d.ts" */
 /** @import { Value } from "../../types.d.ts" */
 
+const NUMBER = /([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)/;
 const BEGINS = /^[=+\-@\t\r\n]/; // of a text that a spreadsheet would take for a formula
 
 /**
@@ -87,5 +88,22 @@ function order(one, other) {
     return one < other ? -1 : Number(one > other);
   if (typeof one === "number") return -1;
   if (typeof other === "number") return 1;
-  return String(one).localeCompare(String(other), "en", { numeric: true });
+  return natural(String(one), String(other));
+}
+
+/**
+ * The order of two texts by the numbers in them, as in core/natural.py: 3e-4 before 0.01.
+ * @param {string} one
+ * @param {string} other
+ */
+function natural(one, other) {
+  const [parts, others] = [one.split(NUMBER), other.split(NUMBER)];
+  for (let i = 0; i < Math.min(parts.length, others.length); i++) {
+    const isNumber = i % 2 === 1;
+    const difference = isNumber
+      ? Number(parts[i]) - Number(others[i])
+      : parts[i].localeCompare(others[i], "en");
+    if (difference) return difference;
+  }
+  return parts.length - others.length || one.localeCompare(other, "en");
 }
