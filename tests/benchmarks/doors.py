@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from concurrent import futures
 from dataclasses import replace
 from multiprocessing import get_context
@@ -132,6 +134,21 @@ def _until_answered(folder: Path, key: str) -> float:
     return time.perf_counter()
 
 
+@contextlib.contextmanager
+def training_elsewhere(folder: str) -> Iterator[None]:
+    """A run that trains in a process of its own for as long as the block lasts."""
+    context = get_context("spawn")
+    ready, end = context.Event(), context.Event()
+    trains = context.Process(target=_train, args=(folder, ready, end))
+    trains.start()
+    ready.wait()
+    try:
+        yield
+    finally:
+        end.set()
+        trains.join()
+
+
 def commands(alone: int, at_once: int, senders: int) -> tuple[list[float], float, int]:
     """What commands take.
 
@@ -139,15 +156,10 @@ def commands(alone: int, at_once: int, senders: int) -> tuple[list[float], float
         Seconds to the answer of each of `alone` commands; seconds until `at_once` commands of
         several processes are answered; and the number of their lines in the journal.
     """
-    context = get_context("spawn")
     with tempfile.TemporaryDirectory() as base:
-        ready, end = context.Event(), context.Event()
-        trains = context.Process(target=_train, args=(base, ready, end))
-        trains.start()
-        ready.wait()
-        try:
+        with training_elsewhere(base):
             single = _ask(base, "alone", alone, at_once=False)
-            with futures.ProcessPoolExecutor(senders, context) as pool:
+            with futures.ProcessPoolExecutor(senders, get_context("spawn")) as pool:
                 list(pool.map(abs, range(senders)))  # the processes are there
                 began = time.perf_counter()
                 each = at_once // senders
@@ -159,9 +171,6 @@ def commands(alone: int, at_once: int, senders: int) -> tuple[list[float], float
                 took = time.perf_counter() - began
                 for one in asked:
                     one.result()
-        finally:
-            end.set()
-            trains.join()
         lines = (Path(base) / "steering.jsonl").read_text(encoding="utf-8").splitlines()
     return single, took, sum('"event": "set", ' in line and '"id": "s' in line for line in lines)
 

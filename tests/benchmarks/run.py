@@ -222,6 +222,17 @@ def watching_rows(*, quick: bool) -> Iterable[Row]:
     yield f"first picture of {events:,} scalars", took, "2 s"
 
 
+def opening_rows(*, quick: bool) -> Iterable[Row]:
+    """The first widget of a fresh kernel, which has not loaded TensorFlow."""
+    from tests.benchmarks import opening
+
+    repeats = 3 if quick else 15
+    yield "first picture: an empty anywidget", _middle(opening.bare(repeats), "s"), ""
+    yield "first picture: a board of 5 runs", _middle(opening.board(repeats), "s"), "0.1 s"
+    attached = _middle(opening.attached(repeats), "s")
+    yield "first picture: a run of another process", attached, "0.1 s"
+
+
 def door_rows(*, quick: bool) -> Iterable[Row]:
     """Runs of other processes, seen and steered through their folders."""
     from tests.benchmarks import doors
@@ -266,6 +277,7 @@ def _middle(found: list[float], unit: str) -> str:
 PARTS = {
     "reading": reading_rows,
     "watching": watching_rows,
+    "opening": opening_rows,
     "doors": door_rows,
     "steps": step_rows,
     "sessions": session_rows,

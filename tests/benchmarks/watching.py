@@ -46,7 +46,7 @@ def until_seen(events: int) -> list[float]:
         writer = EventWriter(Path(logdir))
         _write(writer, 0)
         fresh.start(f"%load_ext nbtrain\n%nbtrain scalars {logdir} --follow")
-        tag = _index(fresh)["tags"][0]
+        tag = index_of(fresh)["tags"][0]
         found = []
         for step, pause in enumerate(np.random.default_rng(0).uniform(0, 0.5, events), 1):
             time.sleep(pause)  # wherever between two polls
@@ -54,7 +54,7 @@ def until_seen(events: int) -> list[float]:
             began = time.perf_counter()
             _write(writer, step)
             fresh.wait_for("grew")
-            _ask(fresh, tag)
+            ask(fresh, tag)
             found.append(time.perf_counter() - began)
         writer.close()
         return found
@@ -67,15 +67,15 @@ def first_picture(events: int) -> tuple[float, float]:
         fresh.execute("get_ipython().run_line_magic('load_ext', 'nbtrain')")
         began = time.perf_counter()
         fresh.start(f"%nbtrain scalars {logdir}")
-        index = _index(fresh)
-        _ask(fresh, index["tags"][0])
+        index = index_of(fresh)
+        ask(fresh, index["tags"][0])
         first = time.perf_counter() - began
         while index["reading"]:
             index = fresh.wait_for("grew", "index")
         return first, time.perf_counter() - began
 
 
-def _index(fresh: Kernel) -> dict[str, Any]:
+def index_of(fresh: Kernel) -> dict[str, Any]:
     """Returns the snapshot for a new page, once there are tags."""
     fresh.send({"t": "hello"})
     index = fresh.wait_for("index")
@@ -84,7 +84,8 @@ def _index(fresh: Kernel) -> dict[str, Any]:
     return index
 
 
-def _ask(fresh: Kernel, tag: str) -> None:
+def ask(fresh: Kernel, tag: str) -> None:
+    """Asks for the curves of a tag, and waits for them."""
     fresh.send({"t": "want", "id": 1, "tag": tag})
     fresh.wait_for("curves")
 
