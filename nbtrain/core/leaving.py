@@ -46,7 +46,7 @@ class UnknownError(RuntimeError):
 def is_left_by_error() -> bool:
     """Tells if an error leaves the loop over the calling generator."""
     frame = _loop_of(sys._getframe(1).f_back)
-    return frame is not None and bool(_leaving(frame))
+    return frame is not None and _leaving(frame) is not None
 
 
 def left_by(then: Then) -> None:
@@ -56,18 +56,20 @@ def left_by(then: Then) -> None:
     the program and Python is older than 3.12, it is an `UnknownError`.
     """
     frame = _loop_of(sys._getframe(1).f_back)
-    parts = [] if frame is None else _leaving(frame)
-    if frame is None or not parts:
+    part = None if frame is None else _leaving(frame)
+    if frame is None or part is None:
         then(None)
         return
-    found = [each for each in gc.get_referrers(*parts) if isinstance(each, BaseException)]
-    if found:
-        then(found[-1])
+    error = _newest(
+        lambda each: issubclass(type(each), BaseException) and each.__traceback__ is part
+    )
+    if error is not None:
+        then(error)
     elif sys.gettrace() is not None:
         line = f"line {frame.f_lineno} of {frame.f_code.co_filename}"
         then(UnknownError(f"The program has left the loop by an error, in {line}."))
     else:
-        _await_error(frame, parts[-1], then)
+        _await_error(frame, part, then)
 
 
 def see_unhandled() -> None:
@@ -93,17 +95,32 @@ def _instruction(frame: FrameType) -> str:
     return dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
-def _leaving(frame: FrameType) -> list[TracebackType]:
-    """Returns the tracebacks of errors that the present instruction of a frame has raised."""
+def _leaving(frame: FrameType) -> TracebackType | None:
+    """Returns the traceback of the error that the present instruction of a frame has raised."""
     if _instruction(frame) in _DROPS:
-        return []  # soon known: the others are found among all objects of the process
-    return [
-        each
-        for each in gc.get_referrers(frame)
-        if isinstance(each, TracebackType)
+        return None  # soon known: the others are found among the objects of the process
+    found: TracebackType | None = _newest(
+        lambda each: type(each) is TracebackType
         and each.tb_frame is frame
         and each.tb_lasti == frame.f_lasti
-    ]
+    )
+    return found
+
+
+def _newest(fits: Callable[[Any], bool]) -> Any:
+    """Returns the object that was made last of those that fit; None if none does.
+
+    An earlier error of the same instruction may still be there: the program may keep it. The
+    collector has the youngest objects in its first generation, the newest at its end.
+    `gc.get_referrers` would find them too, but it can crash the process: some objects of
+    TensorFlow make others while it visits them, and a collection that then begins changes the
+    lists on which it is.
+    """
+    for generation in range(3):
+        found = [each for each in gc.get_objects(generation) if fits(each)]
+        if found:
+            return found[-1]
+    return None
 
 
 def _await_error(frame: FrameType, part: TracebackType, then: Then) -> None:
@@ -120,13 +137,16 @@ def _await_error(frame: FrameType, part: TracebackType, then: Then) -> None:
         then(error.with_traceback(part))
 
     def look(here: FrameType, event: str, arg: Any) -> Any:
-        if here is frame:
-            error = sys.exc_info()[1]
-            if error is not None and part in _parts(error.__traceback__):
-                end(error)
-        elif event == "exception":
+        if here is not frame:
+            if event != "exception":
+                return look
             end(arg[1])
-        return look
+            return None
+        error = sys.exc_info()[1]
+        if error is None or part not in _parts(error.__traceback__):
+            return look
+        end(error)
+        return None
 
     def end_unhandled() -> None:
         last = getattr(sys, "last_value", None)

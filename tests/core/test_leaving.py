@@ -157,6 +157,22 @@ def test_a_loop_left_by_the_program_has_no_error(loop: Callable[[Told], Any]) ->
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="the error is found without tracing")
+class Words(list[Any]):
+    """Keeps the words of errors, and no error."""
+
+    def append(self, error: object) -> None:
+        super().append(str(error))
+
+
+@pytest.mark.parametrize("told", [Words(), []], ids=["forgotten", "kept"])
+def test_each_error_of_one_frame_is_told_in_its_turn(told: list[Any]) -> None:
+    for number in range(3):
+        with contextlib.suppress(ValueError):
+            for _ in turns(told):
+                raise ValueError(number)
+    assert [str(each) for each in told] == ["0", "1", "2"]
+
+
 def test_under_a_debugger_an_error_is_told_without_its_name() -> None:
     told: Told = []
     sys.settrace(lambda *_: None)
