@@ -100,9 +100,11 @@ def _leaving(frame: FrameType) -> TracebackType | None:
     if _instruction(frame) in _DROPS:
         return None  # soon known: the others are found among the objects of the process
     found: TracebackType | None = _newest(
-        lambda each: type(each) is TracebackType
-        and each.tb_frame is frame
-        and each.tb_lasti == frame.f_lasti
+        lambda each: (
+            type(each) is TracebackType
+            and each.tb_frame is frame
+            and each.tb_lasti == frame.f_lasti
+        )
     )
     return found
 
