@@ -56,6 +56,7 @@ class OpenedPanel:
 
     def __init__(self, page: BarePage, folder: Path) -> None:
         self.run = Lively(folder)
+        self.run.go_on(pictures=True)  # the first message has something of every section
         self._page = page.page
         self._page.add_init_script(BLOBS)
         page.load(own_clock=True)
@@ -63,7 +64,7 @@ class OpenedPanel:
         self._panel = Panel(self.run, clock=lambda: float(self.run.now))
         self.root: Locator = page.show(self._panel).locator(".nbt")
         expect(self.root).to_be_visible()
-        self.pass_second(pictures=True)
+        eventually(self._is_shown)
         self._open()
 
     def _open(self) -> None:
