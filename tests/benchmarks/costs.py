@@ -114,7 +114,7 @@ class Updates:
         return {"cpu_ms": whole * 1e3, "thread_ms": statistics.median(self._own) * 1e3}
 
     def _work(self) -> None:
-        while not self._panel._asked:  # until the page has said hello
+        while not self._panel._wire.seq:  # until a page has said hello, and was answered
             time.sleep(0.05)
         self._panel.tick()
         for turn in range(2 * self._turns):
