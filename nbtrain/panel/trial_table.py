@@ -13,7 +13,7 @@ Fields = dict[str, object]
 # The most rows, and the characters of a name and of a note: the journal has all of it.
 ROWS, CHARS = 20, 100
 
-# What could not be paired stands behind the results in the text of an outcome.
+# The remarks on what could not be paired stand behind the results in the text of an outcome.
 _NOTES = re.compile("; (?=not paired: |the repeats had |not deterministic: )")
 _RESULTS = re.compile(r"(?: \(the others: |(?<=the choice is yours): |(?<=none was better): ).*")
 

@@ -9,8 +9,8 @@ from nbtrain.rundir.entries import FILE as JOURNAL
 from nbtrain.rundir.log_file import descriptor_of
 from nbtrain.rundir.names import LOG
 
-# What a run goes on from, as TensorFlow's classes and nbtrain name it. The lock and the mailbox
-# belong to the process, as does a log that it prints to, and other files to the user.
+# The files from which a run goes on, by their names in TensorFlow's classes and nbtrain. The lock
+# and the mailbox belong to the process, as does a log that it prints to; other files to the user.
 _LEFT = (
     "checkpoints",
     "checkpoint",

@@ -53,7 +53,7 @@ WRITING_SECS = 2.0
 # Commands that the next start carries out too.
 _FOR_ANY_START = ("note", "tag")
 
-# What the name of a command may be.
+# The rule for the name of a command, as advice.
 ID_ADVICE = "give letters, digits, - and _, at most 80 characters"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 

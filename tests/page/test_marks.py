@@ -21,7 +21,7 @@ from tests.page.bare import BarePage, click, in_text, phase, receipt, step_of, w
 from tests.page.paced import Paced
 from tests.page.test_hyperparameters import field
 
-# What a chart has drawn of a curve that was abandoned: opaque pixels of its grey.
+# The opaque grey pixels of a chart: what it has drawn of an abandoned curve.
 GREY = """\
 canvas => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -468,7 +468,7 @@ def test_every_mark_of_a_crowd_is_reached_with_the_keyboard(
     search(panel, "◆ set")
 
 
-# Of each text in the strip of a chart, as it was last drawn: where it begins and ends.
+# The begin and the end of each text in the strip of a chart, as it was last drawn.
 DRAWN = """\
 () => {
   const context = CanvasRenderingContext2D.prototype, { fillText, clearRect } = context;

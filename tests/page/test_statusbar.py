@@ -35,7 +35,7 @@ GROUNDS = """(span, kinds) => {
   return grounds;
 }"""
 KINDS = ["step", "input", "step and input", "evaluate", "save", "paused"]
-# What a page is told of itself when its tab is not the one in front.
+# A page is told this of itself when its tab is not the one in front.
 HIDE = """
 Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "hidden" });
 document.dispatchEvent(new Event("visibilitychange"));

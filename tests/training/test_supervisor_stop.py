@@ -148,7 +148,7 @@ def test_a_stop_does_not_wait_for_ever_for_a_training_thread_that_is_blocked_and
         prepared[0].run(blocked)
 
     background = Background(use)
-    # What waits for its turn tells that the training thread is in its call.
+    # A waiter for its turn tells that the training thread is in its call.
     eventually(lambda: sv._mutex is not None and sv._mutex._waiting)
     sv.stop()
     assert kinds(tmp_path)[-1] == "STOP"

@@ -24,9 +24,9 @@ Made = TypeVar("Made")
 SERVER_SECS = 10.0
 # Errors after which the server with the variables is gone.
 LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
-# What to do then.
+# The advice for that case.
 REMEDY = "Once it has been started again, the training can go on from the latest checkpoint."
-_UNSAVED = "What was trained since the latest checkpoint is lost."
+_UNSAVED = "The steps since the latest checkpoint are lost."
 # Seconds for threads to end that were waiting for what the closing cancels.
 _LAST_SECS = 1.0
 # Seconds between two checks if an attempt has ended or a stop was requested.

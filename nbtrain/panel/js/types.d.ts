@@ -1,4 +1,5 @@
-// What the modules of the page hand one another. What crosses to the kernel is in protocol.d.ts.
+// The types that the modules of the page hand one another. Messages to and from the kernel are in
+// protocol.d.ts.
 
 import type uPlot from "uplot";
 

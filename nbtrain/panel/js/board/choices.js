@@ -1,5 +1,5 @@
-// What the reader has chosen about boards, kept for the next page and the next board. What belongs
-// to one board is in options.js.
+// The reader's choices about boards, kept for the next page and the next board. Those about a
+// single board are in options.js.
 
 import { isNames, Kept } from "../shared/kept.js";
 

@@ -13,7 +13,7 @@ const CLOCK = {
 };
 
 /**
- * Whether to ask later, when more of many runs has been read.
+ * True if it is better to ask later, when more of many runs has been read.
  * @param {{reading: boolean, runs: string[]}} index
  * @param {number} waited milliseconds since the page knows of the board
  */

@@ -179,7 +179,7 @@ export class RunList {
   }
 
   /**
-   * Whether one of the runs of a fit is meant by the filter.
+   * True if the filter means one of the runs of a fit.
    * @param {Fit} fit
    */
   #meant({ runs }) {

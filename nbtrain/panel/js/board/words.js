@@ -1,4 +1,4 @@
-// What a board says about its kernel and its files. Knows no page.
+// The words of a board about its kernel and its files. Knows no page.
 
 /** @import { BoardConnection } from "./board_connection.js" */
 
@@ -20,7 +20,7 @@ export function wordsOf(connection, empty) {
   if (empty) lines.push(`${empty[0].toUpperCase()}${empty.slice(1)}.`);
   for (const [run, size] of index?.damaged ?? [])
     lines.push(
-      `${size.toLocaleString("en")} bytes of ${title(run)} are damaged, and were skipped. Where only checksums are wrong, nbtrain.scalars(…, verify=False) reads them.`,
+      `${size.toLocaleString("en")} bytes of ${title(run)} are damaged, and were skipped. nbtrain.scalars(…, verify=False) reads them if only checksums are wrong.`,
     );
   for (const [run, count] of index?.doubtful ?? [])
     lines.push(

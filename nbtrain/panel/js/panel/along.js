@@ -1,4 +1,4 @@
-// Where the points and marks of a run lie on the horizontal axis of its charts. Knows no page.
+// The places of a run's points and marks on the horizontal axis of its charts. Knows no page.
 
 /** @import { ChartAxis, Curve, Mark, PlacedMark } from "../types.d.ts" */
 

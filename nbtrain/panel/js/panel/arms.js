@@ -5,7 +5,7 @@ import { lastOf } from "../shared/sure.js";
 
 /** @import { Arm, Curve, Mark } from "../types.d.ts" */
 
-// What ends an arm, besides the next one: a decision, and what leaves a trial without one.
+// The events that end an arm, besides the next one: a decision, or the end of a trial without one.
 const ENDS = ["try", "pause", "restore", "recovery", "failed", "set", "save"];
 const COMMANDS = ["pause", "resume", "save", "restore", "set", "try", "evaluate"];
 

@@ -1,4 +1,4 @@
-// What the reader has chosen about the charts of a panel, kept for the next page and the next run.
+// The reader's choices about the charts of a panel, kept for the next page and the next run.
 
 import { isNames, Kept } from "../shared/kept.js";
 

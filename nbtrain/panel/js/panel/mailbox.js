@@ -96,7 +96,7 @@ export class Mailbox {
 }
 
 /**
- * What a page of JupyterLab or Notebook knows of its server; null on other pages.
+ * The facts that a page of JupyterLab or Notebook has of its server; null on other pages.
  * @returns {Server | null}
  */
 export function config() {

@@ -209,7 +209,7 @@ export class Media {
     for (const card of this.cards.values()) card.want();
   }
 
-  // What the slider says.
+  // The words of the slider.
   #tell() {
     const { steps, step } = this;
     const after = step === null ? -1 : steps.findIndex((each) => each > step);

@@ -114,7 +114,7 @@ class View {
     this.changed();
   }
 
-  // What charts paint with: they do so when the view is in the document.
+  // The colours of the charts, which paint when the view is in the document.
   paint() {
     return this.paints ?? theme.paints(this.root);
   }

@@ -1,4 +1,4 @@
-// What is typed into the form of a trial, and the command that it means. Knows no page.
+// The texts typed into the form of a trial, and the command that they mean. Knows no page.
 
 /** @import { Command } from "../protocol.d.ts" */
 

@@ -30,7 +30,7 @@ export class BaseChart {
     return 0;
   }
 
-  // What a plot cannot change once it is made: where that is another, it is made again.
+  // A plot is made again if this changes, because it cannot change it itself.
   get look() {
     return "";
   }
@@ -62,7 +62,7 @@ export class BaseChart {
     return { width: this.host.clientWidth, height: this.height };
   }
 
-  // Whether there is room to draw: what is hidden is drawn when it shows.
+  // True if there is room to draw: a hidden chart is drawn when it shows.
   hasRoom() {
     this.stale = !this.host.clientWidth;
     return !this.stale;

@@ -60,7 +60,7 @@ function averages(kept, { log, smooth, x }) {
 }
 
 /**
- * Where a tail leaves what came before it in its segment: a curve of that bucket, if there is one.
+ * The curve of the bucket at which a tail leaves its segment's earlier part, if there is one.
  * @param {Curve[]} curves
  * @param {Curve} tail
  */

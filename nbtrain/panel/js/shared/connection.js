@@ -1,4 +1,4 @@
-// What the views of one model share: the way to the kernel.
+// The way to the kernel, which the views of one model share.
 
 import { keep } from "./still.js";
 
@@ -6,7 +6,7 @@ import { keep } from "./still.js";
 /** @import { Bytes, Model, View } from "../types.d.ts" */
 
 const LOOK_MS = 4000;
-// Of a kernel: the process that the page spoke with has gone, whatever comes in its place.
+// States of a kernel whose process has gone, whatever comes in its place.
 const GONE = ["restarting", "autorestarting", "starting", "terminating", "dead"];
 
 /**
@@ -76,7 +76,7 @@ export class Connection {
    */
   receive(_content, _buffers) {}
 
-  // Whether what is shown has come.
+  // True once the content to show has come.
   get answered() {
     return true;
   }

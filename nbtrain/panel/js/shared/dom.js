@@ -60,7 +60,8 @@ export function partOf(node, selector) {
 }
 
 /**
- * What draws on a canvas: null only if it was drawn on in three dimensions.
+ * The context that draws on a canvas. A browser refuses it only to a canvas drawn on in three
+ * dimensions.
  * @param {HTMLCanvasElement} canvas
  */
 export function contextOf(canvas) {

@@ -114,7 +114,7 @@ export function describeBest({ value, from, to }) {
 }
 
 /**
- * What it says, beside a bucket at a step, of that of its validation, which may be an earlier one.
+ * The words beside a bucket at a step about its validation's bucket, which may be an earlier one.
  * @param {Bucket} bucket
  * @param {number} step
  */

@@ -1,4 +1,4 @@
-// What the reader has chosen. The browser keeps it for the next page; all views of a page show the
+// The choices of the reader. The browser keeps them for the next page; all views of a page show the
 // same. Knows no page but its window.
 
 const MOST = 200; // names of a list: those of all runs that were ever looked at
@@ -72,7 +72,7 @@ export function isNames(value) {
 }
 
 /**
- * What is kept; where that is missing or of another version of nbtrain, what there is at first.
+ * The values that are kept, or the first ones if none are, or only those of another nbtrain.
  * @template {object} Values
  * @param {Kind<Values>} kind
  * @param {any} page

@@ -1,4 +1,4 @@
-// Where a logarithmic axis has its lines, and which of them are named. Knows no page.
+// The lines of a logarithmic axis, and those of them that are named. Knows no page.
 
 import { lastOf } from "./sure.js";
 
@@ -25,7 +25,7 @@ export function logPlaces(min, max, most = Infinity) {
 }
 
 /**
- * Whether a line is named: where there are many, those that begin a decade.
+ * True if a line is named: of many lines, those that begin a decade are.
  * @param {number[]} places
  * @param {number} i
  */

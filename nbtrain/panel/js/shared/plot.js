@@ -1,4 +1,4 @@
-// What every chart has in common: its axes, and the marks of what no line can show.
+// The parts that all charts share: their axes, and the marks of what no line can show.
 
 import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
@@ -7,7 +7,7 @@ import { logTicks, ticks, timeTicks } from "./format.js";
 /** @import { Bucket, ChartAxis, Paint, UnseenBucket } from "../types.d.ts" */
 
 /**
- * What an axis says at its places.
+ * The words of an axis at its places.
  * @typedef {(places: number[]) => string[]} Words
  */
 
@@ -106,7 +106,7 @@ function alongLog(words) {
 }
 
 /**
- * Where no value can be shown there is room for the marks all the same.
+ * If no value can be shown, there is room for the marks all the same.
  * @param {boolean} log
  * @returns {uPlot.Scale}
  */
@@ -144,7 +144,7 @@ export function drawMarks(u, found, { mark, gone }) {
 }
 
 /**
- * Where the cursor of a plot is, in pixels; outside of it if it shows nothing, or if there is no plot.
+ * The place of a plot's cursor in pixels: outside of the plot if it shows nothing or is missing.
  * @param {uPlot | null} u
  */
 export function cursorOf(u) {
@@ -264,7 +264,7 @@ function labels({ data: [, ...lines] }, values, words) {
 }
 
 /**
- * Of a size that keeps neighbouring charts aligned, unless a label needs more.
+ * The size of an axis: it keeps neighbouring charts aligned, unless a label needs more.
  * @param {uPlot} _u
  * @param {string[]} [values]
  */

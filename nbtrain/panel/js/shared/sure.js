@@ -1,4 +1,4 @@
-// What the code knows to be there, and no type can tell. Knows no page.
+// Values that are there although no type can tell. Knows no page.
 
 /**
  * The value of a key that a map has.

@@ -16,7 +16,7 @@ export function isDark(root) {
 }
 
 /**
- * What to paint with, as the page stands now.
+ * The colours to paint with, as the page stands now.
  * @param {HTMLElement} root
  */
 export function paints(root) {

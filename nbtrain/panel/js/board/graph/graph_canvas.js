@@ -286,7 +286,7 @@ export class GraphCanvas {
 }
 
 /**
- * Where an item is, if it is drawn.
+ * The place of an item; none if it is not drawn.
  * @param {GraphLayout | null} layout
  * @param {number | null} number
  */

@@ -1,4 +1,4 @@
-// Where the nodes of a graph stand, and how its edges run: by dagre, from top to bottom. Knows no
+// The places of a graph's nodes and the ways of its edges: by dagre, from top to bottom. Knows no
 // page.
 
 import { graphlib, layout } from "@dagrejs/dagre";
@@ -31,7 +31,7 @@ export function fitted(text, most = MOST) {
 }
 
 /**
- * What is written on an item.
+ * The words on an item.
  * @param {Pick<GraphItem, "label" | "kind" | "count">} item
  */
 export function nameOf({ label, kind, count }) {
@@ -40,7 +40,7 @@ export function nameOf({ label, kind, count }) {
 }
 
 /**
- * What is written beside an edge: how many it stands for, or the shape of a single one.
+ * The words beside an edge: how many it stands for, or the shape of a single one.
  * @param {GraphEdge} edge
  */
 export function textOf({ count, control, shape }) {
@@ -192,7 +192,7 @@ function within(x, box) {
 }
 
 /**
- * What is written beside the edges between two ends: nothing if there are several.
+ * The words beside the edges between two ends: none if there are several.
  * @param {{from: Leg["from"], to: Leg["to"], edges: GraphEdge[]}} road
  */
 function beside({ from, to, edges }) {

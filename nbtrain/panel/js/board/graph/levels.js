@@ -33,7 +33,7 @@ export function levelsOf({ items, edges }) {
 }
 
 /**
- * What edges between the same two ends have in common.
+ * The properties that edges between the same two ends share.
  * @param {Leg["from"]} from
  * @param {Leg["to"]} to
  */

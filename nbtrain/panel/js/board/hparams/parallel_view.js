@@ -14,11 +14,11 @@ import { axisOf, ticksOf } from "./value_axis.js";
 /** @import { Room } from "./polylines.js" */
 
 /**
- * What is drawn of an axis; missing: how many rows have no place on it.
+ * An axis as it is drawn; missing: how many rows have no place on it.
  * @typedef {{column: HparamsColumn, axis: ValueAxis, ticks: ReturnType<typeof ticksOf>, missing: number, stretches: ReturnType<typeof stretchesOf>}} Drawing
  */
 /**
- * What is drawn: the rows of each colour, and the others faintly.
+ * A whole drawing: the rows of each colour, and the others faintly.
  * @typedef {{shown: HparamsShown, size: {width: number, height: number}, room: Room, lines: Polylines, shades: Map<string, HparamsRow[]>, others: HparamsRow[], axes: Drawing[], paint: Paint}} Drawn
  */
 

@@ -27,8 +27,8 @@ export function headOf({ id, text }, { canLog, scale }, { left, toggle }) {
 }
 
 /**
- * What is told beside parallel coordinates. most: how many axes there may be; lacking: whether a run
- * has no value of a column.
+ * The words beside parallel coordinates. most: how many axes there may be; lacking: true if a run has
+ * no value of a column.
  * @param {{columns: number, rows: number, most: number, lacking: boolean}} of
  */
 export function wordsOf({ columns, rows, most, lacking }) {

@@ -6,7 +6,7 @@ import { placeOf } from "./value_axis.js";
 /** @import { HparamsColumn, HparamsRow, ValueAxis } from "../../types.d.ts" */
 
 /**
- * Where the axes stand, in pixels; none: where lines go that have no place on an axis.
+ * The places of the axes in pixels; none: that of lines without a value on an axis.
  * @typedef {{xs: number[], top: number, bottom: number, none: number}} Room
  */
 

@@ -82,7 +82,7 @@ export function numberAt({ scale, low, high }, place) {
 }
 
 /**
- * What the axis says, and where.
+ * The words of the axis, and their places.
  * @param {ValueAxis} axis
  * @returns {{place: number, text: string}[]}
  */
