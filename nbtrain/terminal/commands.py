@@ -51,7 +51,7 @@ class Answer:
 
     Attributes:
         name: The command's name.
-        outcome: What became of it; not applied if no answer has come in time.
+        outcome: The result; not applied if no answer has come in time.
         late: Whether no answer has come in time.
     """
 
