@@ -140,7 +140,7 @@ def test_a_stop_ends_the_wait_for_a_server_that_was_killed(cluster: Cluster, pro
     server.kill()
     when(chief, lambda status: "and is waited for: start it" in status.message)
     assert chief.ask("stop") == "stopped"
-    assert "latest checkpoint is lost" in chief.status().message
+    assert "The steps since the latest checkpoint are lost." in chief.status().message
     assert chief.leave() == 0
 
 

@@ -196,7 +196,7 @@ def test_a_stop_ends_the_attempts_to_make_a_lost_session_again() -> None:
     told(run, "No session after 2 attempts")
     run.request_stop()
     assert run.wait(SOON).status.phase is Phase.STOPPED
-    assert "what was trained since the latest checkpoint is lost" in str(run.status.message)
+    assert "The steps since the latest checkpoint are lost." in str(run.status.message)
     assert ended == [], "there was no session to end with"
     assert not count.graph.finalized
 

@@ -26,7 +26,8 @@ SERVER_SECS = 10.0
 LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 # The advice for that case.
 REMEDY = "Once it has been started again, the training can go on from the latest checkpoint."
-_UNSAVED = "The steps since the latest checkpoint are lost."
+# The end of a message about a session that no server answers for.
+UNSAVED = "The steps since the latest checkpoint are lost."
 # Seconds for threads to end that were waiting for what the closing cancels.
 _LAST_SECS = 1.0
 # Seconds between two checks if an attempt has ended or a stop was requested.
@@ -184,7 +185,7 @@ def wait_for_servers(
         answered = wait_for(attempt, coord, every_secs=0.0, max_wait_secs=max_wait_secs, late=late)
     except tf.errors.CancelledError:
         if waiting:
-            tell("servers", f"{silent}: stopped without a session. {_UNSAVED}")
+            tell("servers", f"{silent}: stopped without a session. {UNSAVED}")
         raise
     tell("servers", None)
     if answered is None:

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from nbtrain.engines.graph.graphs import BUILD_AGAIN, cannot_add
 from nbtrain.engines.graph.in_graph import SessionManager
-from nbtrain.engines.graph.servers import Tell
+from nbtrain.engines.graph.servers import UNSAVED, Tell
 
 v1 = tf.compat.v1
 
@@ -131,7 +131,7 @@ class SessionRetry:
                 self._tell(
                     "attempts",
                     f"Stopped after {self._failed} attempts to make a session, none of which "
-                    "succeeded: what was trained since the latest checkpoint is lost.",
+                    f"succeeded. {UNSAVED}",
                 )
                 raise NoSession
         self._under_way = True
