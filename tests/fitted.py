@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Receipt
+from nbtrain.core.receipts import Receipt
 from nbtrain.engines.keras.fit import FitRun
 
 ROWS, COLUMNS, CLASSES = 90, 6, 3

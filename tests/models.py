@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Outcome, Receipt
+from nbtrain.core.receipts import Outcome, Receipt
 from tests.gate import SOON
 
 v1 = tf.compat.v1

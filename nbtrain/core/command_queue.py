@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable
 
 from nbtrain.core.at_hand import AtHand
-from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Sender, Stop
+from nbtrain.core.commands import NO_SENDER, Command, Sender, Stop
+from nbtrain.core.receipts import Outcome, Receipt
 
 # Commands whose ids are known: those of the last minutes, also of a page that sends many.
 _IDS_KEPT = 4096

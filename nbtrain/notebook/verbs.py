@@ -10,9 +10,9 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from nbtrain.core.commands import Receipt
 from nbtrain.core.errors import WaitError
 from nbtrain.core.log_lines import selected
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.text_table import in_columns
 from nbtrain.notebook.display import AnyRun, show, show_panel
 from nbtrain.notebook.kernel import at_hand, attached, find_run

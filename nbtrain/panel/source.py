@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from nbtrain.core.commands import Command, Receipt, Sender
+from nbtrain.core.commands import Command, Sender
 from nbtrain.core.log_lines import LogLines
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Status
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.store import ScalarStore

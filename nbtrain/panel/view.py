@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from nbtrain.core.command_states import REQUESTED
-from nbtrain.core.commands import Receipt
 from nbtrain.core.log_lines import LogLines
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import TRANSITIONS, Checkpoint, Event, Phase, Status, Usage
 from nbtrain.logdir.run_media import RunMedia

@@ -16,9 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nbtrain.core.commands import NO_SENDER, Command, Note, Outcome, Receipt, Sender, Tag
+from nbtrain.core.commands import NO_SENDER, Command, Note, Sender, Tag
 from nbtrain.core.errors import RunFailedError, WaitError
 from nbtrain.core.notes import Notes
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.remote import known
 from nbtrain.remote.follower import TICK_SECS, Follower

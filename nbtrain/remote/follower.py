@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from nbtrain.core.commands import Outcome, Receipt
 from nbtrain.core.notes import Notes
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase
 from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.outbox import Outbox

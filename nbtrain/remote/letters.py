@@ -7,8 +7,9 @@ import os
 import socket
 import threading
 
-from nbtrain.core.commands import Command, Outcome, Receipt, Sender
+from nbtrain.core.commands import Command, Sender
 from nbtrain.core.errors import WaitError
+from nbtrain.core.receipts import Outcome, Receipt
 
 
 class SentReceipt(Receipt):

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nbtrain.core.command_json import fields_of
-from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Restore, Sender, Stop
+from nbtrain.core.commands import NO_SENDER, Command, Restore, Sender, Stop
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.remote.letters import SentReceipt, sender_here
 from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.words import shown

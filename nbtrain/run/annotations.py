@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from nbtrain.core.commands import NO_SENDER, Command, Note, Outcome, Receipt, Sender, Tag
+from nbtrain.core.commands import NO_SENDER, Command, Note, Sender, Tag
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.labels import checked, checked_note
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Status
 from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import tags_of

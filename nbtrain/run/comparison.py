@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nbtrain.core.arms import Arm, ArmResult
-from nbtrain.core.commands import Receipt, Try
+from nbtrain.core.commands import Try
 from nbtrain.core.rate_range import RateRange
+from nbtrain.core.receipts import Receipt
 from nbtrain.run.draws import Draws
 from nbtrain.run.pairing import Pairing
 from nbtrain.run.trial_metric import described

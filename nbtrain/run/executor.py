@@ -18,9 +18,7 @@ from pathlib import Path
 from nbtrain.core.commands import (
     Evaluate,
     Note,
-    Outcome,
     Pause,
-    Receipt,
     Replay,
     Restore,
     Resume,
@@ -32,6 +30,7 @@ from nbtrain.core.commands import (
 )
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Event, Phase
 from nbtrain.core.tracebacks import told
 from nbtrain.run.annotations import described as described_note

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender, Try
+from nbtrain.core.commands import NO_SENDER, Command, Sender, Try
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase, Status
 
 

@@ -17,8 +17,9 @@ from typing import Any, Protocol
 
 from nbtrain.core.command_json import letter_of
 from nbtrain.core.command_states import REFUSED, REQUESTED
-from nbtrain.core.commands import Command, Outcome, Receipt, Sender, Stop
+from nbtrain.core.commands import Command, Sender, Stop
 from nbtrain.core.errors import ArgumentError, WaitError
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Status
 from nbtrain.run.status_writer import StatusWriter
 from nbtrain.rundir import answers

@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 
-from nbtrain.core.commands import Receipt
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.folder_watch import FolderWatch

@@ -5,9 +5,10 @@ recovery.look()    # at a step boundary; going back also moves the step counter
 
 from __future__ import annotations
 
-from nbtrain.core.commands import Receipt, Restore
+from nbtrain.core.commands import Restore
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.learning_rate import rate_of
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Checkpoint, Event, Phase
 from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.run.context import Context

@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from nbtrain.core.commands import Receipt, Replay
+from nbtrain.core.commands import Replay
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.text_table import in_columns
 from nbtrain.run.requests import Requests
 from nbtrain.rundir.entries import FILE, Entry, edits_of, when

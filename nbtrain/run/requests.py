@@ -12,7 +12,6 @@ from nbtrain.core.commands import (
     Command,
     Evaluate,
     Pause,
-    Receipt,
     Restore,
     Resume,
     Save,
@@ -23,6 +22,7 @@ from nbtrain.core.commands import (
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.learning_rate import range_test
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Checkpoint, Status
 from nbtrain.run.annotations import Annotations
 from nbtrain.run.held_trial import post

@@ -25,10 +25,11 @@ from nbtrain.checkpoints.listing import find, restorable, saved
 from nbtrain.core import tracebacks
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
-from nbtrain.core.commands import Receipt, Set
+from nbtrain.core.commands import Set
 from nbtrain.core.errors import PhaseError, WaitError
 from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.log_lines import LogLines
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nbtrain.core.arms import ArmResult, arms_of
-from nbtrain.core.commands import Outcome, Receipt, Try
+from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.rate_range import RateRange, not_recorded
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.side_tags import WHOLE, metrics
 from nbtrain.core.states import Phase
 from nbtrain.core.tracebacks import told

@@ -8,19 +8,9 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
-from nbtrain.core.commands import (
-    NO_SENDER,
-    Command,
-    Note,
-    Outcome,
-    Receipt,
-    Sender,
-    Set,
-    Stop,
-    Tag,
-    Try,
-)
+from nbtrain.core.commands import NO_SENDER, Command, Note, Sender, Set, Stop, Tag, Try
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Event
 from nbtrain.run.annotations import annotate
 from nbtrain.run.requests import Requests

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from nbtrain.checkpoints.files import Restored
-from nbtrain.core.commands import Outcome, Receipt, Try
+from nbtrain.core.commands import Try
 from nbtrain.core.errors import CheckpointError, PhaseError
 from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase
 from nbtrain.run.context import Context
 from nbtrain.run.draws import Draws

@@ -11,7 +11,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 
 from nbtrain.checkpoints.files import Restored
-from nbtrain.core.commands import Outcome, Receipt, Try
+from nbtrain.core.commands import Try
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase
 from nbtrain.run.context import Context
 from nbtrain.run.hyperparameter_control import HyperparameterControl

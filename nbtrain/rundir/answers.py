@@ -13,8 +13,8 @@ from typing import Any
 
 from nbtrain.core.arms import ArmResult
 from nbtrain.core.command_states import APPLIED, REFUSED
-from nbtrain.core.commands import Outcome
 from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.receipts import Outcome
 from nbtrain.rundir.entries import Entry, arms_in, edits_of, numbers_of
 from nbtrain.rundir.status_file import number, plain
 

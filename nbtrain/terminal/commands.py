@@ -13,9 +13,10 @@ from typing import Any
 
 from nbtrain.core import command_states
 from nbtrain.core.command_json import command_of
-from nbtrain.core.commands import NO_SENDER, Command, Outcome, Receipt, Sender
+from nbtrain.core.commands import NO_SENDER, Command, Sender
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.learning_rate import range_test
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.run.held_trial import post
 from nbtrain.rundir.answers import fields_of

@@ -16,8 +16,9 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender
+from nbtrain.core.commands import NO_SENDER, Command, Sender
 from nbtrain.core.log_lines import LogLines
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase, Status
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder

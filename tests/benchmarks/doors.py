@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import psutil
 
-from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender
+from nbtrain.core.commands import NO_SENDER, Command, Sender
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase, Status
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore

@@ -7,21 +7,10 @@ import threading
 import pytest
 
 from nbtrain.core.command_queue import CommandQueue
-from nbtrain.core.commands import (
-    COMMANDS,
-    Evaluate,
-    Outcome,
-    Pause,
-    Receipt,
-    Restore,
-    Resume,
-    Save,
-    Set,
-    Stop,
-    Try,
-)
+from nbtrain.core.commands import COMMANDS, Evaluate, Pause, Restore, Resume, Save, Set, Stop, Try
 from nbtrain.core.errors import WaitError
 from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.receipts import Outcome, Receipt
 
 DONE = Outcome(applied=True, step=1240, text="saved ckpt-1240")
 

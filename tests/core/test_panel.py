@@ -17,9 +17,7 @@ from nbtrain.core.commands import (
     NO_SENDER,
     Command,
     Evaluate,
-    Outcome,
     Pause,
-    Receipt,
     Restore,
     Resume,
     Save,
@@ -31,6 +29,7 @@ from nbtrain.core.commands import (
 from nbtrain.core.errors import NbtrainError
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.ranges import Hyperparameter
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel import panel as room

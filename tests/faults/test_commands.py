@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Outcome, Receipt
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.rundir.entries import Entry
 from tests.faults import rounds
 from tests.gate import SOON

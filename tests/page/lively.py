@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.core.commands import NO_SENDER, Command, Receipt, Sender
+from nbtrain.core.commands import NO_SENDER, Command, Sender
 from nbtrain.core.log_lines import MOST_LINES, LogLine, LogLines
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase, Status
 from nbtrain.core.tasks import Task, TaskState
 from nbtrain.logdir.run_media import RunMedia

@@ -18,8 +18,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Pause, Receipt, Sender, Set, Stop
+from nbtrain.core.commands import Pause, Sender, Set, Stop
 from nbtrain.core.errors import ArgumentError, RunFailedError, WaitError
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.run.run import Run

@@ -15,7 +15,8 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints.listing import latest
-from nbtrain.core.commands import Pause, Receipt, Replay, Save, Try
+from nbtrain.core.commands import Pause, Replay, Save, Try
+from nbtrain.core.receipts import Receipt
 from nbtrain.run.run import Run
 from nbtrain.rundir.timeline import side_folder
 from tests.forked import Forked

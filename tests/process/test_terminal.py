@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 import nbtrain
-from nbtrain.core.commands import Outcome, Pause, Receipt
+from nbtrain.core.commands import Pause
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase
 from nbtrain.rundir import status_file
 from nbtrain.terminal import commands

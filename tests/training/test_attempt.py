@@ -11,8 +11,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Command, Receipt
+from nbtrain.core.commands import Command
 from nbtrain.core.errors import ArgumentError, BusyError, PhaseError
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.trained import Trained

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import nbtrain
-from nbtrain.core.commands import Receipt
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from tests.gate import SOON, Gate

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nbtrain.core.commands import Receipt
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.receipts import Receipt
 from nbtrain.engines.keras.fit import FitRun
 from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.panel.view import fields

@@ -11,7 +11,7 @@ import pytest
 from IPython.utils.capture import capture_output
 
 import nbtrain
-from nbtrain.core.commands import Outcome
+from nbtrain.core.receipts import Outcome
 from tests import ROOT
 from tests.models import reached
 from tests.shells import own_shell

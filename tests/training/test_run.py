@@ -21,7 +21,7 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import nbtrain
-from nbtrain.core.commands import Outcome, Pause, Receipt, Stop
+from nbtrain.core.commands import Pause, Stop
 from nbtrain.core.errors import (
     ArgumentError,
     BusyError,
@@ -30,6 +30,7 @@ from nbtrain.core.errors import (
     UnknownTagError,
     WaitError,
 )
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase
 from nbtrain.engines.steps import StepEngine
 from nbtrain.engines.trace import Trace

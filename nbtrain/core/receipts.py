@@ -1,0 +1,133 @@
+"""The answers to commands: requested, then applied at a step, or refused with a reason.
+
+receipt = queue.post(Save())      # any thread: requested
+receipt.answer(...)               # training thread: applied at step N, or refused
+receipt.wait()                    # any thread: the outcome
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from nbtrain.core.arms import ArmResult, table
+from nbtrain.core.command_states import APPLIED, REFUSED, UNANSWERED
+from nbtrain.core.commands import NO_SENDER, Command, Sender, Try
+from nbtrain.core.errors import WaitError
+from nbtrain.core.held_up import waited
+from nbtrain.core.hyperparameters import Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a command.
+
+    Attributes:
+        applied: Whether it was done; False means refused, and nothing has changed.
+        step: Steps completed at that moment.
+        text: What was done, or why it was refused.
+        edits: The hyperparameters that were set, with old and new value.
+        kept: For a decided trial, whether its values stay; else None.
+        arms: For a trial of several values, the result of each; for a range test, the suggestion.
+        curve: For a range test, pairs of a learning rate and the smoothed loss after its step.
+        answered: False if nobody answers; `applied` is then False, though it may have been done.
+    """
+
+    applied: bool
+    step: int
+    text: str
+    edits: tuple[Edit, ...] = field(default=(), repr=False)  # part of the text
+    kept: bool | None = field(default=None, repr=False)  # also in the text
+    arms: tuple[ArmResult, ...] = field(default=(), repr=False)
+    curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    answered: bool = field(default=True, repr=False)
+
+    @property
+    def state(self) -> str:
+        """See `command_states`."""
+        return APPLIED if self.applied else REFUSED if self.answered else UNANSWERED
+
+    @property
+    def table(self) -> str:
+        """The results of a trial of several values as a table; empty for other commands."""
+        return table(self.arms)
+
+    def __str__(self) -> str:
+        """Returns all of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
+        return f"{self.state} at step {self.step:,}: {self.text}"
+
+
+class Receipt:
+    """The answer to one command: requested, then applied at a step, or refused with a reason.
+
+    Args:
+        thread: Identity of the thread that will answer.
+        sender: Where the command comes from.
+
+    Attributes:
+        number: The receipt's number in the order of posting, from 1, in this process.
+        order: The place of the execution in the run's timeline; 0.0 before it.
+        held: Returns what holds the answer up, in words; "" for nothing.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, command: Command, *, thread: int = 0, sender: Sender = NO_SENDER) -> None:
+        self.command = command
+        self.sender = sender
+        self._thread = thread
+        self.number = next(self._numbers)
+        self.order = 0.0
+        self.held: Callable[[], str] = str
+        self._outcome: Outcome | None = None
+        self._answered = threading.Event()
+
+    @property
+    def name(self) -> str:
+        """The command's name: "stop", "pause", "resume", "save", "restore", "set" etc."""
+        return type(self.command).__name__.lower()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The result; None while it waits for a step boundary."""
+        return self._outcome
+
+    def answer(self, outcome: Outcome) -> None:
+        """Gives the outcome, once; called where the command was executed or refused."""
+        self._outcome = outcome
+        self._answered.set()
+
+    def complete(self, text: str) -> None:
+        """Updates the text of an applied command: a stop is answered before its last checkpoint."""
+        if self._outcome is not None:
+            self._outcome = replace(self._outcome, text=text)
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Blocks until the command has been answered.
+
+        Args:
+            timeout: Seconds to wait at most; None waits as long as the step takes.
+
+        Raises:
+            WaitError: Still unanswered; the command stays in the queue.
+        """
+        if self._outcome is None and threading.get_ident() == self._thread:
+            raise WaitError(
+                f"The training thread cannot wait for {self.name}, which it does itself at the "
+                "next step boundary: leave out wait() here."
+            )
+        if not waited(self._answered, timeout, self.held) or self._outcome is None:
+            why = "the training has not come to a step boundary since; the command stays queued"
+            if isinstance(self.command, Try):
+                why = self.held().rstrip(".") or "a trial is answered at its end"
+            text = f"No answer to {self.name} within {timeout:g} s: {why}"
+            raise WaitError(f"{text}. Wait again, or look at run.status.message.")
+        return self._outcome
+
+    def __repr__(self) -> str:
+        """Shows the command with its state, and the table of a trial of several values."""
+        outcome = self._outcome
+        text = f"<{self.name}: {outcome or '. '.join(filter(None, ['requested', self.held()]))}>"
+        return f"{text}\n{outcome.table}" if outcome is not None and outcome.table else text
