@@ -34,8 +34,13 @@ def charts(
     titles: Sequence[str],
     height: float,
     draw: Callable[[Axes, str, Legend], None],
+    validation: str = "dashed",
 ) -> bytes | None:
-    """Draws the first charts, each of a height in inches; None if there are none."""
+    """Draws the first charts, each of a height in inches; None if there are none.
+
+    Args:
+        validation: The look of a validation, in words for the legend.
+    """
     if not titles:
         return None
     drawn, legend = titles[:_CHARTS], Legend.of(found.runs, found.reader.title)
@@ -45,7 +50,7 @@ def charts(
         axes.set_title(words, fontsize=9, loc="left", parse_math=False, color=INK)
         draw(axes, title, legend)
         frame(axes)
-    legend.draw(figure, len(titles) - len(drawn))
+    legend.draw(figure, len(titles) - len(drawn), validation)
     return saved(figure)
 
 
@@ -61,7 +66,7 @@ def draw_tag(
 ) -> None:
     """Draws the curves of a tag, in a dash if lines of one run need one to be told apart."""
     want = Want(tag, x=x, smooth=smooth)
-    lines = [(run, style) for run, style in legend.styles() if (run, tag) in scalars]
+    lines = [(run, style) for run, style in legend.styles(dash) if (run, tag) in scalars]
     limit = buckets_of_each(len(lines))
     for run, style in lines:
         rows, _ = what_counts(scalars[run, tag], want, limit)
@@ -71,8 +76,7 @@ def draw_tag(
         if smooth:
             raw = np.where(finite, mean, np.nan)
             axes.plot(place, raw, color=style["color"], lw=0.8, alpha=0.35)
-        look = style if dash is None else style | {"linestyle": dash}
-        axes.plot(place, np.where(finite, smoothed, np.nan), **look)
+        axes.plot(place, np.where(finite, smoothed, np.nan), **style)
         alone = between_gaps(finite)
         axes.plot(place[alone], smoothed[alone], ".", color=style["color"])
         mark(axes, place[rows[:, 5:].any(axis=1)])

@@ -20,6 +20,7 @@ COLOURS = (
 )  # those of the page on white
 RUNS = len(COLOURS)  # the first fits are drawn; each has a colour of its own
 _VALIDATION = (0, (3.5, 2))  # dashes, as in tags.js
+_PALE = 0.5  # the opacity of a validation, if the dashes tell tags
 _NAME = 90  # characters of a run's name
 _ACROSS = 96  # characters of the names in a line of the legend
 _TITLE = 100  # characters of the legend's title
@@ -57,14 +58,22 @@ class Legend:
         """The height of the legend in inches."""
         return _LINE * (2 + len(self.names) / self._columns)
 
-    def styles(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields each run that is drawn with the style of its line, the same as on the page."""
+    def styles(self, dash: Any = None) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yields each run that is drawn with the style of its line, the same as on the page.
+
+        Args:
+            dash: Tells the tag of the lines; a validation is then pale. None dashes validations.
+        """
         for number, runs in enumerate(self.fits):
             for place, run in enumerate(runs):
-                yield run, _style(number, validates=place > 0)
+                yield run, _style(number, validates=place > 0, dash=dash)
 
-    def draw(self, figure: Figure, more_tags: int) -> None:
-        """Draws it below the charts of a figure; says what the picture leaves out."""
+    def draw(self, figure: Figure, more_tags: int, validation: str = "dashed") -> None:
+        """Draws it below the charts of a figure; says what the picture leaves out.
+
+        Args:
+            validation: The look of a validation, in words.
+        """
         from matplotlib.lines import Line2D
 
         told = figure.legend(
@@ -74,7 +83,7 @@ class Legend:
             ncols=self._columns,
             fontsize=8,
             frameon=False,
-            title=writable(cut(self._title(more_tags), _TITLE)) or None,
+            title=writable(cut(self._title(more_tags, validation), _TITLE)) or None,
             title_fontsize=8,
             labelcolor=INK,
         )
@@ -86,16 +95,18 @@ class Legend:
     def _columns(self) -> int:
         return min(3, max(1, _ACROSS // max(1, *map(len, self.names)))) if self.names else 1
 
-    def _title(self, more_tags: int) -> str:
+    def _title(self, more_tags: int, validation: str) -> str:
         left_out = [f"{n} {what}" for n, what in ((more_tags, "tags"), (self.more, "runs")) if n]
         parts = [
             *([f"in {self.folder}"] if self.folder else []),
-            *(["dashed: validation"] if any(len(runs) > 1 for runs in self.fits) else []),
+            *([f"{validation}: validation"] if any(len(runs) > 1 for runs in self.fits) else []),
             *([f"not shown: {', '.join(left_out)}"] if left_out else []),
         ]
         return "; ".join(parts)
 
 
-def _style(number: int, *, validates: bool = False) -> dict[str, Any]:
-    dash = _VALIDATION if validates else "-"
-    return {"color": COLOURS[number], "linestyle": dash, "lw": 1.3}
+def _style(number: int, *, validates: bool = False, dash: Any = None) -> dict[str, Any]:
+    look = {"color": COLOURS[number], "lw": 1.3}
+    if dash is None:
+        return look | {"linestyle": _VALIDATION if validates else "-"}
+    return look | {"linestyle": dash, "alpha": _PALE if validates else 1.0}

@@ -29,7 +29,6 @@ from nbtrain.core.commands import Set
 from nbtrain.core.errors import PhaseError, WaitError
 from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.log_lines import LogLines
-from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
@@ -77,7 +76,7 @@ class Run(Steering, Stepping, Reporting):
         self.coord = engine.coord
         self.scalars = ScalarStore()
         self.marks, self.log = Marks(), LogLines()
-        self.receipts: deque[Receipt] = deque(maxlen=8)
+        self.receipts = deque(maxlen=8)
         self._engine = engine
         self._branch: Branch | None = None
         self._before: tuple[int, tuple[Checkpoint, ...]] = 0, ()

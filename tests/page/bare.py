@@ -107,13 +107,17 @@ canvas => {
 }"""
 
 
-def see_curve(panel: Locator) -> None:
-    """Wait until pixels of the loss's chart are of a colour: its curve."""
-    canvas = panel.locator("[data-tag=loss] canvas")
+def wait_until_coloured(canvas: Locator) -> None:
+    """Wait until pixels of a chart are of a colour: its curves."""
     expect(canvas).to_be_visible()
-    panel.page.wait_for_function(
+    canvas.page.wait_for_function(
         f"canvas => ({COLOURED})(canvas) > 50", arg=canvas.element_handle(), timeout=10 * SECOND
     )
+
+
+def see_curve(panel: Locator) -> None:
+    """Wait until the loss of a panel has its curve."""
+    wait_until_coloured(panel.locator("[data-tag=loss] canvas"))
 
 
 def silent(panel: Locator) -> None:

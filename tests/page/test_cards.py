@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.chromium import SECOND
 from tests.logdirs import write_cards
-from tests.page.bare import BarePage
+from tests.page.bare import BarePage, wait_until_coloured
 
 WICKED = """
 <script>window.wicked = 1</script> <img src=x onerror="window.wicked = 2">
@@ -179,6 +179,7 @@ def test_histograms_of_no_finite_values_are_told(page: BarePage, logdir: Path) -
     expect(lost).to_contain_text("No finite values at any step.")
     expect(rare.locator(".nbt-plot")).to_have_attribute("data-points", "2")
     expect(rare).not_to_contain_text("No finite values")
+    wait_until_coloured(rare.locator("canvas").first)
     turn_to(board, "Histograms")
     expect(rare).to_contain_text("No finite values at this step.")
     rare.locator("[data-role=step]").press("ArrowLeft")

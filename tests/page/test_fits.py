@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.logdirs import write_curve
+from tests.logdirs import category, chart, multiline, write_curve, write_layout
 from tests.page.bare import BarePage
 from tests.page.test_board import chart_of, shown
 
@@ -85,3 +85,18 @@ def test_fits_are_compared_in_a_column_each(board: Locator) -> None:
     board.get_by_role("button", name="none").click()
     row(board, 2).locator("input").check()
     expect(board.locator("[data-role=compare-words]")).to_contain_text("Check two or more runs")
+
+
+def test_a_chart_of_several_tags_draws_validations_pale(page: BarePage, own_folder: Path) -> None:
+    logs = own_folder / "logs"
+    for folder in (logs / "fit" / "train", logs / "fit" / "validation", logs / "other"):
+        for tag in ("loss", "accuracy"):
+            write_curve(folder, tag, np.linspace(2, 0, 9))
+    write_layout(logs, category(chart=[chart(title="both", multiline=multiline(tag=[".*"]))]))
+    both = chart_of(shown(page.line("custom_scalars logs")), "both")
+    expect(both.locator("[data-role=tags]")).to_have_text("accuracylosspale: validation")
+    looks = both.evaluate(
+        "root => root.card.chart.plot.series.slice(1)"
+        ".map(({ stroke, dash, alpha }) => [String(stroke()), String(dash), alpha].join())"
+    )
+    assert len(set(looks)) == 6, "each line has a look of its own"

@@ -12,7 +12,7 @@ from tests.chromium import SECOND
 from tests.event_files import NAME, written
 from tests.logdirs import write_pr_curves
 from tests.other_events import event, tensor2
-from tests.page.bare import COLOURED, BarePage
+from tests.page.bare import BarePage, wait_until_coloured
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_each_tag_has_a_chart_with_a_curve_for_each_run(page: BarePage, board: L
         expect(chart_of(board, tag).locator(".nbt-plot")).to_have_attribute("data-curves", "2")
         expect(chart_of(board, tag)).to_have_attribute("data-steps", "4,4")
     canvas = chart_of(board, "cat").locator("canvas")
-    page.page.wait_for_function(f"c => ({COLOURED})(c) > 50", arg=canvas.element_handle())
+    wait_until_coloured(canvas)
 
 
 def test_the_pointer_reads_the_nearest_point_of_each_run(page: BarePage, board: Locator) -> None:
@@ -112,5 +112,5 @@ def test_curves_are_drawn_again_in_another_theme_and_width(page: BarePage, board
     expect(board).to_have_attribute("data-theme", "dark")
     page.page.set_viewport_size({"width": 480, "height": 1200})
     expect(canvas).not_to_have_js_property("clientWidth", width)
-    page.page.wait_for_function(f"c => ({COLOURED})(c) > 50", arg=canvas.element_handle())
+    wait_until_coloured(canvas)
     assert board.evaluate("e => e.scrollWidth <= e.clientWidth")

@@ -26,7 +26,7 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import boards
 from nbtrain.notebook.boards import Following, opened
 from nbtrain.panel import board as room
-from nbtrain.panel import board_figure, legend
+from nbtrain.panel import board_figure, layout_figure, legend
 from nbtrain.panel import curves as curves_room
 from nbtrain.panel.board import Board
 from nbtrain.panel.board_requests import answer
@@ -43,6 +43,7 @@ from tests.logdirs import (
     chart,
     margin,
     multiline,
+    write_curve,
     write_layout,
     write_media,
     write_trial,
@@ -801,6 +802,17 @@ def test_the_picture_draws_a_validation_in_the_colour_of_its_training(tmp_path: 
     blue, orange, green = (of(pixels, colour).sum() for colour in legend.COLOURS[:3])
     assert blue > 1.5 * orange > 0, "a line and a dashed one beside a line"
     assert not green
+
+
+def test_a_picture_of_several_tags_draws_validations_pale(tmp_path: Path) -> None:
+    run_of(tmp_path / "a" / "train", [1.0], tag="other")
+    for tag, above in (("loss", 0.0), ("accuracy", 1.0)):
+        write_curve(tmp_path / "a" / "validation", tag, np.linspace(above, above + 0.5, 50))
+    multi = chart(title="both", multiline=multiline(tag=["loss", "accuracy"]))
+    write_layout(tmp_path, category(title="all", chart=[multi]))
+    pixels = pixels_of(layout_figure.png(nbtrain.scalars(tmp_path)) or b"")[:-100, :, :3]
+    assert (pixels[:, :, 2] - pixels[:, :, 0] > 0.2).sum() > 500, "the lines"
+    assert not of(pixels, legend.COLOURS[0]).any()
 
 
 def test_the_picture_draws_each_value_between_two_gaps_as_a_point(tmp_path: Path) -> None:

@@ -354,6 +354,8 @@ export interface GraphState {
 export interface Look {
   colour: string;
   dash: number[];
+  /** Opacity from 0 to 1. */
+  alpha?: number;
 }
 
 /** What to paint with, as the theme stands. */

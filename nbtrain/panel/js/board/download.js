@@ -55,15 +55,17 @@ export function picture(canvas, { title, legend, paint }, done) {
   ctx.fillText(fitting(ctx, title, width - 16), 8, 18);
   ctx.drawImage(canvas, 0, 28, width, height);
   ctx.font = "12px system-ui, sans-serif";
-  legend.forEach(({ run, colour, dash }, i) => {
+  legend.forEach(({ run, colour, dash, alpha = 1 }, i) => {
     const y = height + 28 + ROW * i + ROW / 2;
     ctx.strokeStyle = colour;
+    ctx.globalAlpha = alpha;
     ctx.lineWidth = 2;
     ctx.setLineDash(dash);
     ctx.beginPath();
     ctx.moveTo(8, y);
     ctx.lineTo(8 + SAMPLE, y);
     ctx.stroke();
+    ctx.globalAlpha = 1;
     ctx.fillText(fitting(ctx, run, width - 24 - SAMPLE), 16 + SAMPLE, y + 4);
   });
   copy.toBlob(done, "image/png");

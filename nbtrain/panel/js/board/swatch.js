@@ -11,7 +11,7 @@ export function swatch(...looks) {
   const put = (node, values) =>
     Object.entries(values).forEach(([name, value]) => node.setAttribute(name, String(value)));
   put(svg, { width: 26, height: 8, "aria-hidden": "true", class: "nbt-swatch" });
-  looks.forEach(({ colour, dash }, i) => {
+  looks.forEach(({ colour, dash, alpha = 1 }, i) => {
     const line = document.createElementNS(SVG, "line");
     const y = ((i + 0.5) * 8) / looks.length;
     put(line, {
@@ -20,6 +20,7 @@ export function swatch(...looks) {
       x2: 26,
       y2: y,
       stroke: colour,
+      "stroke-opacity": alpha,
       "stroke-width": looks.length > 1 ? 2 : 2.5,
       "stroke-dasharray": dash.join(" "),
     });

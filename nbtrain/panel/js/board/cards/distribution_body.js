@@ -1,6 +1,6 @@
 // The percentiles of a tag's histograms over the steps, as bands around the median.
 
-import { floats } from "../../shared/columns.js";
+import { floats, isolated } from "../../shared/columns.js";
 import { el } from "../../shared/dom.js";
 import { axes, cursorOf, yScale } from "../../shared/plot.js";
 import { PlotBody } from "../../shared/cards/plot_body.js";
@@ -54,7 +54,8 @@ export class DistributionBody extends PlotBody {
   /** @returns {PlotOptions} */
   options() {
     const { colour } = this;
-    const points = { show: this.data[0].length === 1, size: 5, fill: colour };
+    /** @type {uPlot.Series.Points} */
+    const points = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
     const median = { stroke: colour, width: 1.8, points };
     const other = { stroke: `${colour}66`, width: 0.75, points };
     return {

@@ -11,6 +11,8 @@ import { dashOf, style } from "../tags.js";
 /** @import { LayoutChart, Want } from "../../protocol.d.ts" */
 /** @import { Board, LineOf, Page, Reply, RunCurve } from "../../types.d.ts" */
 
+const PALE = 0.5; // the opacity of a validation, as its dash and colour tell its tag and its fit
+
 export class CustomChart {
   /**
    * @param {LayoutChart} chart
@@ -57,7 +59,9 @@ export class CustomChart {
     const line = this.lines.get(label);
     if (!line || this.names.length < 2) return this.board.styleOf(line?.run ?? label);
     const look = this.#lookOf(this.names.indexOf(line.tag));
-    return this.single ? look : { ...look, colour: this.board.styleOf(line.run).colour };
+    if (this.single) return look;
+    const { colour } = this.board.styleOf(line.run);
+    return { ...look, colour, alpha: this.#validates(line) ? PALE : 1 };
   };
 
   /** @type {Board["swatch"]} */
@@ -184,9 +188,16 @@ export class CustomChart {
     return this.single ? style(n, colours) : { colour: strong, dash: dashOf(n) };
   }
 
+  /** @param {LineOf} line */
+  #validates({ run }) {
+    return this.board.leaderOf(run) !== run;
+  }
+
   // The look of each tag, if there are several.
   #tellTags() {
     const names = this.names.length > 1 && this.lines.size ? this.names : [];
+    const pale =
+      names.length && !this.single && [...this.lines.values()].some(this.#validates, this);
     this.legend.replaceChildren(
       ...names.map((tag, i) => {
         const sample = swatch(this.#lookOf(i));
@@ -196,6 +207,7 @@ export class CustomChart {
           children: [sample, el("span", { text: tag })],
         });
       }),
+      ...(pale ? [el("span", { class: "nbt-soft", text: "pale: validation" })] : []),
     );
   }
 }

@@ -118,7 +118,8 @@ export class OverlayChart extends BaseChart {
     if (!plot) return;
     this.lines.forEach((line, i) => {
       const back = run !== null && this.board.leaderOf(line.run) !== run;
-      plot.series[i + 1].alpha = back ? BACK : 1;
+      const { alpha = 1 } = this.board.styleOf(line.run);
+      plot.series[i + 1].alpha = back ? BACK : alpha;
     });
     plot.redraw(false);
   }

@@ -23,7 +23,7 @@ export function seriesOf(lines, tag, board) {
   const auto = lines.every(({ kind }) => kind === "tail"); // the scale is that of what counts
   const series = lines.map(({ kind, run }) => {
     if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: HIDDEN };
-    const { colour, dash } = board.styleOf(run);
+    const { colour, dash, alpha = 1 } = board.styleOf(run);
     const steps = tag.startsWith(EDITED) && !(smooth && kind === "line");
     const how = steps ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {};
     if (kind === "tail") {
@@ -33,7 +33,7 @@ export function seriesOf(lines, tag, board) {
     if (kind === "raw") return { ...how, stroke: colour + FAINT, width: 1, points: HIDDEN };
     /** @type {uPlot.Series.Points} */
     const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };
-    return { ...how, stroke: colour, width, dash, points: alone };
+    return { ...how, stroke: colour, width, dash, alpha, points: alone };
   });
   return [{}, ...series];
 }
