@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 p
 	&& command -v "$$p" && break; done)
 BIN := .venv/bin
 NOTEBOOK := notebooks/quickstart.ipynb
-# Where there is no screen JupyterLab prints its address instead of opening a browser.
+# Without a screen, JupyterLab prints its address instead of opening a browser.
 SCREEN := $(or $(DISPLAY),$(WAYLAND_DISPLAY),$(filter Darwin,$(shell uname)))
 SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.* nbtrain/panel/js/*/*/*.*) package.json package-lock.json
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
@@ -28,7 +28,7 @@ help:
 	@echo 'make bench  measure what a step, an update and a million points cost'
 	@echo 'make clean  remove what the others made'
 
-# What is never imported is not compiled. Without a package.json of its own, Node.js would take the
+# Modules that are never imported are not compiled. Without a package.json of its own, Node.js would take the
 # scripts of JupyterLab in .venv for ES modules, as ours are, and `make lab` would show their errors.
 .venv/made: pyproject.toml hatch_build.py $(SOURCES)
 	@test -n "$(PYTHON)" || { echo 'No Python 3.10 to 3.13 was found: install one, or name it: make PYTHON=...'; exit 1; }
@@ -79,7 +79,7 @@ unit: .venv/made
 	$(BIN)/python -m pytest tests/process tests/faults tests/training -n 3 --dist loadfile \
 		--no-loadscope-reorder
 
-# What holds under load, drawn on: a minute in each test, or NBTRAIN_SOAK_SECS.
+# Faults drawn under load for a minute in each test, or for NBTRAIN_SOAK_SECS.
 soak: .venv/made
 	NBTRAIN_SOAK_SECS=$(or $(NBTRAIN_SOAK_SECS),60) $(BIN)/python -m pytest tests/faults --timeout 0
 

@@ -49,7 +49,7 @@ from typing_extensions import Self
 from tests.gate import SOON
 
 SERVER = multiprocessing.get_context("forkserver")
-# What most children use. They import the rest themselves, each of them again.
+# Most children use these. They import the rest themselves, each of them again.
 PRELOADED = ["tensorflow", "keras", "pytest", "nbtrain.run.run", "nbtrain.engines.keras.fit"]
 SERVER.set_forkserver_preload(PRELOADED)
 

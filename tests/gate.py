@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-# What a test waits for at most; a passing one never waits for long. A machine that is shared may
-# stand still for a minute.
+# Seconds that a test waits at most; a passing one never waits for long. A shared machine may stand
+# still for a minute.
 SOON = 120.0
 
 

@@ -19,7 +19,7 @@ import pytest
 from typing_extensions import Self
 
 _CLONE_NEWNET = 0x40000000
-# Where `ip netns` keeps the namespaces.
+# The folder where `ip netns` keeps the namespaces.
 _FOLDER = Path("/run/netns")
 
 

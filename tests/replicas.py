@@ -43,7 +43,7 @@ class Status(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """Whether the run has."""
+        """True if the run has ended."""
         return self.phase in {"finished", "stopped", "failed"}
 
 
@@ -51,12 +51,12 @@ class Member(Forked):
     """A process of a cluster."""
 
     def ask(self, question: str, *args: Any) -> Any:
-        """Have it call a method of its `Replica`; what that returns."""
+        """Has it call a method of its `Replica`, and returns the result."""
         self.send((question, args))
         return self.answer()
 
     def status(self) -> Status:
-        """Of its run."""
+        """Returns the status of its run."""
         status: Status = self.ask("status")
         return status
 
@@ -223,7 +223,7 @@ class Replica:
     # --- answers ---
 
     def status(self) -> Status:
-        """Of the run."""
+        """Returns the status of the run."""
         status = self.run.status
         error = "" if self.run.attempt.error is None else repr(self.run.attempt.error)
         texts = status.message or "", status.notice or ""

@@ -1,4 +1,4 @@
-"""What a step can record besides scalars: pictures, texts, histograms, sounds, and curves.
+"""Samples, which a step can record beside scalars: pictures, texts, histograms, sounds, curves.
 
 An array of images, a Matplotlib figure and a text are recognized as they are. The classes below
 say what other arrays mean. The training thread only looks at types and shapes, and keeps a

@@ -1,1 +1,1 @@
-"""Where a run meets a terminal: the line of a script, and the command line."""
+"""The two sides of a run in a terminal: the line of a script, and the command line."""

@@ -1,4 +1,4 @@
-"""What a step on parameter servers costs, and how many workers one coordinator keeps busy.
+"""Measures a step on parameter servers, and how many workers one coordinator keeps busy.
 
 python -m tests.benchmarks.cluster           # about two minutes; it starts up to six processes
 python -m tests.benchmarks.cluster faults    # kills a worker and a parameter server

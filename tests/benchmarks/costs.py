@@ -1,4 +1,4 @@
-"""What things cost that are not steps: updates, memory, reading, import, bursts, drains."""
+"""Measures costs that are not those of steps: updates, memory, reading, import, bursts, drains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nbtrain.rundir.mailbox import Address
 
 Figures = dict[str, Any]
 
-# What a step of 120 µs brings between two ticks.
+# The records that steps of 120 µs bring between two ticks.
 NEW_POINTS = 850
 
 

@@ -1,4 +1,4 @@
-"""How quickly runs of other processes are seen and steered through their folders."""
+"""Measures how quickly runs of other processes are seen and steered through their folders."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def training_elsewhere(folder: str) -> Iterator[None]:
 
 
 def commands(alone: int, at_once: int, senders: int) -> tuple[list[float], float, int]:
-    """What commands take.
+    """Measures how long commands take.
 
     Returns:
         Seconds to the answer of each of `alone` commands; seconds until `at_once` commands of

@@ -1,4 +1,4 @@
-"""What a step costs more: bare steps and others take turns in one training thread.
+"""Measures what a step costs more: bare steps and others take turns in one training thread.
 
 Two whole trainings compared differ by more than nbtrain costs. So, executed inside a
 real kernel by `run.py`, with the panel shown and a page that looks at it:
@@ -47,7 +47,7 @@ from tests.benchmarks.ways import (
 Figures = dict[str, Any]
 
 CHUNK_SECS = 0.007
-# Of a chunk: entering the loop of `train` costs about as much as ten of its steps.
+# The steps of a chunk: entering the loop of `train` costs about as much as ten of them.
 FEWEST_STEPS = 50
 BLOCK_SECS = 0.8
 SETTLE_SECS = 0.25

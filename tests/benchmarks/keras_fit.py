@@ -1,4 +1,4 @@
-"""What `nbtrain.fit` costs beside bare `model.fit(verbose=0)`, and what others cost.
+"""Measures `nbtrain.fit` and others beside bare `model.fit(verbose=0)`.
 
 Executed by `run.py`, each way in a real kernel of its own: peers leave threads behind. Short
 trainings, a bare one and one of the way, take turns; a pair is a second apart at most, for on
@@ -150,7 +150,7 @@ def _wandb() -> dict[str, Any]:
     return {"callbacks": [logger(log_freq="batch")]}
 
 
-# What makes the arguments of each way's `fit`; None is ours. Peers are no dependencies.
+# Functions that make the arguments of each way's `fit`; None is ours. Peers are no dependencies.
 WAYS: dict[str, Callable[[], dict[str, Any]] | None] = {
     "bare again": dict,
     "nbtrain.fit": None,

@@ -1,4 +1,4 @@
-"""How soon a fresh kernel shows its first widget: a bare one, a board, a run of another process."""
+"""Measures how soon a fresh kernel shows a widget: a bare one, a board, an attached run."""
 
 from __future__ import annotations
 

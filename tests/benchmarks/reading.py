@@ -1,4 +1,4 @@
-"""What reading event files costs: nbtrain's reader beside those that there are.
+"""Measures the reading of event files: nbtrain's reader beside those that there are.
 
 Every reader works in a process of its own on the same files, checksums verified, one
 after the other, and keeps every point. Figures are seconds of CPU of all its threads.

@@ -1,4 +1,4 @@
-"""What following a logdir costs, and how soon its curves reach a page."""
+"""Measures what following a logdir costs, and how soon its curves reach a page."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Way:
         after: Done after each step with its values; None does nothing.
     """
 
-    # Whether the run's looper may tick in blocks of this way.
+    # False keeps the run's looper from ticking in blocks of this way.
     ticks = False
 
     def __init__(self, step: Step, after: Callable[[dict[str, Any]], object] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What can be done about the marks of a run: which checkpoint is good, which edit is to blame."""
+"""Advice on the marks of a run: which checkpoint is good, which edit is to blame."""
 
 from __future__ import annotations
 
@@ -463,7 +463,7 @@ def test_actions_are_computed_again_only_if_something_they_depend_on_has_changed
     assert len(found()) == 3
 
 
-# What may be done to a run: train and save, copy, set, go back to one of the checkpoints, go bad.
+# A run may do this: train and save, copy, set, go back to one of the checkpoints, go bad.
 DEEDS = st.lists(
     st.tuples(st.sampled_from(["save", "copy", "set", "back", "nan", "pause"]), st.integers(0, 9)),
     max_size=25,

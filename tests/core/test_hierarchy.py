@@ -214,7 +214,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 
 def seen(hierarchy: Hierarchy, item: int, opened: set[int]) -> int:
-    """What is seen in place of an item: the outermost of it and its scopes that is not open."""
+    """Returns what is seen for an item: the outermost closed scope around it, or the item."""
     return next(each for each in (*hierarchy.scopes_of(item), item) if each not in opened)
 
 

@@ -1,4 +1,4 @@
-"""What has left a loop over a generator: its end, a break, or an error."""
+"""The ways to leave a loop over a generator: its end, a break, or an error."""
 
 from __future__ import annotations
 

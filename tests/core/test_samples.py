@@ -1,4 +1,4 @@
-"""What can be recorded besides scalars: its kinds, what is refused, and what waits."""
+"""Samples, recorded beside scalars: their kinds, what is refused, and what waits."""
 
 from __future__ import annotations
 

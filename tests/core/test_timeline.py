@@ -1,4 +1,4 @@
-"""What led to a run's present state: by order, not by a clock."""
+"""The path that led to a run's present state: by order, not by a clock."""
 
 from __future__ import annotations
 

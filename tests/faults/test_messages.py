@@ -20,7 +20,7 @@ from tests.event_files import simple, written
 from tests.faults import rounds
 from tests.models import Counter, applied
 
-# Of what pages send, all but the command that ends the run.
+# All that pages send, except the command that ends the run.
 WORDS = ["alive", "hello", "cmd", "want", "csv", "history", "summary", "hparams", "compare"]
 WORDS += ["layout", "options", "follow", "save", "restore", "set", "try", "evaluate", "pause"]
 KEYS = ["t", "id", "seq", "command", "values", "steps", "keep_if", "checkpoint", "tag", "run"]

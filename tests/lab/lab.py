@@ -40,8 +40,8 @@ CLOSE = """\
 CLOSED = """\
 () => [...jupyterapp.shell.widgets("main")].every(widget => !widget.context)
   && !document.querySelector(".jp-Dialog")"""
-# What a notebook of boards leaves in its kernel is taken away, for the next of them; a kernel that
-# does not answer is no longer of use.
+# Takes away what a notebook of boards leaves in its kernel, for the next one; a kernel without an
+# answer is no longer of use.
 TIDY = """\
 code => Promise.race([
   jupyterapp.shell.currentWidget.sessionContext.session.kernel

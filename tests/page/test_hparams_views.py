@@ -51,7 +51,7 @@ def parallel(board: Locator) -> Locator:
 
 
 def axis(view: Locator, name: str) -> float:
-    """Where an axis stands in the page."""
+    """Returns the place of an axis in the page."""
     head = view.locator(f"[data-axis='{name}']")
     head.scroll_into_view_if_needed()
     box = head.bounding_box()

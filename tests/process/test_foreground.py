@@ -83,7 +83,7 @@ class Kernel:
         return told
 
     def printed(self, source: str) -> str:
-        """What a cell prints."""
+        """Returns what a cell prints."""
         return "\n".join(text for kind, text in self.execute(source) if kind == "print")
 
 

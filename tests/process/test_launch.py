@@ -52,7 +52,7 @@ def processes() -> Iterator[list[AttachedRun]]:
 
 
 def log(run: AttachedRun) -> str:
-    """What the process has printed."""
+    """Returns what the process has printed."""
     return (run.logdir / "log.txt").read_text()
 
 

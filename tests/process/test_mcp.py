@@ -65,7 +65,7 @@ def connected(*words: str, version: str = "legacy") -> AbstractAsyncContextManag
 
 
 async def told(client: Client, tool: str, run: str = "far", **arguments: Any) -> Any:
-    """What a tool returns."""
+    """Returns the answer of a tool."""
     result = await client.call_tool(tool, {"run": run, **arguments})
     assert not result.is_error, result
     return result.structured_content

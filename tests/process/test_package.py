@@ -196,7 +196,7 @@ def test_a_funding_url_in_npm_metadata_is_not_an_address() -> None:
 def test_node_packages_are_installed_only_if_one_is_missing(
     tmp_path: Path, found: dict[str, str] | None, complete: bool
 ) -> None:
-    """What the bundle needs is there: then a developer's own tools stay."""
+    """If all that the bundle needs is there, a developer's own tools stay."""
     pytest.importorskip("hatchling")
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None

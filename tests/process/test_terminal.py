@@ -64,7 +64,7 @@ def far() -> Iterator[Forked]:
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    """What a command line prints, which exits with a code."""
+    """Returns what a command line prints, which exits with a code."""
     assert main(words) == code
     out, err = capsys.readouterr()
     return out + err

@@ -392,7 +392,7 @@ def test_the_replay_of_a_branch_begins_with_the_course_of_its_parent() -> None:
     run.branch(10, name="b", pace=5).wait(SOON)
     end = int(paced.count.numpy())
     course = nbtrain.replay("runs/b")
-    # What no checkpoint holds was 9 when the branch began.
+    # A value that no checkpoint holds was 9 when the branch began.
     assert course.edits == ((3, {"pace": 2.0}), (10, {"pace": 9.0}), (10, {"pace": 5.0}))
     assert "a branch of ../a, from step 10" in repr(course)
     again = Paced()

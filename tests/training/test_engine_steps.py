@@ -289,7 +289,7 @@ def test_a_run_saves_the_users_loop_with_its_checkpoint() -> None:
 
 
 class Metrics(NamedTuple):
-    """What a step may return."""
+    """One of the results that a step may return."""
 
     loss: Any
     accuracy: Any

@@ -40,7 +40,7 @@ from tests.models import applied, reached
 
 EPOCHS = 3
 
-# What Keras says at the first end of a pipeline whose length nobody knows.
+# The words of Keras at the first end of a pipeline whose length nobody knows.
 pytestmark = pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
 
 

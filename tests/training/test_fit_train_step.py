@@ -221,7 +221,7 @@ class Bare(keras.Model):
         self.w = tf.Variable(tf.ones((COLUMNS, 1)))
 
     def call(self, inputs: Any) -> Any:
-        """Where the step does not."""
+        """Records where the step does not."""
         return tf.matmul(inputs, self.w)
 
     def train_step(self, data: Any) -> Any:

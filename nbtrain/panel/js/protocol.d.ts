@@ -51,7 +51,7 @@ export type Command =
       keep_if: string | null;
       /** How often each is tried; 1 if it is left out. */
       repeats?: number;
-      /** Of a range test, whose only value grows from the first to the second. */
+      /** For a range test: its only value grows from the first to the second. */
       sweep?: [low: number, high: number];
     };
 
@@ -137,7 +137,7 @@ export interface Snapshot {
   seq: number;
   status: Status;
   series: { tag: string; segment: number; stride: number; n: number; abandoned: boolean }[];
-  /** Where there are series. */
+  /** Only if there are series. */
   origin?: number;
   /** The places of the series that bring steps and times, unless all do; others have those before. */
   own?: number[];
@@ -160,11 +160,11 @@ export interface Update {
   marks?: MarkRow[];
   marked?: number;
   abandoned?: [first: number, end: number][];
-  /** Those that have changed. */
+  /** The ones that have changed. */
   actions?: MarkActions[];
 }
 
-/** What can be done about the mark with this number of all there ever were, the best first. */
+/** The actions for the mark with this number among all there ever were, the best first. */
 export type MarkActions = [number: number, actions: Action[]];
 
 /** reason: why it cannot be done now; null if it can. */
@@ -216,7 +216,7 @@ export interface Status {
   controls: Controls;
   receipts: Receipt[];
   hyperparameters: [name: string, lowest: number, highest: number, scale: Scale][];
-  /** Of the hyperparameters, in their order. */
+  /** For each hyperparameter, in their order. */
   values: (number | string)[];
   /** The rates that schedules give now; null for a hyperparameter without one. */
   rates: (string | null)[];
@@ -268,7 +268,7 @@ export interface Controls {
 }
 
 export interface Receipt {
-  /** Of the click; of another command, the number that its sender gave it, or null. */
+  /** The number of the click; for another command, the number that its sender gave it, or null. */
   id: string | null;
   command: string;
   /** Unanswered: another process may have done it or not. */
@@ -306,11 +306,11 @@ export type MarkRow =
 export interface MarkDetails {
   /** The step that the run went to. */
   to?: number;
-  /** Of the end of a trial: whether its values stay. */
+  /** At the end of a trial: true if its values stay. */
   kept?: boolean;
-  /** Of the beginning of an arm of a trial of several values: its turn, from 0, and its name. */
+  /** At the beginning of an arm of a trial of several values: its turn, from 0, and its name. */
   arm?: [turn: number, name: string];
-  /** Of the end of such a trial. */
+  /** At the end of such a trial. */
   trial?: TrialTable;
 }
 
@@ -388,7 +388,7 @@ export type Kind = "images" | "histograms" | "distributions" | "text" | "audio";
 export interface GraphWanted {
   run: string;
   tag: string;
-  /** What the numbers are of; null: of whatever there is. */
+  /** The graph that the numbers belong to; null for any. */
   of: string | null;
   /** The numbers of open scopes, in the order in which they were opened; null: as it begins. */
   open: number[] | null;
@@ -409,7 +409,7 @@ export interface Want {
 
 export interface Progress {
   version: number;
-  /** Whether the files have not been read to their end yet. */
+  /** True if the files have not been read to their end yet. */
   reading: boolean;
   /** The part that has been read, from 0 to 1; only while `reading`. */
   progress?: number;
@@ -469,7 +469,7 @@ export interface Curves {
   known: string;
   runs: {
     run: string;
-    /** Whether the best value is the highest. */
+    /** True if the best value is the highest. */
     higher: boolean;
     /** How many points have no place on the axis. */
     left_out: number;
@@ -509,13 +509,13 @@ export interface Histograms {
   shown: number[];
 }
 
-/** Of a run at a place among its steps. A buffer for each with `known`: see pr_curves.py. */
+/** The curve of a run at a place among its steps. A buffer for each with `known`: see pr_curves.py. */
 export type PrCurve =
   | { run: string; known: string; steps: number; at: number; note: string }
   | { run: string; same: true }
   | { run: string; problem: string };
 
-/** What is seen of a graph: see hierarchy.py. */
+/** The visible part of a graph: see hierarchy.py. */
 export interface Graph {
   t: "graph";
   known: string;
@@ -548,7 +548,7 @@ export interface GraphEdge {
   count: number;
   /** How many control dependencies there are besides. */
   control: number;
-  /** Of a single edge, if it is known. */
+  /** For a single edge, if it is known. */
   shape: string;
 }
 
@@ -594,7 +594,7 @@ export interface Hparams {
   known: string;
   hparams: string[];
   metrics: string[];
-  /** Of each metric whether its best value is the highest. */
+  /** For each metric, true if its best value is the highest. */
   higher: boolean[];
   /** The values of the hyperparameters, then those of the metrics. */
   rows: { run: string; status: string; values: Cell[] }[];
@@ -620,7 +620,7 @@ export interface Layout {
 export interface LayoutChart {
   title: string;
   tags: string[];
-  /** Of a chart of margins, else null. */
+  /** For a chart of margins, else null. */
   series: { value: string; lower: string; upper: string }[] | null;
   words: string[];
 }

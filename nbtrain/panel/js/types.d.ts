@@ -28,7 +28,7 @@ import type { paints } from "./shared/theme.js";
 /** A message's buffer: a view may begin anywhere. */
 export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
-/** What an output of a notebook has for each MIME type. */
+/** The data of a notebook's output, by MIME type. */
 export type MimeBundle = Record<string, any>;
 
 /** anywidget's model of a widget; its manager is JupyterLab's, and unlike elsewhere. */
@@ -93,7 +93,7 @@ export type ChartAxis = Axis | "epoch";
 /** uPlot's column: null is a gap, and undefined says that there is nothing at this step. */
 export type Column = (number | null | undefined)[];
 
-/** What no line can show. */
+/** Values that no line can show. */
 export type Unseen = "NaN" | "∞" | "−∞" | "≤ 0";
 
 /** Values of one kind in a bucket; count: undefined if that is not known. */
@@ -125,7 +125,7 @@ export interface Bucket {
   smooth?: number;
 }
 
-/** What was done to a run: see journal.py. */
+/** An entry of a run's history: see journal.py. */
 export interface Mark {
   /** Counted over all marks there ever were. */
   number: number;
@@ -138,9 +138,9 @@ export interface Mark {
   trial?: TrialTable;
   /** The step at which the run went on. */
   place: number;
-  /** Whether the run has gone back behind it since, as the kernel tells. */
+  /** True if the run has gone back behind it since, as the kernel tells. */
   abandoned: boolean;
-  /** What can be done about it, as the kernel tells. */
+  /** The actions that help, as the kernel tells. */
   actions: Action[];
 }
 
@@ -163,7 +163,7 @@ export interface TagLine {
   tag: string;
   /** All tags of the line: a validation may have several, such as that of each epoch. */
   tags: string[];
-  /** Whether it is of a validation. */
+  /** True for a validation. */
   validates: boolean;
 }
 
@@ -181,7 +181,7 @@ export interface Places {
   placeOf(value: number): number;
 }
 
-/** What a place among the steps means to the reader. */
+/** The meaning of a place among the steps for the reader. */
 export interface Choice {
   place: number;
   step: number;
@@ -192,7 +192,7 @@ export interface Range {
   max: number;
 }
 
-/** What the reader of a board has chosen. */
+/** The choices of a board's reader. */
 export interface Options {
   tab: string;
   x: Axis;
@@ -224,10 +224,10 @@ type Listed<T> =
 /** A cell of a table; null where there is no value. */
 export type Value = number | string | boolean | null;
 
-/** What can be chosen of a column. */
+/** The values of a column that can be chosen. */
 export type Domain = { low: number; high: number } | { values: Value[] };
 
-/** What was chosen of it: null is an open end; without: the values that are not meant. */
+/** The choice in a column: null is an open end; without: the values that are not meant. */
 export type Filter = { low: number | null; high: number | null } | { without: Set<Value> };
 
 export interface Numbers {
@@ -266,7 +266,7 @@ export interface ChartLine {
   run: string;
 }
 
-/** What a line of a chart of several tags is of. */
+/** The tag and the run of a line in a chart of several tags. */
 export interface LineOf {
   tag: string;
   run: string;
@@ -310,7 +310,7 @@ export interface Point {
   y: number;
 }
 
-/** Where something is in a picture: its middle and its size. */
+/** A place in a picture: its middle and its size. */
 export interface Box extends Point {
   width: number;
   height: number;
@@ -337,12 +337,12 @@ export interface Level {
   roads: Map<string, { from: Leg["from"]; to: Leg["to"]; edges: GraphEdge[] }>;
 }
 
-/** How a picture is seen: where its origin is, and how large it is. */
+/** The view of a picture: where its origin is, and how large it is. */
 export interface Sight extends Point {
   scale: number;
 }
 
-/** What is open in a graph. */
+/** The open scopes of a graph. */
 export interface GraphState {
   of: string | null;
   open: number[] | null;
@@ -350,7 +350,7 @@ export interface GraphState {
   selected: number | null;
 }
 
-/** How a run's line looks. */
+/** The look of a run's line. */
 export interface Look {
   colour: string;
   dash: number[];
@@ -358,7 +358,7 @@ export interface Look {
   alpha?: number;
 }
 
-/** What to paint with, as the theme stands. */
+/** The colours and the font to paint with, as the theme stands. */
 export type Paint = ReturnType<typeof paints>;
 
 /** One run, or the training and the validation of a fit, which are one run with two curves. */
@@ -408,7 +408,7 @@ export interface Page {
   close(): void;
 }
 
-/** What a card shows of a step. */
+/** The part of a step that a card shows. */
 export interface Body<Content> {
   root: HTMLElement;
   /** Fill it, also when it is full; at: the place among the steps. */
@@ -429,7 +429,7 @@ export interface MediaReply {
   buffers: Bytes[];
 }
 
-/** What a body knows of its card. */
+/** The part of a card that its body knows. */
 export interface BodyCard {
   tag: string;
   run: string;
@@ -447,7 +447,7 @@ export interface BodyCard {
 /** The class of a kind of body. */
 export interface BodyKind {
   new (card: Card): Body<Summary>;
-  /** Whether it is of all steps at once: it needs no slider. */
+  /** True if it shows all steps at once and needs no slider. */
   several?: boolean;
   option?: { text: string; title: string };
 }
@@ -462,9 +462,9 @@ export interface Comparison {
 export interface ComparisonOptions {
   /** The leader of the fit from which the others are told to differ. */
   base: string | null;
-  /** Whether hyperparameters that do not differ are shown as well. */
+  /** True if hyperparameters that do not differ are shown as well. */
   same: boolean;
-  /** Whether lowest, highest and best step are. */
+  /** True if the lowest, the highest and the best step are shown as well. */
   extent: boolean;
 }
 
@@ -474,14 +474,14 @@ export type HparamsRow = Omit<Hparams["rows"][number], "values"> & { values: Val
 /** The axis of a hyperparameter or a metric: see value_axis.js. */
 export interface ValueAxis {
   scale: "linear" | "log" | "values";
-  /** Whether a logarithmic scale is possible. */
+  /** True if a logarithmic scale is possible. */
   canLog: boolean;
   /** The ends of an axis of numbers. */
   low: number;
   high: number;
   /** The values of an axis of anything else, each with its number. */
   places: Map<Value, number>;
-  /** Whether a row has no value. */
+  /** True if a row has no value. */
   lacks: boolean;
   /** The numbers in their order, if they are few. */
   few: number[];
@@ -490,7 +490,7 @@ export interface ValueAxis {
 /** A hyperparameter or a metric, with the values of all rows. */
 export type HparamsColumn = TableColumn<HparamsRow> & { values: Value[] };
 
-/** What the views of the hyperparameters show. */
+/** The contents of the views of the hyperparameters. */
 export interface HparamsShown {
   /** The columns that are not hidden. */
   columns: HparamsColumn[];
@@ -501,7 +501,7 @@ export interface HparamsShown {
   marked: string | null;
 }
 
-/** What the views of the hyperparameters ask of their page. */
+/** The part of the page that the views of the hyperparameters use. */
 export interface HparamsHost {
   board: Board;
   filters: HparamsFilters;
@@ -525,16 +525,16 @@ export interface HparamsView {
 export interface TableColumn<Row> {
   id: string;
   text: string;
-  /** What several columns have in common. */
+  /** The heading that several columns have in common. */
   group: string;
   numeric?: boolean;
   /** The classes of its cells: see sort_table.js. */
   look?: string;
-  /** Whether the highest values come first. */
+  /** True if the highest values come first. */
   down?: boolean;
   valueOf(row: Row): Value;
   textOf?(value: Value): string;
-  /** Where a cell is more than its value. */
+  /** Makes a cell that is more than its value. */
   nodesOf?(row: Row): Node[];
 }
 
@@ -557,7 +557,7 @@ export interface Board {
   nameOf(run: string): string;
 }
 
-/** What a chart of several runs asks of its board. */
+/** The part of the board that a chart of several runs uses. */
 export interface ChartBoard {
   options: Options;
   keep(): void;
