@@ -30,6 +30,8 @@ const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
 /** @type {Index["begin"]} */
 const UNTOLD = { tab: "", x: "step", smooth: 0 }; // until the index tells
 
+const STYLE = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss + hparamsCss;
+
 class View {
   fill = el("div", { class: "nbt-fill" });
   bar = el("div", {
@@ -61,6 +63,11 @@ class View {
   paints = null;
   tab = ""; // of this page
   frame = 0; // of the next drawing; 0 if nothing is new
+  begun = false; // whether the options are those of the board
+  choices = new BoardChoices(() => this.changed());
+  inSight = true;
+  stale = false;
+  front = el("div", { class: "nbt-front" });
 
   /**
    * @param {BoardConnection} connection
@@ -69,10 +76,6 @@ class View {
   constructor(connection, host) {
     this.connection = connection;
     this.options = optionsOf(UNTOLD);
-    this.begun = false; // whether the options are those of the board
-    this.choices = new BoardChoices(() => this.changed());
-    this.inSight = true;
-    this.stale = false;
     this.#listen();
     this.runs = new RunList({
       changed: (filter) => {
@@ -86,13 +89,11 @@ class View {
     this.tabs = new Tabs((name) => {
       if (connection.index) this.#open(name, connection.index);
     });
-    this.front = el("div", { class: "nbt-front" });
     const body = el("div", { class: "nbt-board-body", children: [this.runs.root, this.front] });
-    const text = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss + hparamsCss;
     this.root = el("div", {
       class: "nbt nbt-board",
       children: [
-        el("style", { text }),
+        el("style", { text: STYLE }),
         this.bar,
         this.tabs.root,
         this.#tools(),

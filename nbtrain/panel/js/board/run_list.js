@@ -17,6 +17,36 @@ import { filter } from "./tags.js";
  */
 
 export class RunList {
+  /** @type {Set<string>} */
+  off = new Set();
+  /** @type {Map<string, Row>} */
+  rows = new Map(); // by the leader of the fit
+  /** @type {Record<string, string[]>} */
+  labels = {}; // the tags of runs
+  /** @type {Map<string, string[]>} */
+  seen = new Map(); // of each run the names of its fit, as a whole and as it is shown
+  /** @type {Chosen} */
+  fits = () => true;
+  input = el("input", {
+    type: "search",
+    placeholder: "filter runs (regex)",
+    "aria-label": "filter runs, a regular expression",
+    "data-role": "filter-runs",
+    spellcheck: "false",
+  });
+  count = el("span", { class: "nbt-soft", "data-role": "run-count" });
+  problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+  list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
+  bareCount = el("summary");
+  bareList = el("div");
+  bare = el("details", {
+    class: "nbt-runs-bare",
+    "data-role": "bare-runs",
+    hidden: "",
+    children: [this.bareCount, this.bareList],
+  });
+  folder = el("div", { class: "nbt-soft nbt-runs-folder", hidden: "" });
+
   /**
    * changed: called with the filter when the drawn runs change; point: called with the leader under
    * the pointer, or null.
@@ -26,45 +56,16 @@ export class RunList {
     this.changed = changed;
     this.point = point;
     this.styleOf = styleOf;
-    /** @type {Set<string>} */
-    this.off = new Set();
-    /** @type {Map<string, Row>} */
-    this.rows = new Map(); // by the leader of the fit
-    /** @type {Record<string, string[]>} */
-    this.labels = {}; // the tags of runs
-    /** @type {Map<string, string[]>} */
-    this.seen = new Map(); // of each run the names of its fit, as a whole and as it is shown
-    /** @type {Chosen} */
-    this.fits = () => true;
-    this.input = el("input", {
-      type: "search",
-      placeholder: "filter runs (regex)",
-      "aria-label": "filter runs, a regular expression",
-      "data-role": "filter-runs",
-      spellcheck: "false",
-    });
     this.input.addEventListener("input", () => {
       this.#fit();
       this.changed(this.input.value);
     });
-    this.count = el("span", { class: "nbt-soft", "data-role": "run-count" });
     const all = el("button", { type: "button", text: "all" });
     const none = el("button", { type: "button", text: "none" });
     all.addEventListener("click", () => this.#checkShown(true));
     none.addEventListener("click", () => this.#checkShown(false));
-    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
-    this.list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
     const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
-    this.bareCount = el("summary");
-    this.bareList = el("div");
-    this.bare = el("details", {
-      class: "nbt-runs-bare",
-      "data-role": "bare-runs",
-      hidden: "",
-      children: [this.bareCount, this.bareList],
-    });
     this.list.append(this.bare);
-    this.folder = el("div", { class: "nbt-soft nbt-runs-folder", hidden: "" });
     this.root = el("div", {
       class: "nbt-runs",
       children: [this.input, this.problem, line, this.folder, this.list],

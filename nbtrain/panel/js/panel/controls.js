@@ -22,61 +22,58 @@ const GLYPHS = {
   stopped: "■",
   failed: "✕",
 };
+const BUTTONS = ["pause", "save", "restore", "stop", "evaluate"];
 /** @type {Record<string, string>} */
 const TITLES = { save: "Write a checkpoint now" };
 
 export class Controls {
   /** @type {string | null} */
   latest = null; // the checkpoint to restore if none is chosen
+  /** @type {Partial<Status>} */
+  status = {};
+  /** @type {Checkpoint[] | null} */
+  checkpoints = null; // as listed
+  listed = "";
+
+  badge = el("span", { class: "nbt-badge", "data-role": "phase" });
+  name = el("span", { class: "nbt-name", "data-role": "name" });
+  engine = el("span", { class: "nbt-engine" });
+  line = el("span", { class: "nbt-line", "data-role": "line" });
+  fill = el("div", { class: "nbt-fill" });
+  bar = el("div", {
+    class: "nbt-bar",
+    role: "progressbar",
+    "aria-label": "progress",
+    "aria-valuemin": 0,
+    "aria-valuemax": 100,
+    children: [this.fill],
+  });
+  choice = el("select", { "aria-label": "checkpoint to restore", "data-role": "checkpoints" });
+  receipt = el("div", {
+    class: "nbt-receipt",
+    role: "status",
+    "aria-live": "polite",
+    "data-role": "receipt",
+  });
+  silence = el("div", { class: "nbt-silence", role: "status", "data-role": "silence" });
+  notice = el("div", { class: "nbt-notice", "data-role": "notice" });
+  message = el("pre", { class: "nbt-message", "data-role": "message" });
+  error = el("pre", { "data-role": "error", tabindex: 0 });
+  failure = el("details", {
+    class: "nbt-failure",
+    open: "",
+    children: [el("summary", { text: "The error that ended the run" }), this.error],
+  });
 
   /** @param {Clicks} clicks */
   constructor(clicks) {
     this.clicks = clicks;
-    /** @type {Partial<Status>} */
-    this.status = {};
-    /** @type {Checkpoint[] | null} */
-    this.checkpoints = null; // as listed
-    this.listed = "";
     this.hyperparameters = new Hyperparameters(clicks);
     this.trial = new Trial(
       clicks,
       (receipt) => (this.tried = receipt && { receipt, after: this.#latest()?.id }),
     );
-    this.badge = el("span", { class: "nbt-badge", "data-role": "phase" });
-    this.name = el("span", { class: "nbt-name", "data-role": "name" });
-    this.engine = el("span", { class: "nbt-engine" });
-    this.line = el("span", { class: "nbt-line", "data-role": "line" });
-    this.fill = el("div", { class: "nbt-fill" });
-    this.bar = el("div", {
-      class: "nbt-bar",
-      role: "progressbar",
-      "aria-label": "progress",
-      "aria-valuemin": 0,
-      "aria-valuemax": 100,
-      children: [this.fill],
-    });
-    this.buttons = ["pause", "save", "restore", "stop", "evaluate"].map((command) =>
-      this.#button(command),
-    );
-    this.choice = el("select", {
-      "aria-label": "checkpoint to restore",
-      "data-role": "checkpoints",
-    });
-    this.receipt = el("div", {
-      class: "nbt-receipt",
-      role: "status",
-      "aria-live": "polite",
-      "data-role": "receipt",
-    });
-    this.silence = el("div", { class: "nbt-silence", role: "status", "data-role": "silence" });
-    this.notice = el("div", { class: "nbt-notice", "data-role": "notice" });
-    this.message = el("pre", { class: "nbt-message", "data-role": "message" });
-    this.error = el("pre", { "data-role": "error", tabindex: 0 });
-    this.failure = el("details", {
-      class: "nbt-failure",
-      open: "",
-      children: [el("summary", { text: "The error that ended the run" }), this.error],
-    });
+    this.buttons = BUTTONS.map((command) => this.#button(command));
     const [turn, save, restore, stop, evaluate] = this.buttons;
     this.turn = turn; // pauses or resumes
     this.evaluate = evaluate;

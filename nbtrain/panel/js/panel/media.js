@@ -16,6 +16,38 @@ const SHARE = 10; // of the time, the kernel spends at most a tenth on what is n
 
 export class Media {
   run = ""; // its name
+  /** @type {Map<string, MediaCard>} */
+  cards = new Map();
+  /** @type {Viewport<MediaCard>} */
+  viewport = new Viewport({
+    shown: (card) => card.enter(),
+    hidden: (card) => card.leave(),
+  });
+  /** @type {number | null} */
+  pointed = null; // the step under the charts' cursor
+  /** @type {number | null} */
+  chosen = null; // the step of the slider; null: the newest
+  rested = 0;
+  seen = ""; // the extent whose tags are here
+  summary = el("summary", { "data-role": "media" });
+  range = el("input", {
+    type: "range",
+    min: 0,
+    max: 0,
+    step: 1,
+    "aria-label": "step of the pictures and media",
+    "data-role": "media-step",
+    "data-lm-suppress-shortcuts": "true",
+  });
+  told = el("output", { class: "nbt-soft" });
+  latest = el("button", {
+    type: "button",
+    text: "Newest",
+    title: "show the newest of each",
+    hidden: "",
+  });
+  more = el("div", { class: "nbt-soft", hidden: "" });
+  grid = el("div", { class: "nbt-grid" });
 
   /**
    * paint: returns the colours of the current theme; point: shows a step in the charts.
@@ -23,38 +55,6 @@ export class Media {
    */
   constructor(panel) {
     this.panel = panel;
-    /** @type {Map<string, MediaCard>} */
-    this.cards = new Map();
-    /** @type {Viewport<MediaCard>} */
-    this.viewport = new Viewport({
-      shown: (card) => card.enter(),
-      hidden: (card) => card.leave(),
-    });
-    /** @type {number | null} */
-    this.pointed = null; // the step under the charts' cursor
-    /** @type {number | null} */
-    this.chosen = null; // the step of the slider; null: the newest
-    this.rested = 0;
-    this.seen = ""; // the extent whose tags are here
-    this.summary = el("summary", { "data-role": "media" });
-    this.range = el("input", {
-      type: "range",
-      min: 0,
-      max: 0,
-      step: 1,
-      "aria-label": "step of the pictures and media",
-      "data-role": "media-step",
-      "data-lm-suppress-shortcuts": "true",
-    });
-    this.told = el("output", { class: "nbt-soft" });
-    this.latest = el("button", {
-      type: "button",
-      text: "Newest",
-      title: "show the newest of each",
-      hidden: "",
-    });
-    this.more = el("div", { class: "nbt-soft", hidden: "" });
-    this.grid = el("div", { class: "nbt-grid" });
     const tools = el("div", { class: "nbt-step", children: [this.range, this.told, this.latest] });
     this.root = el("details", {
       class: "nbt-media",

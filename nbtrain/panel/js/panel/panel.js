@@ -32,12 +32,18 @@ import * as theme from "../shared/theme.js";
 
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
 
+const STYLE = uplotCss + css + chartsCss + cardsCss + mediaCss + logCss + trialCss;
+
 class View {
   /** @type {string | null} */
   silentSince = null;
   /** @type {Paint | null} */
   paints = null;
   frame = 0; // of the next drawing; 0 if nothing is new
+  inSight = true;
+  choices = new Choices(() => this.changed());
+  tasks = new Tasks();
+  note = el("div", { class: "nbt-notice", role: "status", "data-role": "note" });
 
   /**
    * @param {RunConnection} connection
@@ -51,6 +57,7 @@ class View {
       () => this.changed(),
     );
     this.controls = new Controls(this.clicks);
+    this.notes = new Notes(this.clicks);
     const state = () => ({
       marks: connection.store.marks,
       status: connection.store.status,
@@ -59,36 +66,48 @@ class View {
     this.menu = new MarksMenu(this.clicks, state);
     this.messageActions = new MessageActions(this.clicks, state);
     this.trialResult = new TrialResult(this.clicks, state);
-    this.inSight = true;
-    this.choices = new Choices(() => this.changed());
-    /** @type {ConstructorParameters<typeof ChartGrid>[0]} */
-    const charted = {
-      store: connection.store,
+    this.charts = new ChartGrid(this.#charted);
+    this.machine = new Machine(this.#charted, () => this.changed());
+    const point = this.charts.pointAt.bind(this.charts);
+    const { choices } = this;
+    this.media = new Media({
+      questions: connection.media,
+      choices,
+      paint: () => this.paint(),
+      point,
+    });
+    this.log = new Log(connection.log, choices, point);
+    this.statusbar = new Statusbar(connection.notices);
+    this.root = this.#layout();
+    host.append(this.root);
+    this.observer = new IntersectionObserver((entries) => {
+      this.inSight = lastOf(entries).isIntersecting;
+      this.changed();
+    });
+    this.observer.observe(this.root);
+    this.unwatch = theme.watch(() => this.retheme());
+    this.changed();
+  }
+
+  /** @returns {ConstructorParameters<typeof ChartGrid>[0]} */
+  get #charted() {
+    return {
+      store: this.connection.store,
       choices: this.choices,
       paint: () => this.paint(),
       open: (marks, anchor, left) => this.menu.open(marks, anchor, left),
       pointed: (step) => this.media.pointAt(step),
       chosen: (step) => this.media.root.open && this.media.choose(step),
     };
-    this.charts = new ChartGrid(charted);
-    this.media = new Media({
-      questions: connection.media,
-      choices: this.choices,
-      paint: () => this.paint(),
-      point: (...at) => this.charts.pointAt(...at),
-    });
-    this.machine = new Machine(charted, () => this.changed());
-    const style = el("style", {
-      text: uplotCss + css + chartsCss + cardsCss + mediaCss + logCss + trialCss,
-    });
-    this.log = new Log(connection.log, this.choices, (...at) => this.charts.pointAt(...at));
-    this.tasks = new Tasks();
-    this.statusbar = new Statusbar(connection.notices);
-    this.root = el("div", {
+  }
+
+  #layout() {
+    const { controls, notes } = this;
+    const root = el("div", {
       class: "nbt",
       children: [
-        style,
-        ...this.controls.nodes,
+        el("style", { text: STYLE }),
+        ...controls.nodes,
         this.charts.root,
         this.media.root,
         this.tasks.root,
@@ -98,20 +117,11 @@ class View {
         this.menu.popover.root,
       ],
     });
-    this.notes = new Notes(this.clicks);
-    this.controls.engine.after(this.notes.tags);
-    this.controls.trial.button.after(this.notes.button, this.notes.popover.root);
-    this.controls.message.after(this.messageActions.root, this.trialResult.root);
-    this.note = el("div", { class: "nbt-notice", role: "status", "data-role": "note" });
-    this.controls.notice.before(this.note);
-    host.append(this.root);
-    this.observer = new IntersectionObserver((entries) => {
-      this.inSight = lastOf(entries).isIntersecting;
-      this.changed();
-    });
-    this.observer.observe(this.root);
-    this.unwatch = theme.watch(() => this.retheme());
-    this.changed();
+    controls.engine.after(notes.tags);
+    controls.trial.button.after(notes.button, notes.popover.root);
+    controls.message.after(this.messageActions.root, this.trialResult.root);
+    controls.notice.before(this.note);
+    return root;
   }
 
   // The colours of the charts, which paint when the view is in the document.

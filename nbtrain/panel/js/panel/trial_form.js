@@ -14,18 +14,25 @@ const WHOLE = { type: "number", min: 1, step: 1, required: "" };
 /** @typedef {{root: HTMLElement, name: HTMLSelectElement, label: HTMLElement, value: HTMLInputElement, remove: HTMLElement}} Row */
 
 export class TrialForm {
+  /** @type {Partial<Status>} */
+  status = {};
+  range = false;
+  /** @type {Row[]} */
+  rows = [];
+  tags = [UNTOLD]; // that can decide
+  low = el("input", { ...TEXT, inputmode: "decimal", value: "1e-6" });
+  high = el("input", { ...TEXT, inputmode: "decimal", value: "1" });
+  steps = el("input", { ...WHOLE, value: 200, "data-role": "trial-steps" });
+  tag = el("select", { "data-role": "trial-tag" });
+  repeats = el("input", { ...WHOLE, value: 1, "data-role": "trial-repeats" });
+  list = el("div", { class: "nbt-tried" });
+  decides = el("span");
+  told = el("div", { class: "nbt-soft", role: "status", "data-role": "trial-told" });
+  limits = [labelled("from", this.low), labelled("to", this.high)];
+  several = labelled("repeats", this.repeats);
+  deciding = el("label", { children: [this.decides, this.tag] });
+
   constructor() {
-    /** @type {Partial<Status>} */
-    this.status = {};
-    this.range = false;
-    /** @type {Row[]} */
-    this.rows = [];
-    this.tags = [UNTOLD]; // that can decide
-    this.low = el("input", { ...TEXT, inputmode: "decimal", value: "1e-6" });
-    this.high = el("input", { ...TEXT, inputmode: "decimal", value: "1" });
-    this.steps = el("input", { ...WHOLE, value: 200, "data-role": "trial-steps" });
-    this.tag = el("select", { "data-role": "trial-tag" });
-    this.repeats = el("input", { ...WHOLE, value: 1, "data-role": "trial-repeats" });
     this.kinds = [
       { text: "Values", range: false },
       { text: "Range test", range: true },
@@ -36,12 +43,6 @@ export class TrialForm {
     });
     this.add = el("button", { type: "button", text: "Add a hyperparameter", "data-act": "add" });
     this.add.addEventListener("click", () => this.#add().value.select());
-    this.list = el("div", { class: "nbt-tried" });
-    this.decides = el("span");
-    this.told = el("div", { class: "nbt-soft", role: "status", "data-role": "trial-told" });
-    this.limits = [labelled("from", this.low), labelled("to", this.high)];
-    this.several = labelled("repeats", this.repeats);
-    this.deciding = el("label", { children: [this.decides, this.tag] });
     const submit = el("button", { type: "submit", text: "Try" });
     this.root = el("form", {
       class: "nbt-trial",

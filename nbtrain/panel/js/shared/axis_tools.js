@@ -17,6 +17,17 @@ const SMOOTHEST = 0.999;
 
 /** @template {ChartAxis} X */
 export class AxisTools {
+  log = el("input", { type: "checkbox", "data-role": "log-x" });
+  slider = el("input", {
+    type: "range",
+    min: 0,
+    max: SMOOTHEST,
+    step: 0.001,
+    "aria-label": "smoothing",
+    "data-role": "smoothing",
+  });
+  smoothing = el("output", { class: "nbt-smooth" });
+
   /**
    * options: {x, logX, smooth}, changed in place; changed: called with what has changed of them.
    * axes: the axes to choose from.
@@ -38,20 +49,10 @@ export class AxisTools {
         logX: this.options.logX && this.axis.value !== "wall",
       }),
     );
-    this.log = el("input", { type: "checkbox", "data-role": "log-x" });
     this.log.addEventListener("change", () => this.#choose({ logX: this.log.checked }));
-    this.slider = el("input", {
-      type: "range",
-      min: 0,
-      max: SMOOTHEST,
-      step: 0.001,
-      "aria-label": "smoothing",
-      "data-role": "smoothing",
-    });
     this.slider.addEventListener("input", () =>
       this.#choose({ smooth: Number(this.slider.value) }),
     );
-    this.smoothing = el("output", { class: "nbt-smooth" });
     /** @type {(text: string, ...children: HTMLElement[]) => HTMLElement} */
     const labelled = (text, ...children) =>
       el("label", { class: "nbt-field", children: [el("span", { text }), ...children] });

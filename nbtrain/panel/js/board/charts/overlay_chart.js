@@ -21,6 +21,18 @@ export class OverlayChart extends BaseChart {
   get height() {
     return 190;
   }
+  /** @type {Latest | null} */
+  latest = null; // see charts.js
+  /** @type {RunCurve[]} */
+  curves = [];
+  /** @type {UnseenBucket[]} */
+  found = [];
+  /** @type {ChartLine[]} */
+  lines = [];
+  legend = el("span", { class: "nbt-legend", "data-role": "legend" });
+  leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
+  problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+  table = el("div", { class: "nbt-table", hidden: "", "data-role": "table" });
 
   /**
    * @param {string} tag
@@ -33,18 +45,8 @@ export class OverlayChart extends BaseChart {
     const { zooms, logs } = board.options;
     this.tag = tag;
     this.board = board;
-    /** @type {Latest | null} */
-    this.latest = null; // see charts.js
-    /** @type {RunCurve[]} */
-    this.curves = [];
     this.zoom = zooms.get(tag) ?? null;
     this.log = logs.has(tag);
-    /** @type {UnseenBucket[]} */
-    this.found = [];
-    /** @type {ChartLine[]} */
-    this.lines = [];
-    this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
-    this.leftOut = el("span", { class: "nbt-soft", "data-role": "left-out" });
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.pin = new Pin(tag, () => board.pin?.(tag));
     const buttons = [
@@ -63,8 +65,6 @@ export class OverlayChart extends BaseChart {
       class: "nbt-chart-head",
       children: [name, this.legend, this.leftOut, ...buttons],
     });
-    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
-    this.table = el("div", { class: "nbt-table", hidden: "", "data-role": "table" });
     this.root = el("section", {
       class: "nbt-chart",
       "data-tag": tag,

@@ -12,41 +12,42 @@ const HPARAMS = "hyperparameters";
 
 /** @implements {HparamsView} */
 export class ScatterView {
+  /** @type {HparamsShown | null} */
+  shown = null;
+  /** @type {HparamsColumn | undefined} */
+  metric = undefined; // up the y axes
+  /** @type {boolean | undefined} */
+  log = undefined; // of the y axes; undefined: where the values span decades
+  /** @type {HparamsRow | null} */
+  pointed = null;
+  /** @type {Map<string, HparamsRow[]>} */
+  shades = new Map();
+  /** @type {Map<string, ScatterChart>} */
+  charts = new Map();
+  /** @type {Viewport<ScatterChart>} */
+  viewport = new Viewport({
+    shown: (chart) => chart.draw(),
+    hidden: (chart) => chart.destroy(),
+  });
+  select = el("select", { "aria-label": "metric up the y axis", "data-role": "metric" });
+  logBox = el("input", { type: "checkbox", "data-role": "log-y" });
+  words = el("div", { class: "nbt-notice", role: "status", hidden: "" });
+  grid = el("div", { class: "nbt-grid" });
+
   /** @param {HparamsHost} host */
   constructor(host) {
     this.host = host;
-    /** @type {HparamsShown | null} */
-    this.shown = null;
-    /** @type {HparamsColumn | undefined} */
-    this.metric = undefined; // up the y axes
-    /** @type {boolean | undefined} */
-    this.log = undefined; // of the y axes; undefined: where the values span decades
-    /** @type {HparamsRow | null} */
-    this.pointed = null;
-    /** @type {Map<string, HparamsRow[]>} */
-    this.shades = new Map();
-    /** @type {Map<string, ScatterChart>} */
-    this.charts = new Map();
-    /** @type {Viewport<ScatterChart>} */
-    this.viewport = new Viewport({
-      shown: (chart) => chart.draw(),
-      hidden: (chart) => chart.destroy(),
-    });
     this.colouring = new Colouring(host, () => this.#draw());
-    this.select = el("select", { "aria-label": "metric up the y axis", "data-role": "metric" });
     this.select.addEventListener("change", () => {
       this.log = undefined;
       this.#draw();
     });
-    this.logBox = el("input", { type: "checkbox", "data-role": "log-y" });
     this.logBox.addEventListener("change", () => {
       this.log = this.logBox.checked;
       this.#draw();
     });
     const y = [el("span", { text: "y" }), this.select];
     const log = [this.logBox, el("span", { text: "log y" })];
-    this.words = el("div", { class: "nbt-notice", role: "status", hidden: "" });
-    this.grid = el("div", { class: "nbt-grid" });
     const tools = el("div", {
       class: "nbt-sheet-tools",
       children: [

@@ -13,29 +13,30 @@ const MOST = 1000; // tags of a logdir up to which all are asked for at once, wh
 const FEW = "Check two or more runs in the list: here they stand side by side.";
 
 export class ComparePage {
+  /** @type {Comparison | null} */
+  there = null;
+  few = false;
+  look = ""; // of what is drawn
+  refused = "";
+  /** @type {ComparisonOptions} */
+  options = { base: null, same: false, extent: false };
+  /** @type {Chosen} */
+  fits = () => true;
+  base = el("select", { "data-role": "baseline" });
+  words = el("div", {
+    class: "nbt-notice",
+    role: "status",
+    "data-role": "compare-words",
+    hidden: "",
+  });
+
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
-    /** @type {Comparison | null} */
-    this.there = null;
-    this.few = false;
-    this.look = ""; // of what is drawn
-    this.refused = "";
-    /** @type {ComparisonOptions} */
-    this.options = { base: null, same: false, extent: false };
-    /** @type {Chosen} */
-    this.fits = () => true;
     this.latest = new Latest(board.connection, (answer) => this.#take(answer));
     this.table = new CompareTable(board);
-    this.base = el("select", { "data-role": "baseline" });
     this.base.addEventListener("change", () => this.#choose({ base: this.base.value || null }));
     this.scalars = new ScalarsPage(board);
-    this.words = el("div", {
-      class: "nbt-notice",
-      role: "status",
-      "data-role": "compare-words",
-      hidden: "",
-    });
     const choices = [
       el("label", {
         class: "nbt-field",

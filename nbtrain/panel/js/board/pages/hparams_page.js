@@ -41,38 +41,38 @@ export class HparamsPage {
     "data-role": "marked",
     hidden: "",
   });
+  /** @type {Set<string>} */
+  hidden = new Set(); // columns, by their ids
+  /** @type {HparamsColumn[]} */
+  columns = [];
+  /** @type {HparamsRow[]} */
+  rows = [];
+  /** @type {HparamsShown} */
+  shown = { columns: [], rows: [], chosen: [], marked: null };
+  /** @type {Map<string, string[]>} */
+  runs = new Map(); // of each session
+  /** @type {Map<string, HparamsView>} */
+  views = new Map();
+  /** @type {Chosen} */
+  fits = () => true;
+  problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
+  left = el("div", { class: "nbt-notice", role: "status", hidden: "" });
+  chooser = el("div", {
+    class: "nbt-filters nbt-chooser",
+    "data-role": "columns",
+    hidden: "",
+  });
+  front = el("div", { class: "nbt-view" });
 
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
-    /** @type {Set<string>} */
-    this.hidden = new Set(); // columns, by their ids
-    /** @type {HparamsColumn[]} */
-    this.columns = [];
-    /** @type {HparamsRow[]} */
-    this.rows = [];
-    /** @type {HparamsShown} */
-    this.shown = { columns: [], rows: [], chosen: [], marked: null };
-    /** @type {Map<string, string[]>} */
-    this.runs = new Map(); // of each session
-    /** @type {Map<string, HparamsView>} */
-    this.views = new Map();
-    /** @type {Chosen} */
-    this.fits = () => true;
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
     this.filters = new HparamsFilters(() => this.#choose());
-    this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
-    this.left = el("div", { class: "nbt-notice", role: "status", hidden: "" });
-    this.chooser = el("div", {
-      class: "nbt-filters nbt-chooser",
-      "data-role": "columns",
-      hidden: "",
-    });
     this.tabs = new Tabs(
       (name) => board.choices.choose({ hparams: /** @type {Name} */ (name) }),
       "views of the hyperparameters",
     );
-    this.front = el("div", { class: "nbt-view" });
     this.root = el("div", {
       class: "nbt-page",
       "data-role": "hparams",
