@@ -14,12 +14,23 @@ from nbtrain.core.natural import natural
 from nbtrain.logdir.history import History, fact_of
 from nbtrain.logdir.selection import Selection
 from nbtrain.panel.board_index import what_counts
-from nbtrain.panel.figure import GREY, GROUND, INK, frame, framed, saved, short, writable
+from nbtrain.panel.figure import (
+    GREY,
+    GROUND,
+    INK,
+    between_gaps,
+    frame,
+    framed,
+    saved,
+    short,
+    writable,
+)
 from nbtrain.panel.histograms import PERCENTILES, bands, buckets_of, ridges, spread
 from nbtrain.panel.legend import COLOURS, RUNS
+from nbtrain.panel.media_figure import draw_sound, draw_text
 from nbtrain.panel.validations import fits_of, folder_of
 from nbtrain.panel.wording import cut
-from nbtrain.tfevents.values import Images
+from nbtrain.tfevents.values import Audio, Images, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,6 +96,23 @@ def _image(axes: Axes, history: History, kept: Any, _colour: str) -> str:
     return f"{step}, the first of {count} images" if count > 1 else step
 
 
+def _text(axes: Axes, history: History, kept: Any, _colour: str) -> str:
+    value = history[kept[-1]]
+    assert isinstance(value, Text)
+    draw_text(axes, value)
+    return f"step {history.steps[kept[-1]]:,}"
+
+
+def _sound(axes: Axes, history: History, kept: Any, _colour: str) -> str:
+    value = history[kept[-1]]
+    assert isinstance(value, Audio)
+    step, count = f"step {history.steps[kept[-1]]:,}", len(value.clips)
+    if not count:
+        raise ArgumentError(f"No clip was written at {step}.")
+    draw_sound(axes, value)
+    return f"{step}, the first of {count} clips" if count > 1 else step
+
+
 def _ridges(axes: Axes, history: History, kept: Any, colour: str) -> str:
     places = kept[spread(len(kept), _STEPS)]
     edges, counts = ridges(buckets_of(history, places))
@@ -110,8 +138,9 @@ def _bands(axes: Axes, history: History, kept: Any, colour: str) -> str:
         low, high = rows[:, outer], rows[:, -1 - outer]
         axes.fill_between(steps, low, high, color=colour, alpha=0.16, lw=0)
     axes.plot(steps, rows[:, median], color=colour, lw=1.3)
-    if len(steps) == 1:  # no band, and no line
-        axes.plot(np.full(rows.shape[1], steps[0]), rows[0], ".", color=colour)
+    for column in rows.T:
+        alone = between_gaps(np.isfinite(column))  # no band, and no line
+        axes.plot(steps[alone], column[alone], ".", color=colour)
     frame(axes)
     return ""
 
@@ -120,4 +149,6 @@ DRAWN: dict[str, Callable[[Axes, History, Any, str], str]] = {
     "images": _image,
     "histograms": _ridges,
     "distributions": _bands,
+    "text": _text,
+    "audio": _sound,
 }

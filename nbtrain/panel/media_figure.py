@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nbtrain.core.errors import NbtrainError
+from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.logdir.history import fact_of
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel.figure import COLOURS, GREY, INK, frame, short, writable
@@ -82,7 +82,8 @@ def _images(axes: Axes, value: Images) -> None:
     axes.set_axis_off()
 
 
-def _text(axes: Axes, value: Text) -> None:
+def draw_text(axes: Axes, value: Text) -> None:
+    """Draws the first lines of a text."""
     _words(axes, str(value))
 
 
@@ -114,10 +115,22 @@ def _curve(axes: Axes, value: PrCurve) -> None:
     frame(axes)
 
 
-def _sound(axes: Axes, value: Audio) -> None:
-    with wave.open(io.BytesIO(value.clips[0])) as file:
-        rate, width, channels = file.getframerate(), file.getsampwidth(), file.getnchannels()
-        frames = np.frombuffer(file.readframes(file.getnframes()), f"<i{width}")[::channels]
+def draw_sound(axes: Axes, value: Audio) -> None:
+    """Draws the wave of the first channel of the first clip.
+
+    Raises:
+        ArgumentError: It is no WAV file of whole numbers.
+    """
+    try:
+        with wave.open(io.BytesIO(value.clips[0])) as file:
+            rate, width, channels = file.getframerate(), file.getsampwidth(), file.getnchannels()
+            data = np.frombuffer(file.readframes(file.getnframes()), np.uint8)
+    except (wave.Error, EOFError) as error:
+        raise ArgumentError(f"Only WAV files of whole numbers can be drawn: {error}.") from error
+    data = data[: len(data) // width * width].reshape(-1, width)[::channels]
+    wide = np.zeros((len(data), 4), np.uint8)
+    wide[:, 4 - width :] = data ^ 128 if width == 1 else data  # samples of 8 bits are unsigned
+    frames = wide.view("<i4").ravel()
     every = max(1, len(frames) // _FRAMES)
     shown = frames[: len(frames) // every * every].reshape(-1, every)
     seconds = np.arange(len(shown)) * every / rate
@@ -128,10 +141,10 @@ def _sound(axes: Axes, value: Audio) -> None:
 
 
 _DRAWN: dict[type, Callable[[Axes, Any], None]] = {
-    Audio: _sound,
+    Audio: draw_sound,
     Histogram: _histogram,
     Images: _images,
     PrCurve: _curve,
-    Text: _text,
+    Text: draw_text,
     str: _words,
 }
