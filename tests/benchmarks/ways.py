@@ -155,9 +155,10 @@ class Supervised(OwnLoop):
 
 
 class _NoSupervisor:
-    """The methods of an open Supervisor that the engine's loop calls."""
+    """The part of an open Supervisor that the engine's loop uses."""
 
     global_step = None
+    summary_writer = True  # the engine writes no graph
 
     def __init__(self, graph: tf.Graph) -> None:
         self.coord = Coordinator()

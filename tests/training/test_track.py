@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import shutil
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -320,6 +322,64 @@ def test_each_of_several_pipelines_goes_on_with_its_next_pass(stopped_at: int) -
         return taken
 
     assert start("broken", stopped_at) + start("broken") == start("whole")
+
+
+def plain(training: Training, data: Any, more: Any, name: str) -> nbtrain.Run:
+    """Returns a run of two tracked loops in a loop that is not tracked; it has not been started."""
+
+    @nbtrain.background(name=name, checkpoint=training.checkpoint, start=False)
+    def loop(run: Any) -> None:
+        for epoch in range(EPOCHS):
+            for source in (data, more):
+                for batch in run.track(source):
+                    run.record(sum=training.step(epoch, batch))
+
+    return loop  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("stopped_at", [3, 6, 8, 13, 29])
+@pytest.mark.parametrize("again", ["in its process", "in another"])
+def test_loops_in_a_loop_that_is_not_tracked_go_on_with_the_order_of_their_data(
+    stopped_at: int, again: str
+) -> None:
+    whole = Training()
+    plain(whole, shuffled(), shuffled(), "whole").start().wait(SOON)
+    runs: list[nbtrain.Run] = []
+    first = Training(lambda count: count == stopped_at and runs[0].request_stop())
+    runs.append(plain(first, shuffled(), shuffled(), "broken"))
+    runs[0].start().wait(SOON)
+    assert len(first.taken) == stopped_at
+    if again == "in its process":
+        runs[0].start().wait(SOON)
+        assert first.taken == whole.taken
+    else:
+        then = Training()
+        plain(then, shuffled(), shuffled(), "broken").start().wait(SOON)
+        assert first.taken + then.taken == whole.taken
+
+
+@pytest.mark.parametrize("kind", ["list", "dataset"])
+def test_the_data_of_loops_that_are_over_are_freed(kind: str) -> None:
+    class Batches(list[Any]):
+        """A list that can be referred to weakly."""
+
+    held: list[weakref.ref[Any]] = []
+
+    @nbtrain.background(name="freed")
+    def loop(run: Any) -> None:
+        for _ in range(20):
+            data = Batches(listed()) if kind == "list" else shuffled()
+            held.append(weakref.ref(data))
+            for _ in run.track(data):
+                pass
+
+    gc.disable()
+    try:
+        loop.wait(SOON)
+    finally:
+        gc.enable()
+    alive = sum(each() is not None for each in held)
+    assert alive <= (1 if kind == "list" else 10), f"{alive} of 20: pipelines may be used again"
 
 
 def test_the_size_is_known_to_who_asks_for_it() -> None:

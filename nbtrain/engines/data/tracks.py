@@ -14,14 +14,15 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.epoch import Epoch
-from nbtrain.engines.data.passes import Passes, elements_of
+from nbtrain.engines.data.open_loop import OpenLoop
+from nbtrain.engines.data.passes import Passes
+from nbtrain.engines.data.sources import Sources
 from nbtrain.engines.data.turns import Turns, size_of
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.track_loop import Source
@@ -36,34 +37,6 @@ _ENDED = (
 )
 
 
-@dataclass(slots=True)
-class _Open:
-    """A loop that has begun and has not ended.
-
-    Attributes:
-        source: Its elements.
-        size: Their number; None if unknown.
-        key: The numbers of the loops around it, and its own.
-        begun, before: Completed steps when it began in this start, and when its present pass did.
-        turn: The turn to which `inner` belongs.
-        inner: Loops that have ended within this turn.
-    """
-
-    source: Passes | Turns
-    size: int | None
-    key: tuple[int, ...]
-    begun: int
-    before: int = 0
-    turn: int = 0
-    inner: int = 0
-
-    def next_inner(self) -> int:
-        """Returns the number of the next loop within the present turn."""
-        if self.turn != self.source.number:
-            self.turn, self.inner = self.source.number, 0
-        return self.inner
-
-
 class Tracks:
     """The tracked loops of a run; training thread only.
 
@@ -76,9 +49,8 @@ class Tracks:
     def __init__(self) -> None:
         self.total: int | None = None
         self.epoch: Epoch | None = None
-        self._open: list[_Open] = []
-        # The last iterable of each key, with its elements.
-        self._sources: dict[tuple[int, ...], tuple[object, Passes | Turns]] = {}
+        self._open: list[OpenLoop] = []
+        self._sources = Sources()
         self._data: tuple[tuple[int, ...], Passes] | None = None  # the last pipeline
         self._next = 0  # the number of the next outermost loop
         self._several = False  # whether a turn has had more than one loop within it
@@ -95,15 +67,14 @@ class Tracks:
             again: Whether the loops go on where an earlier start has left them.
         """
         self._open, self._next = [], 0
-        for _, source in self._sources.values():
-            source.failed = False
+        self._sources.begin()
         self._resume, self._resumed, self._ended = self._ended if again else [], 0, []
 
     # --- loops ------------------------------------------------------------------------
 
     def over(self, iterable: Iterable[Any], loop: LoopHandle) -> Iterator[Any]:
         """Yields the elements of a loop, with a step boundary after each."""
-        opened: list[_Open] = []
+        opened: list[OpenLoop] = []
 
         def enter() -> Source:
             opened.append(self._enter(iterable, loop))
@@ -115,52 +86,38 @@ class Tracks:
 
         return loop.track.turns(enter, leave)
 
-    def _enter(self, iterable: Iterable[Any], loop: LoopHandle) -> _Open:
-        if not loop.track.must_end:
-            self._ended = []
-            self._end_failed()
+    def _enter(self, iterable: Iterable[Any], loop: LoopHandle) -> OpenLoop:
+        if loop.track.must_end:  # it has no turn, and the position stays that of the stop
+            return OpenLoop(Turns(()), None, (), loop.step)
+        self._ended = []
+        self._sources.end_failed()
         around = self._open[-1] if self._open else None
         number = self._next if around is None else around.next_inner()
         key = (*(around.key if around else ()), number)
         done, size = self._done_before(len(self._open), number), size_of(iterable)
-        source = self._source(key, iterable)
-        if done is None:  # the loop was completed
-            source.end_pass()
-            iterable, source = (), Turns(())
+        in_file = self._file is not None and self._file[1] == key
+        # An earlier start has taken a pass in each turn of the loop around.
+        passes = 0 if in_file or around is None else around.source.number - 1
+        if done is None:
+            self._sources.complete(key, iterable, passes)
+            source: Passes | Turns = Turns(())
+        else:
+            source = self._sources.get(key, iterable, passes)
         source.begin(loop)
         if isinstance(source, Passes):
             self._data = key, source
-        if isinstance(source, Passes) and self._file is not None and self._file[1] == key:
+        if isinstance(source, Passes) and in_file and self._file is not None:
             source.take(self._file[0])
             self._file = None
         else:
             source.go_to(done or 0)
-        opened = _Open(source, size, key, loop.step, before=loop.step - source.number)
+        opened = OpenLoop(source, size, key, loop.step, before=loop.step - source.number)
         self._open.append(opened)
         self._loop = loop
         loop.note("loops", None)
         self._several |= len(key) > 1 and number > 0
         self._measure()
         return opened
-
-    def _end_failed(self) -> None:
-        """Ends the passes that an error has left, as the program goes on after it."""
-        for _, source in self._sources.values():
-            if source.failed:
-                source.failed = False
-                source.end_pass()
-
-    def _source(self, key: tuple[int, ...], iterable: Iterable[Any]) -> Passes | Turns:
-        """Returns the elements of an iterable, which go on where its last loop has left them."""
-        held, source = self._sources.get(key, (None, None))
-        is_new = source is None
-        if source is None or held is not iterable:
-            source = elements_of(iterable)
-            self._sources[key] = iterable, source
-        in_file = self._file is not None and self._file[1] == key
-        if isinstance(source, Passes) and is_new and not in_file and self._open:
-            source.skip_passes(self._open[-1].source.number - 1)  # taken by an earlier start
-        return source
 
     def _done_before(self, depth: int, number: int) -> int | None:
         """Returns the turns of a loop that an earlier start has done; None if it was completed."""
@@ -175,7 +132,7 @@ class Tracks:
         self._resumed += 1
         return done
 
-    def _leave(self, left: _Open, *, broken: bool, stopped: bool, failed: bool) -> None:
+    def _leave(self, left: OpenLoop, *, broken: bool, stopped: bool, failed: bool) -> None:
         """Ends a loop, and those within it that an error has left open."""
         if left not in self._open:
             return
@@ -192,6 +149,7 @@ class Tracks:
             self._open[-1].inner += 1
             return
         self._next += 1
+        self._sources.drop_before(left.key)
         if stopped or failed:
             return
         if self._resume and not broken and self._loop and 0 < left.begun == self._loop.step:
@@ -216,7 +174,7 @@ class Tracks:
             unit *= size
         self.total = inner.before + left
 
-    def _turn_of(self, outer: _Open, steps: int | None) -> Epoch:
+    def _turn_of(self, outer: OpenLoop, steps: int | None) -> Epoch:
         """Returns the present turn of the outermost loop, whose inner loops are open."""
         *between, inner = self._open[1:]
         number, known = outer.source.number, self.epoch
@@ -282,7 +240,7 @@ class Tracks:
         """Moves the open loops, whose bodies run on, to their turns; the others to their start."""
         stuck = False
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
-            assert isinstance(each, _Open)
+            assert isinstance(each, OpenLoop)
             if isinstance(each.source, Passes) and self._file and self._file[1] == each.key:
                 each.source.take(self._file[0])
                 self._file = None

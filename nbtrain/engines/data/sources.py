@@ -1,0 +1,82 @@
+"""The elements of tracked loops, which a later loop over the same data goes on with.
+
+The key of a loop has the numbers of the loops around it, and its own: see `tracks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from nbtrain.engines.data.passes import Passes, elements_of
+from nbtrain.engines.data.turns import Turns
+
+Key = tuple[int, ...]
+
+# Pipelines of past outermost loops that go on with their next pass if they are looped over again.
+# Each has threads, and a program may make one for each epoch.
+_PIPELINES = 8
+
+
+class Sources:
+    """The elements of the loops of a run, by their keys; training thread only."""
+
+    def __init__(self) -> None:
+        self._held: dict[Key, tuple[object, Passes | Turns]] = {}  # with their iterables
+
+    def begin(self) -> None:
+        """Begins a start of the run, which repeats the turn that an error has left."""
+        for _, source in self._held.values():
+            source.failed = False
+
+    def end_failed(self) -> None:
+        """Ends the passes that an error has left, as the program goes on after it."""
+        for _, source in self._held.values():
+            if source.failed:
+                source.failed = False
+                source.end_pass()
+
+    def get(self, key: Key, iterable: Iterable[Any], passes: int) -> Passes | Turns:
+        """Returns the elements of an iterable, which go on where its last loop has left them.
+
+        Args:
+            key: The key of the loop.
+            iterable: Its iterable.
+            passes: Passes that an earlier process has taken, if none was taken here.
+        """
+        held, source = self._held.get(key, (None, None))
+        is_new = source is None
+        if source is None or held is not iterable:
+            source = self._shared(key, iterable) or elements_of(iterable)
+            self._held[key] = iterable, source
+        if isinstance(source, Passes) and is_new:
+            source.skip_passes(passes)  # each may have an order of its own
+        return source
+
+    def complete(self, key: Key, iterable: Iterable[Any], passes: int) -> None:
+        """Ends the pass of a loop that an earlier start has completed, if not in this process."""
+        if not any(at >= key and held is iterable for at, (held, _) in self._held.items()):
+            self.get(key, iterable, passes).end_pass()
+
+    def drop_before(self, key: Key) -> None:
+        """Drops the elements of earlier loops, except pipelines that may be looped over again."""
+        past = {at: source for at, (_, source) in self._held.items() if at < key}
+        outermost = {at for at in past if len(at) == 1}
+        pipelines = sorted(at for at in outermost if isinstance(past[at], Passes))
+        for at in past.keys() - pipelines[-_PIPELINES:]:
+            del self._held[at]
+            past[at].elements = iter(())  # ends a cycle: a pipeline has threads until it is freed
+
+    def _shared(self, key: Key, iterable: Iterable[Any]) -> Passes | None:
+        """Takes over the passes of an earlier outermost loop over the same data; None without one.
+
+        Within a turn each loop has its own: a run that goes on does not enter those of past turns.
+        """
+        if len(key) > 1 or isinstance(iterable, Iterator):
+            return None
+        for at in sorted((at for at in self._held if at < key), reverse=True):
+            held, source = self._held[at]
+            if len(at) == 1 and held is iterable and isinstance(source, Passes):
+                del self._held[at]
+                return source
+        return None
