@@ -50,6 +50,14 @@ class LogLine:
         return f"step {self.step:,}  {self.level}  {self.source}  {self.text}"
 
 
+def at_return(line: str) -> str:
+    """Returns the end of an unended line that replaces the rest of it where it is shown.
+
+    A carriage return replaces a text only once another text follows.
+    """
+    return line[line.rfind("\r", 0, len(line.rstrip("\r"))) + 1 :]
+
+
 def selected(
     lines: Iterable[LogLine], *, level: str = "DEBUG", source: str | None = None, text: str = ""
 ) -> list[LogLine]:

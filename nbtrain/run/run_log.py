@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from nbtrain.core.log_lines import LEVELS, LogLine, LogLines, LogQueue
+from nbtrain.core.log_lines import LEVELS, LogLine, LogLines, LogQueue, at_return
 from nbtrain.run import log_sources
 from nbtrain.run.context import Context
 from nbtrain.run.threads import Coordinator
@@ -122,7 +122,7 @@ class RunLog:
         *complete, part = (self._parts.pop(key, "") + text).split("\n")
         for line in complete:
             self._put("INFO", "print", line)
-        if part := part.rpartition("\r")[2] if len(part) < MOST_CHARS else part[:MOST_CHARS]:
+        if part := at_return(part)[:MOST_CHARS]:
             self._parts[key] = part
         if self._context.settings.prints == "log" or self.is_file(stream):
             return False

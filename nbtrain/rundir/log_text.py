@@ -107,7 +107,9 @@ class LogTail:
             file.seek(begin)
             data = file.read(MOST_BYTES)
         self._offset = begin + len(data)
-        *complete, self._rest = (data if cut else self._rest + data).split(b"\n")
+        *complete, rest = (data if cut else self._rest + data).split(b"\n")
+        # A progress bar may never end its line: only its present text is kept.
+        self._rest = rest[rest.rfind(b"\r", 0, len(rest.rstrip(b"\r"))) + 1 :]
         return [self._parsed(line) for line in complete[cut:]]
 
     def _parsed(self, line: bytes) -> LogLine:

@@ -125,6 +125,31 @@ def test_a_progress_bar_is_one_line_and_colours_are_left_out() -> None:
     assert [line.text for line in trained(bar).log] == ["100%", "red", "no end"]
 
 
+def test_a_line_that_ends_with_a_return_stays_until_another_text_replaces_it() -> None:
+    def count() -> None:
+        for part in range(3):
+            print(f"part {part}", end="\r")
+        print()
+        print("no end", end="\r")
+
+    assert [line.text for line in trained(count).log] == ["part 2", "no end"]
+
+
+def test_a_progress_bar_of_another_process_is_read_without_what_it_has_replaced(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log.txt"
+    tail = LogTail(path)
+    for part in range(100):
+        with open(path, "ab") as file:
+            file.write(b"part %d\r" % part)
+        assert tail.poll() == []
+        assert len(tail._rest) <= len(b"part 99\r")
+    with open(path, "ab") as file:
+        file.write(b"\nnext\n")
+    assert [line.text for line in tail.poll()] == ["part 99", "next"]
+
+
 def test_the_text_of_a_logged_error_is_a_line_each() -> None:
     def fail() -> None:
         try:
