@@ -51,11 +51,14 @@ class Machine:
         self._due = clock() + LOOK_SECS
         self._step = 0  # of the last look
         self._process = psutil.Process()
-        self._percents()  # both tell the use since the call before
+        self._begun = False
         self._disk = (clock(), *_disk_bytes())
 
     def tick(self) -> None:
         """Records the use every few seconds, if the run trains and has taken a step since."""
+        if not self._begun:  # psutil tells each thread the use since its own call before
+            self._begun = True
+            self._percents()
         now = self._clock()
         if now < self._due:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -76,6 +77,31 @@ def test_nothing_is_recorded_twice_for_a_step(tmp_path: Path) -> None:
     training.look(7)
     training.look(7)
     assert [step for step, _ in training.recorded] == [7]
+
+
+def test_the_use_of_all_cores_is_that_since_the_loopers_thread_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: set[int] = set()
+
+    def since_the_call_before(_interval: None) -> float:
+        """Answers as psutil does, which tells each thread the use since its own last call."""
+        is_first = threading.get_ident() not in asked
+        asked.add(threading.get_ident())
+        return 0.0 if is_first else 50.0
+
+    monkeypatch.setattr(psutil, "cpu_percent", since_the_call_before)
+    training = Training(tmp_path)
+
+    def loop() -> None:
+        training.look(1, secs=0.0)
+        training.look(7)
+
+    looper = threading.Thread(target=loop)
+    looper.start()
+    looper.join(SOON)
+    ((_, values),) = training.recorded
+    assert values["system/cpu_percent"] == 50.0
 
 
 def test_a_folder_that_is_gone_and_unknown_disks_leave_the_rest(
