@@ -65,6 +65,7 @@ class RateRange:
         self._begins = [0]  # the first step of each loss and of the next
         self._raw: list[float] = []
         self._losses: list[float] = []
+        self._least = -1, math.inf  # an index, and the lowest loss from there on
 
     def rate(self, step: int) -> float:
         """Returns the rate of a step, from 0; the steps are equal parts of the logarithm."""
@@ -85,7 +86,7 @@ class RateRange:
         if len(self._raw) == 1:
             return False
         self._losses.append(self._smooth / (1 - _SMOOTHING ** len(self._raw)))
-        return step + 1 >= self._steps or self._has_too_few or self._has_risen
+        return step + 1 >= self._steps or self._has_too_few or self._has_risen()
 
     @property
     def _rates(self) -> list[float]:
@@ -111,13 +112,16 @@ class RateRange:
     def _has_too_few(self) -> bool:
         return bool(self._raw) and self._count < _FEWEST
 
-    @property
     def _has_risen(self) -> bool:
-        settled = self._losses[self._from :]
-        if not settled:
+        """Tells if the newest loss is far above the lowest; called once with each loss."""
+        begin, last = self._from, self._losses[-1]
+        known, lowest = self._least
+        if begin >= len(self._losses):
+            self._least = -1, math.inf
             return False
-        lowest = min(settled)
-        return settled[-1] - lowest > _RISE * max(abs(lowest), abs(settled[0]) / 10)
+        lowest = min(lowest, last) if begin == known else min(self._losses[begin:])
+        self._least = begin, lowest
+        return last - lowest > _RISE * max(abs(lowest), abs(self._losses[begin]) / 10)
 
     @property
     def curve(self) -> tuple[tuple[float, float], ...]:
@@ -147,10 +151,11 @@ class RateRange:
         if lowest is None:
             return None
         last = max(self._from, min(lowest, len(self._losses) - window))
+        sums = [0.0, *itertools.accumulate(self._raw)]
 
         def fall(at: int) -> float:
-            before, after = self._raw[at + 1 - window : at + 1], self._raw[at + 1 :][:window]
-            return statistics.fmean(before) - statistics.fmean(after)
+            begin, now, end = at + 1 - window, at + 1, min(at + 1 + window, len(self._raw))
+            return (sums[now] - sums[begin]) / window - (sums[end] - sums[now]) / (end - now)
 
         return self._rates[max(range(self._from, last + 1), key=fall)]
 

@@ -119,6 +119,25 @@ def test_a_test_that_ends_at_once_suggests_nothing() -> None:
     assert "did not fall for rate 1e-06 to 1e-06" in sweep.text("rate", "loss")
 
 
+class Counted(list[float]):
+    """Losses that count how many of them are looked at in slices."""
+
+    looked_at = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        if isinstance(at, slice):
+            self.looked_at += len(found)
+        return found
+
+
+def test_a_loss_costs_the_same_at_each_step_of_a_long_test() -> None:
+    sweep = RateRange(1e-6, 1.0, 2000)
+    losses = sweep._losses = Counted()
+    assert not any(sweep.add(step, 2.0 - step / 2000) for step in range(1999))
+    assert losses.looked_at <= 2000
+
+
 def test_the_test_ends_with_its_steps() -> None:
     _, steps = swept(lambda rate: 1 - rate / 100)
     assert steps == 100
