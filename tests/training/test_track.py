@@ -249,6 +249,25 @@ def test_an_iterator_that_cannot_go_back_is_told() -> None:
     assert [rows[0] for _, rows in training.taken[:7]] == [0, 8, 16, 24, 32, 40, 0]
 
 
+def test_a_checkpoint_of_another_loop_is_told() -> None:
+    gate = Gate()
+    training = Training(gate)
+    run = plain(training, shuffled(), shuffled(), "elsewhere", save_steps=3)
+    run.start()
+    gate.wait_for_arrivals()
+    gate.allow(8)
+    gate.wait_for_arrivals(8)
+    restored = run.restore(3)
+    gate.allow(1)
+    assert restored.wait(SOON).applied
+    assert "Track the loop around both too" in str(run.status.message)
+    gate.open()
+    run.wait(SOON)
+    whole = Training()
+    plain(whole, shuffled(), shuffled(), "whole").start().wait(SOON)
+    assert training.taken == whole.taken
+
+
 def test_a_break_ends_its_loop_alone_and_counts_what_was_recorded() -> None:
     @nbtrain.background(name="broken")
     def run(run: Any) -> None:
@@ -324,10 +343,10 @@ def test_each_of_several_pipelines_goes_on_with_its_next_pass(stopped_at: int) -
     assert start("broken", stopped_at) + start("broken") == start("whole")
 
 
-def plain(training: Training, data: Any, more: Any, name: str) -> nbtrain.Run:
+def plain(training: Training, data: Any, more: Any, name: str, **options: Any) -> nbtrain.Run:
     """Returns a run of two tracked loops in a loop that is not tracked; it has not been started."""
 
-    @nbtrain.background(name=name, checkpoint=training.checkpoint, start=False)
+    @nbtrain.background(name=name, checkpoint=training.checkpoint, start=False, **options)
     def loop(run: Any) -> None:
         for epoch in range(EPOCHS):
             for source in (data, more):
