@@ -60,6 +60,8 @@ def far() -> Iterator[Forked]:
     with Forked(train) as child:
         child.answer()
         eventually(lambda: phase() is Phase.RUNNING)
+        # Before its first step it has no scalar by which a trial can be judged.
+        eventually(lambda: status_file.read(Path(FOLDER)).status.step > 0)
         yield child
 
 

@@ -673,8 +673,8 @@ def test_a_tab_shows_a_logdir_in_the_same_words_each_time(
     assert shown(shell, f"{tab} logs", capsys) == f"<{tab} in 'logs'>"
 
 
-@pytest.mark.parametrize(("tab", "keeps"), [("images", True), ("text", False)])
-def test_a_board_that_begins_with_images_keeps_a_picture_of_them(
+@pytest.mark.parametrize(("tab", "keeps"), [("images", True), ("text", True), ("pr_curves", False)])
+def test_a_board_that_begins_with_cards_keeps_a_picture_of_them(
     shell: Any, logdir: Path, tab: str, keeps: bool
 ) -> None:
     with tf.summary.create_file_writer(str(logdir / "adam")).as_default():
