@@ -76,13 +76,14 @@ class Display:
         show(self._run)
 
     def close(self) -> None:
-        """Replaces the panel with the last picture."""
+        """Tells the pages the end, and replaces the panel with the last picture."""
         with self._closing:
             if self._closed:
                 return
             self._closed = True
             self._forget()
             try:
+                self.panel.tick()
                 self._still.finish()
             finally:
                 self.panel.close()
@@ -100,10 +101,10 @@ class Display:
 
     def _tick(self) -> None:
         """Handles the run's tick; the last tick comes after its end."""
-        self.panel.tick()
-        if self._run.status.phase.ended:
+        if self._run.is_over:
             self.close()
         else:
+            self.panel.tick()
             self._still.look()
 
     def _picture(self) -> still.Bundle:

@@ -169,6 +169,11 @@ class AttachedRun(Requests):
         """Takes messages of its display."""
         return self._follower.notes
 
+    @property
+    def is_over(self) -> bool:
+        """True if the run has ended and all of it is read."""
+        return self.status.phase.ended
+
     def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:
         """Calls `listener` ten times a second until the run ends, and once after its end.
 

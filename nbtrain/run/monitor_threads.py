@@ -40,6 +40,7 @@ class MonitorThreads:
 
     Attributes:
         address: The mailbox that is looked into; None before the start.
+        is_over: Whether this tick is the last one, which reads everything.
     """
 
     def __init__(self, context: Context, graph: ModelGraph) -> None:
@@ -51,6 +52,7 @@ class MonitorThreads:
         self._training: threading.Thread | None = None
         self._mirror: Mirror | None = None
         self.address: Address | None = None
+        self.is_over = False
 
     @property
     def mirrored(self) -> str | None:
@@ -118,6 +120,7 @@ class MonitorThreads:
         context, steps = self._context, self._context.steps
         context.commands.call()
         phase = context.lifecycle.phase
+        self.is_over = phase.ended  # even if the run ends meanwhile
         context.monitor.tick(phase, steps.step, steps.steps_done, self._training)
 
     def _encode(self) -> None:

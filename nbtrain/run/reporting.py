@@ -150,6 +150,11 @@ class Reporting:
         self.attempt.context.monitor.functions.add(event, function)
         return function
 
+    @property
+    def is_over(self) -> bool:
+        """True if the run has ended and all of it is read: from the last call of `on_tick` on."""
+        return self.attempt.monitor_threads.is_over
+
     def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:
         """Calls `listener` ten times a second until the run ends, and once after its end.
 

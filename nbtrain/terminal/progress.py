@@ -57,7 +57,7 @@ class Line:
             bar.initial = bar.n = status.step
         bar.set_postfix_str(described(status), refresh=False)
         bar.update(status.step - bar.n)
-        if status.phase.ended:
+        if self._run.is_over:
             bar.refresh()
             bar.close()
             self._forget()

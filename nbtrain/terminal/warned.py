@@ -26,6 +26,10 @@ class Watched(Protocol):
     def status(self) -> Status:
         """The current status."""
 
+    @property
+    def is_over(self) -> bool:
+        """True if the run has ended and all of it is read."""
+
     def on_tick(self, listener: Callable[[], object]) -> Callable[[], object]:
         """Calls a function ten times a second until the run ends, and once after its end."""
 
@@ -63,5 +67,5 @@ class Lines:
         for text in self._warnings.new(status):
             if file is not None:
                 print(f"{self._run.name}: {text}", file=file, flush=True)
-        if status.phase.ended:
+        if self._run.is_over:
             self._forget()

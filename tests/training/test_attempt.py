@@ -21,7 +21,7 @@ from nbtrain.notebook.display import display_of
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import Logdir
-from tests.gate import SOON, Gate
+from tests.gate import SOON, Gate, eventually
 from tests.models import Count, Counter, Line, applied, reached
 from tests.on_disk import journal
 
@@ -104,6 +104,25 @@ def test_a_start_waits_for_the_end_of_the_previous_one() -> None:
     events = [entry["event"] for entry in journal(run)]
     told = [event for event in events if event not in ("segment", "stop")]
     assert told == ["start", "stopped"] * 2
+
+
+def test_a_run_that_ends_in_the_midst_of_a_tick_is_over_with_the_next_one(gate: Gate) -> None:
+    run = nbtrain.train(Counter(gate).step, steps=3, start=False)
+    ticks = threading.Event()
+    seen: list[tuple[bool, bool]] = []
+
+    def look() -> None:
+        ticks.set()
+        eventually(lambda: run.status.phase.ended)
+        seen.append((run.status.phase.ended, run.is_over))
+
+    run.on_tick(look)
+    run.start()
+    assert ticks.wait(SOON)
+    gate.open()
+    run.wait(SOON)
+    assert seen[0] == (True, False)
+    assert {*seen[1:]} == {(True, True)}
 
 
 def test_an_error_of_a_loop_that_ends_after_the_training_is_the_runs() -> None:

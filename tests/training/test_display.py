@@ -11,10 +11,11 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PIL import Image
 
 import nbtrain
-from nbtrain.notebook.display import picture_of, show, state_of
+from nbtrain.notebook.display import display_of, picture_of, show, state_of
 from tests.gate import SOON, Gate, eventually
 from tests.models import Counter
 from tests.shells import Outputs, own_shell
@@ -81,3 +82,33 @@ def test_a_run_that_ends_before_it_is_shown_is_shown_with_its_earlier_curves(
     gate.open()
     run.wait(SOON)
     assert size(outputs.published[0]) == size(picture_of(run))
+
+
+def test_the_pages_are_told_of_an_end_in_the_midst_of_a_tick(
+    gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = nbtrain.train(Counter(gate).step, steps=9, name="told")
+    phases: list[Any] = []
+    ticks = threading.Event()
+    with own_shell(tmp_path / "ipython") as shell:
+        shell.display_pub = Outputs(shell)
+        show(run)
+        panel = display_of(run).panel
+        panel._on_message(panel, {"t": "hello"}, [])
+        tick, send = panel.tick, panel.send
+
+        def held_tick() -> None:
+            tick()
+            ticks.set()
+            eventually(lambda: run.status.phase.ended)
+
+        def seen(content: dict[str, Any], *buffers: Any) -> None:
+            phases.extend(filter(None, [content.get("status", {}).get("phase")]))
+            send(content, *buffers)
+
+        monkeypatch.setattr(panel, "send", seen)
+        monkeypatch.setattr(panel, "tick", held_tick)
+        assert ticks.wait(SOON)
+        gate.open()
+        run.wait(SOON)
+    assert phases[-1] == "finished"
