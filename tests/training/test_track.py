@@ -249,6 +249,22 @@ def test_an_iterator_that_cannot_go_back_is_told() -> None:
     assert [rows[0] for _, rows in training.taken[:7]] == [0, 8, 16, 24, 32, 40, 0]
 
 
+def test_the_end_of_a_loop_that_is_entered_again_is_not_that_of_the_run() -> None:
+    totals: list[int | None] = []
+
+    @nbtrain.background(name="totals")
+    def loop(run: Any) -> None:
+        data = listed()
+        for _ in range(2):
+            for _ in run.track(data):
+                totals.append(run.status.total_steps)
+        for _ in run.track(range(BATCHES)):  # another loop, which may be the last
+            totals.append(run.status.total_steps)
+
+    loop.wait(SOON)
+    assert totals == [BATCHES] * BATCHES + [None] * BATCHES + [3 * BATCHES] * BATCHES
+
+
 def test_a_checkpoint_of_another_loop_is_told() -> None:
     gate = Gate()
     training = Training(gate)
@@ -377,8 +393,9 @@ def test_loops_in_a_loop_that_is_not_tracked_go_on_with_the_order_of_their_data(
         assert first.taken + then.taken == whole.taken
 
 
+@pytest.mark.parametrize("around", [range, "tracked range"])
 @pytest.mark.parametrize("kind", ["list", "dataset"])
-def test_the_data_of_loops_that_are_over_are_freed(kind: str) -> None:
+def test_the_data_of_loops_that_are_over_are_freed(kind: str, around: Any) -> None:
     class Batches(list[Any]):
         """A list that can be referred to weakly."""
 
@@ -386,7 +403,7 @@ def test_the_data_of_loops_that_are_over_are_freed(kind: str) -> None:
 
     @nbtrain.background(name="freed")
     def loop(run: Any) -> None:
-        for _ in range(20):
+        for _ in range(20) if around is range else run.track(range(20)):
             data = Batches(listed()) if kind == "list" else shuffled()
             held.append(weakref.ref(data))
             for _ in run.track(data):

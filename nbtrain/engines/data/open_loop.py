@@ -17,6 +17,8 @@ class OpenLoop:
         size: Their number; None if unknown.
         key: The numbers of the loops around it, and its own.
         begun, before: Completed steps when it began in this start, and when its present pass did.
+        again: Whether an earlier loop with no tracked one around it was over the same data: others
+            may follow.
         turn: The turn to which `inner` belongs.
         inner: Loops that have ended within this turn.
     """
@@ -26,6 +28,7 @@ class OpenLoop:
     key: tuple[int, ...]
     begun: int
     before: int = 0
+    again: bool = False
     turn: int = 0
     inner: int = 0
 

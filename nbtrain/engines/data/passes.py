@@ -19,14 +19,14 @@ class Passes(EpochIterator):
         data: A `tf.data.Dataset` or a `tf.distribute.DistributedDataset`, or an iterator of one.
 
     Attributes:
-        elements: The iterator to draw from.
+        elements: The iterator to draw from, within a loop.
         failed: Whether an error has left the loop over them.
     """
 
     def __init__(self, data: Any) -> None:
         super().__init__(data, None)
         self.failed = False
-        self.elements: Iterator[Any] = self
+        self.elements: Iterator[Any] = iter(())
 
     @property
     def number(self) -> int:

@@ -36,6 +36,12 @@ class Sources:
                 source.failed = False
                 source.end_pass()
 
+    def has_earlier(self, key: Key, iterable: Iterable[Any]) -> bool:
+        """Tells if an earlier outermost loop was over the same data."""
+        return any(
+            len(at) == 1 and at < key and held is iterable for at, (held, _) in self._held.items()
+        )
+
     def get(self, key: Key, iterable: Iterable[Any], passes: int) -> Passes | Turns:
         """Returns the elements of an iterable, which go on where its last loop has left them.
 
@@ -60,12 +66,10 @@ class Sources:
 
     def drop_before(self, key: Key) -> None:
         """Drops the elements of earlier loops, except pipelines that may be looped over again."""
-        past = {at: source for at, (_, source) in self._held.items() if at < key}
-        outermost = {at for at in past if len(at) == 1}
-        pipelines = sorted(at for at in outermost if isinstance(past[at], Passes))
-        for at in past.keys() - pipelines[-_PIPELINES:]:
+        past = [at for at in self._held if at < key]
+        pipelines = [at for at in past if len(at) == 1 and isinstance(self._held[at][1], Passes)]
+        for at in {*past}.difference(sorted(pipelines)[-_PIPELINES:]):
             del self._held[at]
-            past[at].elements = iter(())  # ends a cycle: a pipeline has threads until it is freed
 
     def _shared(self, key: Key, iterable: Iterable[Any]) -> Passes | None:
         """Takes over the passes of an earlier outermost loop over the same data; None without one.

@@ -45,7 +45,8 @@ class Tracks:
     """The tracked loops of a run; training thread only.
 
     Attributes:
-        total: The step at which the present loops end; None if unknown. Any thread, like the next.
+        total: The step at which the present loops end; None if unknown, or if others follow over
+            the same data. Any thread, like the next.
         epoch: The turn of the outermost loop; None if the loop of the steps has no other around
             it.
     """
@@ -100,6 +101,7 @@ class Tracks:
         key = (*(around.key if around else ()), number)
         done, size = self._done_before(len(self._open), number), size_of(iterable)
         in_file = self._file is not None and self._file[1] == key
+        again = around is None and self._sources.has_earlier(key, iterable)
         # An earlier start has taken a pass in each turn of the loop around.
         passes = 0 if in_file or around is None else around.source.number - 1
         if done is None:
@@ -115,7 +117,8 @@ class Tracks:
             self._file = None
         else:
             source.go_to(done or 0)
-        opened = OpenLoop(source, size, key, loop.step, before=loop.step - source.number)
+        before = loop.step - source.number
+        opened = OpenLoop(source, size, key, loop.step, before=before, again=again)
         self._open.append(opened)
         self._loop = loop
         loop.note("loops", None)
@@ -148,6 +151,8 @@ class Tracks:
         elif broken:
             left.source.end_pass()
         depth = self._open.index(left)
+        for each in self._open[depth:]:
+            each.source.elements = iter(())  # they refer to the source, which has threads
         del self._open[depth:]
         if depth:
             self._open[-1].inner += 1
@@ -168,7 +173,7 @@ class Tracks:
         known = not self._several and None not in sizes[1:]
         unit = math.prod(size or 0 for size in sizes[1:]) if known else None
         self.epoch = self._turn_of(around[0], unit) if around else None
-        if self._several or None in sizes:
+        if self._several or self._open[0].again or None in sizes:
             self.total = None
             return
         unit = left = inner.size or 0
