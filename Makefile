@@ -28,8 +28,9 @@ help:
 	@echo 'make bench  measure what a step, an update and a million points cost'
 	@echo 'make clean  remove what the others made'
 
-# Modules that are never imported are not compiled. Without a package.json of its own, Node.js would take the
-# scripts of JupyterLab in .venv for ES modules, as ours are, and `make lab` would show their errors.
+# Modules that are never imported are not compiled. Without a package.json of its own, Node.js would
+# take the scripts of JupyterLab in .venv for ES modules, as ours are, and `make lab` would show their
+# errors.
 .venv/made: pyproject.toml hatch_build.py $(SOURCES)
 	@test -n "$(PYTHON)" || { echo 'No Python 3.10 to 3.13 was found: install one, or name it: make PYTHON=...'; exit 1; }
 	@$(BIN)/python -c '$(USABLE)' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv || \
