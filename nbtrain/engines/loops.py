@@ -123,6 +123,7 @@ class LoopEngine:
             yield None
         else:
             yield PositionSaver(held, passes or self.tracks, directory, **more)
+        self.tracks.end()
 
     def begin(self, run: Run) -> None:
         """Lets the run describe the Keras models in the checkpoint; training thread only."""

@@ -67,6 +67,11 @@ class LoopHandle:
         return self._boundary.steps.step
 
     @property
+    def steps_done(self) -> int:
+        """Steps that were taken in this attempt; any thread."""
+        return self._boundary.steps.steps_done
+
+    @property
     def begun(self) -> bool:
         """True after the first boundary."""
         return self._boundary.begun

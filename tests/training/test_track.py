@@ -208,6 +208,27 @@ def test_more_epochs_go_on_after_those_that_are_done() -> None:
     assert training.taken + more.taken == whole.taken
 
 
+def test_the_end_of_all_loops_is_told_at_the_end_of_the_program() -> None:
+    data = listed()
+    told: list[str | None] = []
+
+    @nbtrain.background(name="plain")
+    def loop(run: Any) -> None:
+        for epoch in range(4):
+            for _ in run.track(data):
+                if epoch == 2 and not told[3:]:
+                    run.request_stop()
+            told.append(run.status.message)
+
+    loop.wait(SOON)
+    loop.start().wait(SOON)
+    assert told == [None] * 8
+    assert loop.status.message is None
+    loop.start().wait(SOON)
+    assert told == [None] * 12
+    assert "Its loops have ended: there is nothing left to train" in str(loop.status.message)
+
+
 @pytest.mark.parametrize("kind", ["dataset", "list"])
 @pytest.mark.parametrize(("saved", "left"), [(3, 5), (4, 8), (6, 8), (8, 20)])
 def test_a_restore_goes_back_to_the_batch_and_the_epoch(kind: str, saved: int, left: int) -> None:

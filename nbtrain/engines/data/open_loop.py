@@ -16,7 +16,7 @@ class OpenLoop:
         source: Its elements.
         size: Their number; None if unknown.
         key: The numbers of the loops around it, and its own.
-        begun, before: Completed steps when it began in this start, and when its present pass did.
+        before: Completed steps when its present pass began.
         again: Whether an earlier loop with no tracked one around it was over the same data: others
             may follow.
         turn: The turn to which `inner` belongs.
@@ -26,8 +26,7 @@ class OpenLoop:
     source: Passes | Turns
     size: int | None
     key: tuple[int, ...]
-    begun: int
-    before: int = 0
+    before: int
     again: bool = False
     turn: int = 0
     inner: int = 0

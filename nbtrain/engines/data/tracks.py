@@ -36,8 +36,8 @@ _ELSEWHERE = (
     "they were. Track the loop around both too, as in `for epoch in run.track(range(50)):`."
 )
 _ENDED = (
-    "Already at step {:,}, where its loops have ended: there is nothing left to train. Give "
-    "fresh=True or another name= to start from scratch."
+    "{} have ended: there is nothing left to train. Give fresh=True or another name= to start from "
+    "scratch."
 )
 
 
@@ -71,9 +71,17 @@ class Tracks:
         Args:
             again: Whether the loops go on where an earlier start has left them.
         """
-        self._open, self._next = [], 0
+        self._open, self._next, self._loop = [], 0, None
         self._sources.begin()
         self._resume, self._resumed, self._ended = self._ended if again else [], 0, []
+
+    def end(self) -> None:
+        """Ends a start of the run; says so if the program has nothing left to train."""
+        loop = self._loop
+        if loop is None or not self._resume or loop.steps_done or loop.track.must_end:
+            return
+        where = f"Already at step {loop.step:,}, where its loops" if loop.step else "Its loops"
+        loop.note("loops", _ENDED.format(where))
 
     # --- loops ------------------------------------------------------------------------
 
@@ -118,10 +126,9 @@ class Tracks:
         else:
             source.go_to(done or 0)
         before = loop.step - source.number
-        opened = OpenLoop(source, size, key, loop.step, before=before, again=again)
+        opened = OpenLoop(source, size, key, before, again)
         self._open.append(opened)
         self._loop = loop
-        loop.note("loops", None)
         self._several |= len(key) > 1 and number > 0
         self._measure()
         return opened
@@ -161,8 +168,6 @@ class Tracks:
         self._sources.drop_before(left.key)
         if stopped or failed:
             return
-        if self._resume and not broken and self._loop and 0 < left.begun == self._loop.step:
-            self._loop.note("loops", _ENDED.format(left.begun))  # the last outermost loop decides
         at_end = broken or isinstance(left.source, Passes)  # only a range or a list may grow
         self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
 
