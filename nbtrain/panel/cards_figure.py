@@ -86,14 +86,12 @@ def _image(axes: Axes, history: History, kept: Any, _colour: str) -> str:
 
     value = history[kept[-1]]
     assert isinstance(value, Images)
-    step, count = f"step {history.steps[kept[-1]]:,}", len(value.encoded)
-    if not count:
-        raise ArgumentError(f"No image was written at {step}.")
+    title = _title(history.steps[kept[-1]], len(value.encoded), "image")
     data, _ = value.shown(most_pixels=_PIXELS)
     axes.imshow(np.asarray(Image.open(io.BytesIO(data)).convert("RGBA")))
     axes.set_anchor("NW")
     axes.set_axis_off()
-    return f"{step}, the first of {count} images" if count > 1 else step
+    return title
 
 
 def _text(axes: Axes, history: History, kept: Any, _colour: str) -> str:
@@ -106,11 +104,16 @@ def _text(axes: Axes, history: History, kept: Any, _colour: str) -> str:
 def _sound(axes: Axes, history: History, kept: Any, _colour: str) -> str:
     value = history[kept[-1]]
     assert isinstance(value, Audio)
-    step, count = f"step {history.steps[kept[-1]]:,}", len(value.clips)
-    if not count:
-        raise ArgumentError(f"No clip was written at {step}.")
+    title = _title(history.steps[kept[-1]], len(value.clips), "clip")
     draw_sound(axes, value)
-    return f"{step}, the first of {count} clips" if count > 1 else step
+    return title
+
+
+def _title(step: int, count: int, kind: str) -> str:
+    """The title of the first of several images or clips, which must be there."""
+    if not count:
+        raise ArgumentError(f"No {kind} was written at step {step:,}.")
+    return f"step {step:,}, the first of {count} {kind}s" if count > 1 else f"step {step:,}"
 
 
 def _ridges(axes: Axes, history: History, kept: Any, colour: str) -> str:

@@ -29,9 +29,8 @@ class Rates:
         self._hyperparameters = hyperparameters
         self._monitor = monitor
         self._record = record
-        # The name of a factor and its value; step, wall time and position of its schedule; and
-        # whether the run went back before.
-        self._waiting: deque[tuple[str, float, int, float, Any, bool]] = deque(maxlen=1_000)
+        # Step, wall time, name of the factor, its value, and the position of its schedule.
+        self._waiting: deque[tuple[int, float, str, float, Any]] = deque(maxlen=1_000)
         self._last: dict[str, tuple[int, float, int]] = {}  # step, wall time, position
         self._failed: set[str] = set()
         self._flushing = threading.Lock()  # protects the order of the points
@@ -40,27 +39,29 @@ class Rates:
         """Notes the positions of the schedules; training thread.
 
         Args:
-            restart: Whether the run went back, so that no curve leads here from the last mark.
+            restart: Whether the run went back, so that no curve leads here from the last mark,
+                which is flushed.
         """
         moments = self._hyperparameters.moments()
         if not moments:
             return
+        if restart:
+            self._last.clear()
         values, now = self._hyperparameters.values, time.time()
         for name, moment in moments.items():
             if name in values:
-                self._waiting.append((name, values[name], step, now, moment, restart))
+                self._waiting.append((step, now, name, values[name], moment))
 
     def flush(self) -> None:
         """Records the rates up to the last mark; any thread."""
         with self._flushing:  # waits until another thread has recorded what it took
             while self._waiting:
-                name, factor, step, wall, moment, restart = self._waiting.popleft()
-                if restart:
-                    self._last.pop(name, None)
+                step, wall, name, factor, moment = self._waiting.popleft()
                 if name not in self._failed:
-                    self._follow(name, factor, step, wall, int(moment))
+                    self._follow(step, wall, name, factor, moment)
 
-    def _follow(self, name: str, factor: float, step: int, wall: float, done: int) -> None:
+    def _follow(self, step: int, wall: float, name: str, factor: float, moment: Any) -> None:
+        done = int(moment)
         before = self._last.get(name, (step, wall, done))
         self._last[name] = step, wall, done
         try:

@@ -335,8 +335,7 @@ def test_a_picture_stays_of_the_first_cards(tmp_path: Path, tab: str) -> None:
 
 def test_the_picture_has_a_point_for_each_percentile_between_two_gaps(tmp_path: Path) -> None:
     nan = float("nan")
-    alone = logdir_of(tmp_path, *[histogram("h", [0, n, n or nan]) for n in (0, 4, 0)])
-    assert alone
+    logdir_of(tmp_path, *[histogram("h", [0, n, n or nan]) for n in (0, 4, 0)])
     found = selections(nbtrain.scalars(tmp_path))["histograms"]
     pixels = pixels_of(cards_figure.png(found, "distributions") or b"")[:-60, :, :3]
     assert of(pixels, COLOURS[0]).sum() > 50

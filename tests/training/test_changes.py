@@ -587,6 +587,41 @@ def test_under_a_schedule_the_rate_itself_is_recorded_and_shown_beside_its_facto
     assert used[1] - used[2] == 0.5, "as the step after the edit was done"
 
 
+def test_the_curve_of_a_rate_leads_over_no_step_that_a_restore_has_left_out() -> None:
+    calls: list[int] = []
+    marked = threading.Event()
+    optimizer = keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.5, 1, 0.5))
+    weight = keras.Variable(0.0)
+    optimizer.build([weight])
+
+    def step() -> dict[str, Any]:
+        calls.append(run.status.step)
+        optimizer.apply_gradients([(tf.constant(1.0), weight)])
+        if len(calls) in (20, 22):
+            run.post(Restore(10 if len(calls) == 20 else 20))
+        if len(calls) == 24:
+            marked.set()
+        return {"weight": float(weight.value)}
+
+    run = nbtrain.train(
+        step,
+        steps=25,
+        hyperparameters=optimizer,
+        checkpoint=tf.train.Checkpoint(optimizer=optimizer, weight=weight),
+        save_steps=10,
+        keep=None,
+        start=False,
+    )
+    run.on_tick(lambda: marked.wait(SOON))  # the marks wait for the monitor
+    run.start().wait(SOON)
+    assert calls == [*range(20), 10, 11, *range(20, 25)]
+    curves = [each for each in run.scalars.curves() if each.tag == RATE and each.segment]
+    assert [each.buckets.steps.tolist() for each in curves if len(each.buckets.steps)] == [
+        [10],
+        [20, 21, 22, 23, 24, 25],
+    ]
+
+
 def test_a_schedule_that_cannot_be_computed_is_told_and_the_training_goes_on() -> None:
     class Odd(keras.optimizers.schedules.LearningRateSchedule):
         def __call__(self, step: Any) -> Any:
