@@ -18,7 +18,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 SECOND = 1000.0  # of Playwright's milliseconds
 
-expect.set_options(timeout=30 * SECOND)  # a machine that is busy elsewhere is no failure
+expect.set_options(timeout=60 * SECOND)  # a machine that is busy elsewhere is no failure
 
 
 def chromium() -> str | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
 from tests.logdirs import write_cards, write_curves, write_tables
 from tests.page.test_board import chart_of, drag
@@ -43,7 +42,7 @@ def page(
     with opened(browser, lab, path, shared=True) as notebook:
         notebook.run(0)
         notebook.run(1)
-        expect(notebook.panel(1).locator(".uplot").first).to_be_visible(timeout=30 * SECOND)
+        expect(notebook.panel(1).locator(".uplot").first).to_be_visible()
         yield notebook
 
 
@@ -187,7 +186,7 @@ def test_a_board_that_reads_for_long_holds_no_click_of_a_panel_up(page: Notebook
     board.locator("[data-role=smoothing]").fill("0.5")
     expect(board.locator("[data-role=words]")).to_contain_text("Waiting for the kernel")
     panel.locator("[data-command=pause]").click()
-    expect(panel).to_have_attribute("data-phase", "paused", timeout=10 * SECOND)
+    expect(panel).to_have_attribute("data-phase", "paused")
     page.run(3)
     expect(board.locator("[data-role=words]")).not_to_contain_text("Waiting for the kernel")
     page.run(4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.chromium import SECOND
 from tests.lab.lab import Lab, opened
 from tests.lab.test_panel import UNROUTED, wait_for_step
 from tests.page.bare import click, phase, receipt, see_curve
@@ -42,6 +41,6 @@ def test_the_panel_of_a_busy_cell_is_live_and_its_buttons_work(
         phase(panel, "running")
         expect(page.cells.nth(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
         click(panel, "stop")
-        expect(panel).to_have_count(0, timeout=20 * SECOND)  # the picture has taken its place
+        expect(panel).to_have_count(0)  # the picture has taken its place
         page.wait_done(1)
         assert "after: stopped" in page.text(1)

@@ -135,7 +135,7 @@ def test_every_button_works_while_another_cell_draws_and_leaves_its_figures_alon
     page.wait_done(2)
     expect(page.cells.nth(2).locator(".jp-RenderedImage img")).to_have_count(3)
     click(panel, "stop")
-    expect(panel).to_have_count(0, timeout=20 * SECOND)  # the picture has taken its place
+    expect(panel).to_have_count(0)  # the picture has taken its place
     done = [(name, applied) for name, applied, _ in read(page, 3)]
     assert done == [(name, True) for name in ("save", "pause", "restore", "resume", "stop")]
 
@@ -158,7 +158,7 @@ def test_stop_works_on_an_old_kernel_while_a_cell_sleeps(browser: Browser, lab: 
         page.run(2, wait=False)
         expect(page.cells.nth(2).locator(".jp-InputPrompt")).to_have_text("[*]:")
         click(panel, "stop")
-        expect(panel).to_have_count(0, timeout=20 * SECOND)  # the picture has taken its place
+        expect(panel).to_have_count(0)  # the picture has taken its place
         expect(page.cells.nth(2).locator(".jp-InputPrompt")).to_have_text("[*]:")
         (lab.root / "go-on-stopped").touch()
         page.wait_done(2)
@@ -173,7 +173,7 @@ def test_prints_of_a_listener_appear_under_its_cell(page: NotebookPage) -> None:
     page.run(3)  # the last cell that has run is another
     click(page.panel(1), "stop")
     expect(page.cells.nth(2).locator(".jp-OutputArea").first).to_contain_text(
-        re.compile(r"step \d+  stopped"), timeout=20 * SECOND
+        re.compile(r"step \d+  stopped")
     )
 
 
@@ -199,9 +199,7 @@ def test_the_saved_notebook_keeps_a_picture_and_no_widget(page: NotebookPage, la
         expect(page.cells.nth(index).locator("img").last).to_be_visible()
     page.save()
     path = lab.root / "test_the_saved_notebook_keeps_a_picture_and_no_widget.ipynb"
-    page.page.wait_for_function(
-        "() => !jupyterapp.shell.currentWidget.context.model.dirty", timeout=20 * SECOND
-    )
+    page.page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
     kept = nbformat.read(path, as_version=4).cells
     for cell in kept[1:3]:
         bundles = [dict(out["data"]) for out in cell.outputs if "image/png" in out.get("data", {})]
@@ -214,7 +212,7 @@ def see_whole_curve(panel: Locator) -> None:
     """See that it is drawn in colour from where the run began, with the mark of a save."""
     see_curve(panel)
     chart = panel.locator("[data-tag=loss]")
-    expect(chart).to_have_attribute("data-timeline", "1", timeout=20 * SECOND)
+    expect(chart).to_have_attribute("data-timeline", "1")
     chart.locator(".u-over").hover(position={"x": 2, "y": 60})
     first = chart.locator("[data-role=legend]").inner_text()
     begun = int(first.split()[1].replace(",", ""))  # after "step"

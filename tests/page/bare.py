@@ -70,13 +70,13 @@ def click(panel: Locator, command: str) -> None:
 def receipt(panel: Locator, text: str) -> str:
     """The receipt line, once it says `text`."""
     line = panel.locator("[data-role=receipt]")
-    expect(line).to_contain_text(text, timeout=20 * SECOND)
+    expect(line).to_contain_text(text)
     return line.inner_text()
 
 
 def phase(panel: Locator, word: str) -> None:
     """Wait until the panel shows this phase."""
-    expect(panel.locator("[data-role=phase]")).to_contain_text(word, timeout=20 * SECOND)
+    expect(panel.locator("[data-role=phase]")).to_contain_text(word)
 
 
 def step_of(panel: Locator) -> int:
@@ -111,7 +111,7 @@ def wait_until_coloured(canvas: Locator) -> None:
     """Wait until pixels of a chart are of a colour: its curves."""
     expect(canvas).to_be_visible()
     canvas.page.wait_for_function(
-        f"canvas => ({COLOURED})(canvas) > 50", arg=canvas.element_handle(), timeout=10 * SECOND
+        f"canvas => ({COLOURED})(canvas) > 50", arg=canvas.element_handle()
     )
 
 

@@ -16,7 +16,6 @@ from playwright.sync_api import Locator, expect
 import nbtrain
 from nbtrain.panel.board import Board
 from nbtrain.tfevents.writer import EventWriter
-from tests.chromium import SECOND
 from tests.logdirs import clock, write_curve, write_curves
 from tests.page.bare import BarePage
 
@@ -237,7 +236,7 @@ def test_new_points_appear_on_a_followed_board(board: Locator, logdir: Path) -> 
     board.locator("[data-role=follow]").check()
     write_curve(logdir / "later", "train/loss", np.linspace(1, 0, 50))
     write_curve(logdir / "adam", "rate", [0.125], 4)
-    expect(board.locator("[data-run=later]")).to_be_visible(timeout=20 * SECOND)
+    expect(board.locator("[data-run=later]")).to_be_visible()
     loss = chart_of(board, "train/loss")
     loss.locator("[data-act=table]").click()
     expect(loss.locator("tbody tr")).to_have_count(4)
@@ -252,7 +251,7 @@ def test_of_many_runs_that_have_vanished_the_first_are_named_and_the_others_coun
     for number in range(9):
         shutil.rmtree(logdir / f"gone-{number}")
     words = board.locator("[data-role=words]")
-    expect(words).to_contain_text("And 4 more.", timeout=20 * SECOND)
+    expect(words).to_contain_text("And 4 more.")
     expect(words).to_contain_text("gone-4 has no event files any more")
     expect(words).not_to_contain_text("gone-5")
 
@@ -262,7 +261,7 @@ def test_a_name_from_a_file_is_text_and_nothing_else(page: BarePage) -> None:
     write_curve(run, f"{WICKED}/{WICKED}", [1.0, 2.0, 3.0])
     board = shown(page.show(nbtrain.scalars("logs")))
     over = board.locator(".u-over")
-    expect(over).to_have_count(1, timeout=30 * SECOND)
+    expect(over).to_have_count(1)
     board.locator("[data-act=table]").click()
     over.hover(position={"x": 100, "y": 60})
     expect(board.locator("[data-role=values]")).to_contain_text("<img src=x")
@@ -281,7 +280,7 @@ def test_odd_names_are_drawn_and_downloaded(page: BarePage, tmp_path: Path) -> N
     Path("odd/run").rename(os.fsdecode(b"odd/caf\xe9"))
     board = shown(page.show(nbtrain.scalars("odd")))
     charts = board.locator("section[data-tag]")
-    expect(charts).to_have_count(3, timeout=30 * SECOND)
+    expect(charts).to_have_count(3)
     for chart in charts.all():
         chart.scroll_into_view_if_needed()
         expect(chart.locator(".u-over")).to_be_visible()

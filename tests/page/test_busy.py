@@ -13,7 +13,6 @@ from playwright.sync_api import Locator, Route, expect
 import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.remote.attach import opened
-from tests.chromium import SECOND
 from tests.on_disk import journal
 from tests.page.bare import BarePage, click, phase, receipt, wait_for_step
 
@@ -185,7 +184,7 @@ def test_a_stop_through_the_folder_ends_the_run_while_the_kernel_is_busy(
     page: BarePage, server: Server, busy: Locator, run: nbtrain.Run
 ) -> None:
     late(page, busy, "stop")
-    expect(busy).to_have_count(0, timeout=20 * SECOND)  # the picture has taken its place
+    expect(busy).to_have_count(0)  # the picture has taken its place
     page.kernel.go_on()
     (line,) = journal(run.logdir, "stop")
     assert line["by"] == "the panel, through the run's folder"

@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
-from tests.chromium import SECOND
 from tests.logdirs import write_cards
 from tests.page.bare import BarePage, wait_until_coloured
 
@@ -74,7 +73,7 @@ def test_a_slider_stays_where_it_was_put_and_one_at_the_end_follows(
     expect(digits).to_have_attribute("data-step", "16")
     assert digits.locator("img").first.get_attribute("src") != before
     write_cards(logdir, range(20, 25))
-    expect(other).to_have_attribute("data-step", "24", timeout=10 * SECOND)
+    expect(other).to_have_attribute("data-step", "24")
     expect(digits).to_have_attribute("data-step", "16")
     assert digits.locator("[data-role=step]").evaluate("e => [e.value, e.max]") == ["16", "24"]
     digits.locator("[data-role=step]").press("End")
@@ -117,7 +116,7 @@ def test_a_file_is_shown_once_it_becomes_readable(board: Locator, logdir: Path) 
     expect(digits.locator("img")).to_have_count(0)
     away.rename(file)
     write_cards(logdir, range(20, 21))
-    expect(digits.locator("img")).to_have_count(3, timeout=10 * SECOND)
+    expect(digits.locator("img")).to_have_count(3)
     expect(digits).to_have_attribute("data-step", "18")
     expect(digits.locator(".nbt-problem")).to_be_hidden()
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.chromium import SECOND
 from tests.page.bare import BarePage, click, in_text, phase, receipt, step_of, wait_for_step
 
 CLOCK = r"\d\d:\d\d:\d\d"
@@ -26,7 +25,7 @@ def choices(panel: Locator, *wanted: str) -> None:
     """Wait until the list begins with these; each is a regular expression of a whole text."""
     options = panel.locator("[data-role=checkpoints] option")
     for number, text in enumerate(wanted):
-        expect(options.nth(number)).to_have_text(re.compile(f"^{text}$"), timeout=20 * SECOND)
+        expect(options.nth(number)).to_have_text(re.compile(f"^{text}$"))
 
 
 def save(panel: Locator) -> int:

@@ -13,7 +13,6 @@ import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
 import nbtrain
-from tests.chromium import SECOND
 from tests.event_files import NAME, written
 from tests.gate import SOON
 from tests.logdirs import write_graph
@@ -246,7 +245,7 @@ def test_a_graph_that_is_written_again_begins_folded(page: BarePage, logdir: Pat
     nodes = [v1.NodeDef(name=name, op="NoOp") for name in ("layer/a", "layer/b", "new")]
     again = v1.GraphDef(node=nodes).SerializeToString()
     written(logdir / "tf1" / f"{NAME}.9", [v1.Event(wall_time=1.8e9, graph_def=again)])
-    expect(item(board, "new")).to_be_visible(timeout=10 * SECOND)
+    expect(item(board, "new")).to_be_visible()
     shows(board, 2)
 
 
@@ -257,8 +256,8 @@ def test_the_graph_of_a_fit_is_shown_while_it_is_paused(page: BarePage, own_fold
     reached(run, lambda run: run.status.step >= 1)
     run.pause().wait(SOON)
     board = page.line("scalars runs --follow").locator(".nbt-board")
-    board.get_by_role("tab", name="Graphs").click(timeout=10 * SECOND)
-    expect(item(board, "b")).to_be_visible(timeout=10 * SECOND)
+    board.get_by_role("tab", name="Graphs").click()
+    expect(item(board, "b")).to_be_visible()
     edges = board.locator(".nbt-edge")
     expect(edges).to_have_count(2)
     item(board, "b").click()

@@ -9,7 +9,6 @@ from playwright.sync_api import Locator, expect
 
 import nbtrain
 from nbtrain.core.log_lines import MOST_LINES, LogLine
-from tests.chromium import SECOND
 from tests.page.bare import BarePage, phase
 from tests.page.paced import Paced
 
@@ -34,7 +33,7 @@ def opened(panel: Locator) -> Locator:
     """The log, once it is open."""
     log = panel.locator(".nbt-log")
     log.locator("summary").click()
-    expect(log.locator(".nbt-log-line").first).to_be_visible(timeout=20 * SECOND)
+    expect(log.locator(".nbt-log-line").first).to_be_visible()
     return log
 
 
@@ -47,7 +46,7 @@ def test_a_folded_log_says_how_many_lines_it_has_and_the_newest(
 ) -> None:
     log = logged[1].locator(".nbt-log")
     expect(log.locator("summary")).to_have_text(
-        "Log: 101 lines, 10 warnings, 1 error · no Memory is left", timeout=20 * SECOND
+        "Log: 101 lines, 10 warnings, 1 error · no Memory is left"
     )
     expect(log.locator(".nbt-log-line")).to_have_count(0)
 
@@ -60,12 +59,12 @@ def test_an_open_log_follows_its_end_until_the_reader_scrolls(
     last = log.locator(".nbt-log-line").last
     expect(last).to_contain_text("no Memory is left")
     run.log.add([LogLine(1.7e9, 50, "INFO", "print", "the newest")])
-    expect(last).to_contain_text("the newest", timeout=20 * SECOND)
+    expect(last).to_contain_text("the newest")
     log.locator(".nbt-log-box").evaluate("box => (box.scrollTop = 0)")
     first = log.locator(".nbt-log-line").first
     expect(first).to_contain_text("line 0 of the log")
     run.log.add([LogLine(1.7e9, 50, "INFO", "print", "newer still")])
-    expect(log.locator("summary")).to_contain_text("103 lines", timeout=20 * SECOND)
+    expect(log.locator("summary")).to_contain_text("103 lines")
     expect(first).to_contain_text("line 0 of the log")
     log.get_by_role("button", name="Follow").click()
     expect(last).to_contain_text("newer still")
@@ -104,7 +103,7 @@ def test_an_open_log_is_open_in_the_next_panel(
     run, panel = logged
     opened(panel)
     again = page.panel(run).locator(".nbt-log")
-    expect(again.locator(".nbt-log-line").last).to_be_visible(timeout=20 * SECOND)
+    expect(again.locator(".nbt-log-line").last).to_be_visible()
 
 
 def test_ten_thousand_lines_are_there_and_few_are_made(page: BarePage, paced: Paced) -> None:

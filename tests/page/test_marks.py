@@ -14,7 +14,6 @@ from playwright.sync_api import Locator, expect
 
 import nbtrain
 from nbtrain.rundir.journal import Mark
-from tests.chromium import SECOND
 from tests.models import applied
 from tests.on_disk import journal
 from tests.page.bare import BarePage, click, in_text, phase, receipt, step_of, wait_for_step
@@ -50,13 +49,13 @@ def menu(panel: Locator) -> Locator:
 
 def closed(panel: Locator) -> None:
     """Wait until the menu has closed by itself, and see that the chart has the focus again."""
-    expect(menu(panel)).to_be_hidden(timeout=20 * SECOND)
+    expect(menu(panel)).to_be_hidden()
     expect(chart(panel).locator(".nbt-plot")).to_be_focused()
 
 
 def marks(panel: Locator, count: int) -> None:
     """Wait until the chart has so many marks."""
-    expect(chart(panel)).to_have_attribute("data-timeline", str(count), timeout=20 * SECOND)
+    expect(chart(panel)).to_have_attribute("data-timeline", str(count))
 
 
 def search(panel: Locator, text: str, *, height: float = 60) -> float:
@@ -137,7 +136,6 @@ def test_a_save_is_a_mark_that_a_hover_tells_and_a_click_restores(
     page.page.wait_for_function(
         f"chart => ({GREY})(chart.querySelector('canvas')) > 20",
         arg=chart(panel).element_handle(),
-        timeout=20 * SECOND,
     )
     search(panel, f"pause · step {paused:,}")
     expect(told(panel)).to_contain_text("abandoned")
@@ -248,11 +246,9 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_refused_in_words(
         file.unlink()
     # Before the panel has heard of it, or it would not let itself be clicked.
     button.evaluate("button => { button.disabled = false; button.click(); }")
-    expect(asked.locator("[data-role=answers]")).to_contain_text(
-        "✕ There is no checkpoint", timeout=20 * SECOND
-    )
+    expect(asked.locator("[data-role=answers]")).to_contain_text("✕ There is no checkpoint")
     receipt(panel, "✕ restore: There is no checkpoint")
-    expect(button).to_be_disabled(timeout=20 * SECOND)
+    expect(button).to_be_disabled()
     expect(asked).to_contain_text("its checkpoint was deleted")
     expect(asked).to_be_visible()
 
@@ -350,7 +346,7 @@ def test_the_message_of_a_loss_that_is_nan_has_actions(
     asked.first.focus()
     keyboard.press("Enter")
     answers = message_actions(panel).locator("[data-role=answers]")
-    expect(answers).to_contain_text("learning_rate 0.001 → 0.0005", timeout=20 * SECOND)
+    expect(answers).to_contain_text("learning_rate 0.001 → 0.0005")
     expect(answers).to_contain_text("✓ restored ckpt-")
     for each in (panel, second):
         expect(message_actions(each).get_by_role("button")).to_have_count(0)
@@ -383,7 +379,7 @@ def test_each_restore_and_halve_from_the_same_checkpoint_takes_half_of_the_last_
         phase(panel, "paused")
         halve.click()
         answers = message_actions(panel).locator("[data-role=answers]")
-        expect(answers).to_contain_text(f"learning_rate {edit} ", timeout=20 * SECOND)
+        expect(answers).to_contain_text(f"learning_rate {edit} ")
         panel.locator("[data-command=resume]").click()
         receipt(panel, "running again")  # else the pause of before is still in sight
     expect(halve).to_be_visible()
@@ -403,7 +399,7 @@ def test_the_way_back_is_closed_where_the_kernel_is_gone(
         expect(button).to_be_enabled()
     page.kernel.die()
     for button in buttons.all():
-        expect(button).to_be_disabled(timeout=30 * SECOND)
+        expect(button).to_be_disabled()
     expect(message_actions(panel)).to_contain_text("no word from the kernel since")
 
 
@@ -418,7 +414,7 @@ def test_a_trial_looks_as_disabled_as_the_rest_without_a_kernel(
     panel.locator("[data-role=trial]").get_by_label("steps").press("Enter")
     receipt(panel, "Trying…")
     page.kernel.die()
-    expect(trial).to_be_disabled(timeout=30 * SECOND)
+    expect(trial).to_be_disabled()
     look = (
         "button => { const { color, opacity } = getComputedStyle(button); return color + opacity; }"
     )
@@ -491,7 +487,6 @@ def drawn(panel: Locator, text: str) -> list[tuple[float, float, str]]:
     panel.page.wait_for_function(
         "([canvas, text]) => canvas.drawn?.some(([, , each]) => each === text)",
         arg=[canvas, text],
-        timeout=20 * SECOND,
     )
     return sorted(map(tuple, canvas.evaluate("canvas => canvas.drawn")))
 
@@ -534,7 +529,7 @@ def test_an_unavailable_action_is_disabled_with_its_reason(page: BarePage, panel
     expect(button).to_be_enabled()
     page.page.keyboard.press("Escape")
     page.kernel.die()
-    expect(panel.locator("[data-role=silence]")).to_be_visible(timeout=30 * SECOND)
+    expect(panel.locator("[data-role=silence]")).to_be_visible()
     asked = ask(panel, "● save")
     expect(button).to_be_disabled()
     expect(asked).to_contain_text("no word from the kernel since")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 import nbtrain
-from tests.chromium import SECOND
 from tests.gate import SOON
 from tests.models import applied
 from tests.page.bare import BarePage, phase, receipt
@@ -27,7 +26,7 @@ def test_a_note_is_added_from_the_panel_and_is_a_mark(page: BarePage, paced: Pac
     (note,) = [mark for mark in run.marks if mark.event == "note"]
     assert note.text == "the loss is flat"
     applied(run.tag("best"))
-    expect(panel.locator("[data-role=tags]")).to_have_text("#best", timeout=20 * SECOND)
+    expect(panel.locator("[data-role=tags]")).to_have_text("#best")
 
 
 def test_the_runs_of_a_board_are_found_by_their_tags(page: BarePage) -> None:
@@ -35,7 +34,7 @@ def test_the_runs_of_a_board_are_found_by_their_tags(page: BarePage) -> None:
         nbtrain.train(lambda: {"loss": 1.0}, steps=3, name=name, tags=tags).wait(SOON)
     board = page.line("scalars runs").locator(".nbt")
     one, two, three = (board.locator(f"[data-run={name}]") for name in ("one", "two", "three"))
-    expect(one).to_have_text("one#adam", timeout=20 * SECOND)
+    expect(one).to_have_text("one#adam")
     expect(three.locator("[data-role=labels]")).to_be_hidden()
     board.locator("[data-role=filter-runs]").fill("#sgd|^three$")
     expect(one).to_be_hidden()

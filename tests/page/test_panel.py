@@ -17,7 +17,6 @@ from playwright.sync_api import Locator, expect
 import nbtrain
 from nbtrain.panel.panel import Panel
 from nbtrain.rundir.mailbox import Address
-from tests.chromium import SECOND
 from tests.core.test_panel import FakeRun
 from tests.gate import eventually
 from tests.page.bare import BarePage, click, phase, receipt, silent, step_of, wait_for_step
@@ -34,7 +33,7 @@ def test_a_failed_run_shows_the_traceback_and_can_be_started_again(page: BarePag
     run = nbtrain.train(broken, name="broken")
     cell = page.show(run)
     shown = cell.locator("pre", has_text="ValueError: my own line")
-    expect(shown.first).to_be_visible(timeout=20 * SECOND)
+    expect(shown.first).to_be_visible()
     assert 'raise ValueError("my own line")' in shown.first.inner_text()
     run.start()
     phase(page.panel(run), "running")
@@ -51,7 +50,7 @@ def test_a_curve_that_comes_later_leaves_the_first_its_place(page: BarePage) -> 
                 run.record(second=2.0)
 
     panel = page.panel(later)
-    expect(panel.locator(".uplot")).to_have_count(2, timeout=30 * SECOND)
+    expect(panel.locator(".uplot")).to_have_count(2)
     for chart in panel.locator(".nbt-plot").all():
         plot = chart.locator(".uplot")
         page.page.wait_for_function(
@@ -75,7 +74,7 @@ def test_a_long_tag_leaves_the_values_whole(page: BarePage) -> None:
 
     chart = page.panel(long).locator(f"[data-tag={'x' * 200}]")
     last, legend = chart.locator(".nbt-last"), chart.locator("[data-role=legend]")
-    expect(last).to_have_text("1.235e+05", timeout=30 * SECOND)
+    expect(last).to_have_text("1.235e+05")
     assert whole(last)
     chart.locator(".u-over").hover(position={"x": 100, "y": 60})
     expect(legend).to_have_text(re.compile(r"step \d+\s+1\.235e\+05"))
@@ -171,10 +170,10 @@ def test_a_copy_that_is_gone_leaves_the_list_though_no_mark_has_changed(panel: L
     copies = panel.locator("[data-role=checkpoints] option", has_text="copy")
     click(panel, "pause")
     phase(panel, "paused")
-    expect(copies).not_to_have_count(0, timeout=20 * SECOND)
+    expect(copies).not_to_have_count(0)
     for file in Path("runs/paced/checkpoints/last_good").iterdir():
         file.unlink()
-    expect(copies).to_have_count(0, timeout=20 * SECOND)
+    expect(copies).to_have_count(0)
 
 
 def test_what_the_kernel_makes_of_a_wrong_message_is_told(page: BarePage, panel: Locator) -> None:
@@ -212,5 +211,4 @@ def test_a_run_of_another_process_goes_on_without_the_kernel(page: BarePage) -> 
     expect(panel.locator("[data-role=silence]")).to_contain_text(
         "The run does not need it: process 4711 on lab-3 trains. "
         'nbtrain.attach("/lab/runs/digits") follows it again.',
-        timeout=30 * SECOND,
     )

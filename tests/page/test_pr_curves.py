@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.chromium import SECOND
 from tests.event_files import NAME, written
 from tests.logdirs import write_pr_curves
 from tests.other_events import event, tensor2
@@ -78,7 +77,7 @@ def test_a_slider_stays_where_it_was_put_and_one_at_the_end_follows(
     expect(told).to_have_text(re.compile(r"step 2\s+20\d\d-"))
     expect(chart_of(board, "dog")).to_have_attribute("data-steps", "4,4")
     write_pr_curves(logdir, range(5, 8))
-    expect(chart_of(board, "cat")).to_have_attribute("data-steps", "2,7", timeout=10 * SECOND)
+    expect(chart_of(board, "cat")).to_have_attribute("data-steps", "2,7")
     expect(chart_of(board, "dog")).to_have_attribute("data-steps", "7,7")
     slider_of(board, "cat", "adam").press("End")
     expect(chart_of(board, "cat")).to_have_attribute("data-steps", "7,7")

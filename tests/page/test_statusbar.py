@@ -11,7 +11,6 @@ import numpy as np
 from playwright.sync_api import Locator, Page, expect
 
 import nbtrain
-from tests.chromium import SECOND
 from tests.page.bare import BarePage, click, phase, wait_for_step
 
 # The browser's own notifications, and what was shown of them.
@@ -58,8 +57,8 @@ def test_the_status_bar_says_where_the_time_goes(page: BarePage, tmp_path: Path)
     expect(panel).to_be_visible()
     wait_for_step(panel, 80)
     time = panel.locator("[data-role=time]")
-    expect(time).to_contain_text(re.compile(r"step and input \d+%"), timeout=20 * SECOND)
-    expect(time).to_contain_text(re.compile(r"evaluate \d+%"), timeout=20 * SECOND)
+    expect(time).to_contain_text(re.compile(r"step and input \d+%"))
+    expect(time).to_contain_text(re.compile(r"evaluate \d+%"))
     beside = panel.locator("[data-role=beside]")
     expect(beside).to_have_text(re.compile(r"display <?\d+% beside"))
     expect(panel.locator("[data-role=process]")).to_have_text(
@@ -92,7 +91,7 @@ def test_a_hidden_page_notifies_once_of_the_end(
     page.page.evaluate(HIDE)
     click(panel, "stop")
     page.page.wait_for_function("window.seen.length > 0")
-    expect(panel).to_have_count(0, timeout=20 * SECOND)
+    expect(panel).to_have_count(0)
     [[title, body, tag]] = seen(page.page)
     assert title == "paced: stopped"
     assert re.fullmatch(r"at step [\d,]+", body)

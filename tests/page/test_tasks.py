@@ -9,7 +9,6 @@ from playwright.sync_api import expect
 
 import nbtrain
 from nbtrain.core.tasks import Task, TaskState
-from tests.chromium import SECOND
 from tests.page.bare import BarePage
 
 SERVER = Task("ps", 0, TaskState.RUNNING, silent_s=0.5)
@@ -28,7 +27,7 @@ def test_the_tasks_of_a_cluster_are_listed_and_the_lost_are_marked(page: BarePag
 
     panel = page.panel(train)
     table = panel.locator(".nbt-tasks")
-    expect(table.locator("summary").first).to_have_text("1 ps, 1 worker", timeout=30 * SECOND)
+    expect(table.locator("summary").first).to_have_text("1 ps, 1 worker")
     expect(table.locator("tbody tr").first).to_be_hidden()
     table.locator("summary").first.click()
     heads = table.locator("th[scope=col]:visible")
@@ -59,5 +58,5 @@ def test_a_run_without_a_cluster_has_no_table(page: BarePage) -> None:
             time.sleep(0.01)
 
     panel = page.panel(train)
-    expect(panel.locator(".uplot")).to_have_count(1, timeout=30 * SECOND)
+    expect(panel.locator(".uplot")).to_have_count(1)
     expect(panel.locator(".nbt-tasks")).to_be_hidden()
