@@ -87,7 +87,7 @@ def callers() -> list[tuple[CodeType, int]]:
 
     The innermost comes first. Without any of the user's own, it is the outermost of all.
     """
-    frame: FrameType | None = sys._getframe()
+    frame: FrameType | None = sys._getframe(1)  # a list of its own frame would be a cycle
     stack = []
     while frame is not None:
         stack.append(frame)

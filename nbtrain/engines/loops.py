@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,7 @@ from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
 from nbtrain.run.summary_writer import theirs
 from nbtrain.run.threads import Coordinator
+from nbtrain.run.track_loop import ProgramEnd
 from nbtrain.rundir.folder import Logdir
 
 T = TypeVar("T")
@@ -137,7 +139,8 @@ class LoopEngine:
         """Calls the loop."""
         self.begin(run)
         tell_unrecorded(run, self.functions)
-        with self.theirs(), run.handle.summaries():
+        run.handle.track.ends_program = True
+        with self.theirs(), run.handle.summaries(), contextlib.suppress(ProgramEnd):
             if self.passes is None:
                 self.functions[0](run)
             else:
@@ -181,7 +184,9 @@ class LoopRun(Run):
             ...         run.record(loss=train_step(batch))
         """
         check_tracked(iterable)
-        return Tracked(iterable, self._engine.tracks, self.handle)
+        frame = sys._getframe(1)
+        place = frame.f_code.co_filename, frame.f_lineno
+        return Tracked(iterable, self._engine.tracks, self.handle, place)
 
 
 def background(

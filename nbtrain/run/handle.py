@@ -51,6 +51,10 @@ class LoopHandle:
         self.log = Log()
         self._context, self._boundary, self._loop = context, boundary, loop
 
+    def inform_too(self, text: str) -> None:
+        """Adds a paragraph to the message that is not a warning."""
+        self._context.monitor.notices.inform_too(text)
+
     @property
     def time_usage(self) -> TimeUsage:
         """The time of the training thread by kind."""

@@ -20,6 +20,10 @@ from nbtrain.run.loops import OwnLoop
 from nbtrain.run.session_loop import SessionLoop
 
 
+class ProgramEnd(BaseException):
+    """Ends a program that begins another tracked loop although the run must end."""
+
+
 class Source(Protocol):
     """The elements of a loop."""
 
@@ -32,7 +36,8 @@ class TrackLoop:
     """The tracked loops of one attempt of a run; training thread only.
 
     Attributes:
-        must_end: Whether a boundary has told a loop to end.
+        ends_program: Whether the program is the run's own: it ends with the next tracked loop that
+            it begins once the run must end. Otherwise such a loop has no turn.
     """
 
     def __init__(
@@ -48,12 +53,13 @@ class TrackLoop:
         self._session = session
         self._own = own
         self._is_own_thread = is_own_thread
+        self.ends_program = False
         self._nested: list[bool] = []  # for each open loop, whether its turn has had a loop in it
         self._left = False  # whether a `break` has left a step that recorded something
 
     @property
     def must_end(self) -> bool:
-        """Tells if the loops must end."""
+        """True once a boundary has told a loop to end."""
         return self._boundary.must_end
 
     def _check(self) -> None:
@@ -86,8 +92,13 @@ class TrackLoop:
             enter: Begins the loop, and returns its elements.
             leave: Ends it; called with `broken`, True if the program has left the loop, and
                 `failed`, True if an error has.
+
+        Raises:
+            ProgramEnd: The run must end, and the program is its own.
         """
         self._check()
+        if self.ends_program and self.must_end:
+            raise ProgramEnd
         at, boundary, nested = self._context.steps, self._boundary, self._nested
         items, most_items, look_up = at.items, at.most_items, boundary.look_up
         ident, depth, broken, failed = get_ident(), len(nested), False, False
@@ -102,7 +113,7 @@ class TrackLoop:
                     if nested[depth]:
                         nested[depth] = False
                         self._hand_over()
-                        if boundary.must_end:
+                        if boundary.must_end or (at.step >= at.next and look_up()):
                             return
                         break
                     if at.thread != ident:
@@ -132,8 +143,11 @@ class TrackLoop:
             leave(broken=broken, failed=failed)
 
     def _enter(self) -> bool:
-        """Begins a loop; tells if it must end at once."""
-        at, boundary = self._context.steps, self._boundary
+        """Begins a loop; tells if it must end at once.
+
+        One in a loop has at least one turn otherwise: what follows it may need it.
+        """
+        at = self._context.steps
         self._hand_over()
         self._nested.append(False)
         if len(self._nested) == 1:
@@ -141,7 +155,7 @@ class TrackLoop:
             at.tracked = True
             return must_end
         self._nested[-2] = True
-        return at.step >= at.next and boundary.look_up()
+        return self.must_end
 
     def _leave(self, depth: int, *, broken: bool) -> None:
         """Ends a loop, and all that are still open within it."""

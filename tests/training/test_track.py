@@ -153,6 +153,54 @@ def test_a_stop_ends_all_loops_at_once_after_its_step() -> None:
     assert len(training.taken) == 9
 
 
+@pytest.mark.parametrize("where", ["before its loop", "after its loop"])
+def test_a_stop_in_an_epoch_outside_of_its_loop_leaves_no_epoch_without_a_step(where: str) -> None:
+    taken: list[list[int]] = []
+
+    def start(name: str) -> nbtrain.Run:
+        held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+
+        @nbtrain.background(name=name, checkpoint=held)
+        def loop(run: Any) -> None:
+            for epoch in run.track(range(EPOCHS)):
+                if where == "before its loop" and epoch == 1 and len(taken) == 1:
+                    run.request_stop()
+                steps: list[int] = []
+                for number in run.track(range(BATCHES)):
+                    steps.append(number)
+                taken.append(steps)
+                if where == "after its loop" and len(taken) == 2:
+                    run.request_stop()
+
+        return loop.wait(SOON)  # type: ignore[no-any-return]
+
+    stopped = start("between")
+    assert stopped.status.phase is Phase.STOPPED
+    whole = [*range(BATCHES)]
+    assert taken == [whole, [0] if where == "before its loop" else whole]
+    then = start("between")
+    assert then.status.phase is Phase.FINISHED
+    assert then.status.step == EPOCHS * BATCHES
+    assert [number for steps in taken for number in steps] == EPOCHS * whole
+
+
+def test_a_stop_ends_the_program_before_its_next_tracked_loop() -> None:
+    ended: list[int] = []
+
+    @nbtrain.background(name="no more")
+    def loop(run: Any) -> None:
+        for epoch in range(EPOCHS):
+            for number in run.track(range(BATCHES)):
+                if (epoch, number) == (1, 3):
+                    run.request_stop()
+            ended.append(epoch)
+
+    loop.wait(SOON)
+    assert ended == [0, 1]
+    assert loop.status.phase is Phase.STOPPED
+    assert loop.status.step == BATCHES + 4
+
+
 def test_steps_end_a_tracked_loop() -> None:
     training = Training()
     run = training.start(shuffled(), "limited", steps=8).wait(SOON)
@@ -222,10 +270,10 @@ def test_the_end_of_all_loops_is_told_at_the_end_of_the_program() -> None:
 
     loop.wait(SOON)
     loop.start().wait(SOON)
-    assert told == [None] * 8
+    assert told == [None] * 7
     assert loop.status.message is None
     loop.start().wait(SOON)
-    assert told == [None] * 12
+    assert told == [None] * 11
     assert "Its loops have ended: there is nothing left to train" in str(loop.status.message)
 
 
@@ -273,17 +321,40 @@ def test_an_iterator_that_cannot_go_back_is_told() -> None:
 def test_the_end_of_a_loop_that_is_entered_again_is_not_that_of_the_run() -> None:
     totals: list[int | None] = []
 
+    def take(run: Any, data: Any) -> None:
+        for _ in run.track(data):
+            totals.append(run.status.total_steps)
+
     @nbtrain.background(name="totals")
     def loop(run: Any) -> None:
         data = listed()
         for _ in range(2):
-            for _ in run.track(data):
-                totals.append(run.status.total_steps)
-        for _ in run.track(range(BATCHES)):  # another loop, which may be the last
-            totals.append(run.status.total_steps)
+            take(run, data)
+        take(run, range(BATCHES))  # another loop, which may be the last
 
     loop.wait(SOON)
     assert totals == [BATCHES] * BATCHES + [None] * BATCHES + [3 * BATCHES] * BATCHES
+
+
+def test_a_loop_that_is_not_tracked_is_told_with_the_line_to_write() -> None:
+    seen: list[tuple[int | None, str | None]] = []
+
+    @nbtrain.background(name="told")
+    def loop(run: Any) -> None:
+        for _ in range(2):
+            for _ in run.track(range(3)):
+                seen.append((run.status.total_steps, run.status.notice))
+
+    loop.wait(SOON)
+    assert {total for total, _ in seen} == {None}
+    assert "`for _ in range(2):`, is not tracked, so the end of the run is unknown" in str(seen[0])
+    assert "To leave them out, write `for _ in run.track(range(2)):`." in str(seen[0])
+
+
+def test_a_tracked_loop_around_another_is_not_told() -> None:
+    run = Training().start(listed(), "quiet").wait(SOON)
+    assert run.status.notice is None
+    assert run.status.total_steps == EPOCHS * BATCHES
 
 
 def test_a_checkpoint_of_another_loop_is_told() -> None:

@@ -17,8 +17,8 @@ class OpenLoop:
         size: Their number; None if unknown.
         key: The numbers of the loops around it, and its own.
         before: Completed steps when its present pass began.
-        again: Whether an earlier loop with no tracked one around it was over the same data: others
-            may follow.
+        again: Whether a loop that is not tracked is around it, or an earlier outermost loop was
+            over the same data: others may follow.
         turn: The turn to which `inner` belongs.
         inner: Loops that have ended within this turn.
     """

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import linecache
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from nbtrain.core import for_loops
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.data.turns import size_of
@@ -18,19 +21,50 @@ class Tracked(Iterable[Any]):
         iterable: The elements.
         tracks: The loops of the run.
         loop: The run's loop.
+        place: The file and the line that loop over it.
     """
 
-    def __init__(self, iterable: Iterable[Any], tracks: Tracks, loop: LoopHandle) -> None:
+    def __init__(
+        self,
+        iterable: Iterable[Any],
+        tracks: Tracks,
+        loop: LoopHandle,
+        place: tuple[str, int],
+    ) -> None:
         self._iterable, self._tracks, self._loop = iterable, tracks, loop
+        self._place = place
 
     def __iter__(self) -> Iterator[Any]:
-        return self._tracks.over(self._iterable, self._loop)
+        around = None if self._tracks.within else _told_around(*self._place)
+        return self._tracks.over(self._iterable, self._loop, around)
 
     def __len__(self) -> int:
         size = size_of(self._iterable)
         if size is None:
             raise TypeError(f"object of type {type(self._iterable).__name__!r} has no len()")
         return size
+
+
+@functools.lru_cache(64)
+def _told_around(filename: str, line: int) -> str | None:
+    """Tells of the loop around one that begins in a line; None if there is none.
+
+    Called if no tracked loop is open, so that this one is not tracked.
+    """
+    source = "".join(linecache.getlines(filename))
+    tree = for_loops.parsed(source)
+    if tree is None or for_loops.begun_at(tree, line) is None:
+        return None
+    loops = for_loops.around(tree, line)
+    if not loops:
+        return None
+    given, tracked = for_loops.tracked_line(loops[0], source, "run.track")
+    write = f"write `{tracked}`" if tracked else "track it too"
+    return (
+        f"Line {loops[0].lineno}, `{given}`, is not tracked, so the end of the run is unknown. If "
+        "it goes on after a stop, the lines around its tracked loop are executed again for each "
+        f"turn that was done. To leave them out, {write}."
+    )
 
 
 def check_tracked(iterable: object) -> None:

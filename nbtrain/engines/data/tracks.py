@@ -85,12 +85,27 @@ class Tracks:
 
     # --- loops ------------------------------------------------------------------------
 
-    def over(self, iterable: Iterable[Any], loop: LoopHandle) -> Iterator[Any]:
-        """Yields the elements of a loop, with a step boundary after each."""
+    @property
+    def within(self) -> bool:
+        """True in a tracked loop."""
+        return bool(self._open)
+
+    def over(
+        self, iterable: Iterable[Any], loop: LoopHandle, around: str | None = None
+    ) -> Iterator[Any]:
+        """Yields the elements of a loop, with a step boundary after each.
+
+        Args:
+            iterable: The elements.
+            loop: The run's loop.
+            around: Tells of a loop around it that is not tracked.
+        """
         opened: list[OpenLoop] = []
 
         def enter() -> Source:
-            opened.append(self._enter(iterable, loop))
+            opened.append(self._enter(iterable, loop, again=around is not None))
+            if around is not None and not self._next:
+                loop.inform_too(around)
             return opened[0].source
 
         def leave(*, broken: bool, failed: bool) -> None:
@@ -99,7 +114,7 @@ class Tracks:
 
         return loop.track.turns(enter, leave)
 
-    def _enter(self, iterable: Iterable[Any], loop: LoopHandle) -> OpenLoop:
+    def _enter(self, iterable: Iterable[Any], loop: LoopHandle, *, again: bool) -> OpenLoop:
         if loop.track.must_end:  # it has no turn, and the position stays that of the stop
             return OpenLoop(Turns(()), None, (), loop.step)
         self._ended = []
@@ -109,7 +124,7 @@ class Tracks:
         key = (*(around.key if around else ()), number)
         done, size = self._done_before(len(self._open), number), size_of(iterable)
         in_file = self._file is not None and self._file[1] == key
-        again = around is None and self._sources.has_earlier(key, iterable)
+        again = again or (around is None and self._sources.has_earlier(key, iterable))
         # An earlier start has taken a pass in each turn of the loop around.
         passes = 0 if in_file or around is None else around.source.number - 1
         if done is None:
