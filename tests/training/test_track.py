@@ -301,6 +301,28 @@ def test_a_restore_goes_back_to_the_batch_and_the_epoch(kind: str, saved: int, l
     assert training.ended[-1] == EPOCHS - 1
 
 
+def test_a_run_goes_on_with_the_rest_of_an_iterator_that_an_earlier_one_has_begun() -> None:
+    def taken(batches: Iterable[int], last: int | None = None) -> tuple[list[int], str | None]:
+        found: list[int] = []
+        held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+
+        @nbtrain.background(name="live", checkpoint=held)
+        def loop(run: Any) -> None:
+            for number in run.track(batches):
+                found.append(number)
+                if number == last:
+                    run.request_stop()
+
+        return found, loop.wait(SOON).status.notice
+
+    numbers = (number for number in range(60))
+    assert taken(numbers, 27)[0] == [*range(28)]
+    assert taken(numbers, 40)[0] == [*range(28, 41)]
+    found, notice = taken(number for number in range(60))
+    assert found == [*range(41, 60)]
+    assert "The first 41 elements of the generator were drawn again" in str(notice)
+
+
 def test_an_iterator_that_cannot_go_back_is_told() -> None:
     gate = Gate()
     training = Training(gate)

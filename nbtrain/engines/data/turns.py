@@ -8,10 +8,19 @@ from collections.abc import Iterable, Iterator, Sized
 from itertools import compress, repeat
 from operator import length_hint
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
 from nbtrain.run.handle import LoopHandle
+
+# Have one less for each element that was drawn of an iterator: a later run may go on with it.
+_of_iterators: WeakKeyDictionary[Iterator[Any], repeat[bool]] = WeakKeyDictionary()
+
+_DRAWN_AGAIN = (
+    "The first {:,} elements of the {} were drawn again: they are those that were trained only if "
+    "it gives the same each time."
+)
 
 
 class Turns:
@@ -30,12 +39,16 @@ class Turns:
         self.elements: Iterator[Any] = iter(())
         self._iterable = iterable
         self._left = repeat(True, sys.maxsize)  # has one less for each element that was drawn
+        self._before: int | None = None  # elements that others have drawn of an iterator
         self._loop: LoopHandle | None = None
+        if isinstance(iterable, Iterator):
+            with contextlib.suppress(TypeError):  # not all can be referred to weakly
+                self._left = _of_iterators.setdefault(iterable, self._left)
 
     @property
     def number(self) -> int:
         """Elements that were drawn."""
-        return sys.maxsize - length_hint(self._left)
+        return sys.maxsize - length_hint(self._left) - (self._before or 0)
 
     def begin(self, loop: LoopHandle) -> None:
         """Begins a loop at the position."""
@@ -48,12 +61,21 @@ class Turns:
         """
         if not isinstance(self._iterable, Iterator):
             self._left = repeat(True, sys.maxsize)
+        elif self._before is None:
+            self._begin_iterator(number)
         # Counts without a call of Python: a step has emptied the processor's caches.
         self.elements = compress(self._iterable, self._left)
         while self.number < number:
             asked = self._loop is not None and self._loop.host.asked_to_stop()
             if asked or next(self.elements, self) is self:
                 break
+
+    def _begin_iterator(self, number: int) -> None:
+        """Leaves out what an earlier run of this process has drawn of an iterator."""
+        self._before = max(0, self.number - number)
+        if self._loop is not None and (drawn := number - self.number) > 0:
+            kind = type(self._iterable).__name__
+            self._loop.inform_too(_DRAWN_AGAIN.format(drawn, kind))
 
     def end_pass(self) -> None:
         """Ends a pass before its end."""
