@@ -43,6 +43,7 @@ class OwnLoop:
         self._commands = context.commands
         self._recorder, self._queue = context.recorder, context.recorder.queue
         self._tags = boundary.tags
+        self._note = context.monitor.notices.note
 
     def reach(self, *, last: bool = False) -> bool:
         """Handles the boundary between two steps; tells if the loop must end.
@@ -124,7 +125,7 @@ class OwnLoop:
             self._queue.append(steps.step if step is None else step, time.time(), scalars)
             return
         if steps.values is not None:  # the second of this step
-            scalars = {**dict(zip(steps.tags, steps.values, strict=True)), **scalars}
+            scalars = self._joined(scalars)
         steps.tags, steps.values = self._queue.tags_of(scalars), (*scalars.values(),)
         if tags.changing:
             steps.thread = 0  # values with these tags must be read at once
@@ -135,6 +136,19 @@ class OwnLoop:
                 steps.move_to(step - 1)
             steps.step = step - 1
             self._session.left = False
+
+    def _joined(self, scalars: dict[str, SupportsFloat]) -> dict[str, SupportsFloat]:
+        """Joins scalars with those that were recorded earlier in this step; tells of equal tags."""
+        steps = self._steps
+        earlier = dict(zip(steps.tags, steps.values or (), strict=True))
+        if again := [tag for tag in scalars if tag in earlier]:
+            self._note(
+                "again",
+                f"{again[0]} was recorded more than once in a step: the last value counts. A step "
+                "ends where the loop asks run.should_stop(), or with a turn of the innermost "
+                "tracked loop: track the one that takes the steps.",
+            )
+        return {**earlier, **scalars}
 
     def _record_samples(self, samples: Mapping[str, Any], step: int | None) -> None:
         """Keeps samples until the number of their step is known: at the next boundary."""

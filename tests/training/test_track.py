@@ -398,6 +398,18 @@ def test_a_checkpoint_of_another_loop_is_told() -> None:
     assert training.taken == whole.taken
 
 
+def test_values_of_a_loop_within_a_step_are_told() -> None:
+    @nbtrain.background(name="within")
+    def loop(run: Any) -> None:
+        for _ in run.track(range(3)):
+            for number in range(5):
+                run.record(loss=float(number))
+
+    loop.wait(SOON)
+    assert loop.scalars["loss"].values.tolist() == [4.0] * 3
+    assert str(loop.status.message).startswith("loss was recorded more than once in a step: the")
+
+
 def test_a_break_ends_its_loop_alone_and_counts_what_was_recorded() -> None:
     @nbtrain.background(name="broken")
     def run(run: Any) -> None:
