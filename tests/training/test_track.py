@@ -411,17 +411,22 @@ def test_values_of_a_loop_within_a_step_are_told() -> None:
 
 
 def test_a_break_ends_its_loop_alone_and_counts_what_was_recorded() -> None:
+    totals: list[int | None] = []
+
     @nbtrain.background(name="broken")
     def run(run: Any) -> None:
         for epoch in run.track(range(3)):
             for number in run.track(range(10)):
                 run.record(number=10 * epoch + number)
+                totals.append(run.status.total_steps)
                 if number == 1:
                     break
 
     run.wait(SOON)
     assert list(run.scalars["number"].values) == [0, 1, 10, 11, 20, 21]
     assert run.status.step == 6
+    assert totals == [30, 30, None, None, None, None]
+    assert run.status.total_steps is None
 
 
 def test_a_break_of_the_only_loop_counts_what_was_recorded() -> None:

@@ -58,7 +58,7 @@ class Tracks:
         self._sources = Sources()
         self._data: tuple[tuple[int, ...], Passes] | None = None  # the last pipeline
         self._next = 0  # the number of the next outermost loop
-        self._several = False  # whether a turn has had more than one loop within it
+        self._uneven = False  # whether turns have had more than one loop, or one that was left
         self._ended: Path = []  # where a stop, an error or their end has left the loops
         self._resume: Path = []  # where they go on
         self._resumed = 0  # loops that have gone on
@@ -144,7 +144,7 @@ class Tracks:
         opened = OpenLoop(source, size, key, before, again)
         self._open.append(opened)
         self._loop = loop
-        self._several |= len(key) > 1 and number > 0
+        self._uneven |= len(key) > 1 and number > 0
         self._measure()
         return opened
 
@@ -172,6 +172,8 @@ class Tracks:
             left.source.failed = True
         elif broken:
             left.source.end_pass()
+            self.total = None
+            self._uneven |= left is not self._open[0]
         depth = self._open.index(left)
         for each in self._open[depth:]:
             each.source.elements = iter(())  # they refer to the source, which has threads
@@ -190,10 +192,10 @@ class Tracks:
         """Reckons where the open loops end."""
         *around, inner = self._open
         sizes = [each.size for each in self._open]
-        known = not self._several and None not in sizes[1:]
+        known = not self._uneven and None not in sizes[1:]
         unit = math.prod(size or 0 for size in sizes[1:]) if known else None
         self.epoch = self._turn_of(around[0], unit) if around else None
-        if self._several or self._open[0].again or None in sizes:
+        if self._uneven or self._open[0].again or None in sizes:
             self.total = None
             return
         unit = left = inner.size or 0
