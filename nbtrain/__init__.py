@@ -153,6 +153,9 @@ def _meet_ipython() -> None:
         registry.listeners.append(
             lambda run: importlib.import_module("nbtrain.notebook.execution").note_start(run, _show)
         )
+        registry.entered.append(
+            lambda: importlib.import_module("nbtrain.notebook.clearing").follow()
+        )
         registry.context = lambda: importlib.import_module("nbtrain.notebook.execution").context()
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
             "nbtrain.notebook.display"

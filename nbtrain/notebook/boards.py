@@ -20,7 +20,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
-from nbtrain.notebook import still
+from nbtrain.notebook import bundles, still
 from nbtrain.panel.board import Board
 from nbtrain.panel.board_index import KIND_OF, runs_of, selections
 from nbtrain.panel.comm import harden
@@ -214,7 +214,7 @@ def show(
     _boards.append(following)
     while len(_boards) > _KEPT:
         _boards.popleft().close()
-    first = still.bundle(None, text) if unread else None
+    first = bundles.bundle(None, text) if unread else None
     following.still.show(first, before=following.let_pages_ask)
     following.start()
 
@@ -227,7 +227,7 @@ def _state(scalars: Scalars, tab: str) -> tuple[object, ...]:
 
 def _picture(
     scalars: Scalars, text: str, *, tab: str = "scalars", x: str = "step", smooth: float = 0.0
-) -> still.Bundle:
+) -> bundles.Bundle:
     """The board as it stays in a saved notebook: a picture, or its text if that says more."""
     # Loaded with the first picture: a board stands before its picture is drawn.
     from nbtrain.panel import (
@@ -253,4 +253,4 @@ def _picture(
         png = still.drawn(lambda: graph_figure.png(Graphs(scalars.reader).like(scalars)))
     elif kind is not None:
         png = still.drawn(lambda: cards_figure.png(found[kind], tab, runs_of(found)))
-    return still.bundle(png, text) if png is not None else {"text/plain": text}
+    return bundles.bundle(png, text) if png is not None else {"text/plain": text}

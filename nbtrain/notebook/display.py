@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from nbtrain.core.errors import BusyError, NbtrainError
 from nbtrain.core.states import Phase
 from nbtrain.core.tracebacks import without_ours
-from nbtrain.notebook import still
-from nbtrain.notebook.execution import at_end, cell, note_shown, show_at_end
+from nbtrain.notebook import bundles, clearing, still
+from nbtrain.notebook.execution import Place, at_end, cell, note_shown, show_at_end
 from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure, media_figure
 from nbtrain.panel.comm import harden
@@ -70,10 +70,18 @@ class Display:
         with self._closing:
             if not self._closed:
                 ended = self._run.status.phase.ended
-                self._still.show(picture_of(self._run) if ended else still.bundle(None, TEXT))
+                self._still.show(picture_of(self._run) if ended else bundles.bundle(None, TEXT))
                 self._cells.add(cell())
                 return
         show(self._run)
+
+    def show_again(self, where: Place) -> None:
+        """Shows the panel again where the training thread has cleared it."""
+        run = self._run
+        if isinstance(run, AttachedRun) or run.attempt.ident != threading.get_ident():
+            return
+        if self._still.leave(where):
+            run.attempt.context.monitor.guarded("display", self.show)
 
     def close(self) -> None:
         """Tells the pages the end, and replaces the panel with the last picture."""
@@ -107,7 +115,7 @@ class Display:
             self.panel.tick()
             self._still.look()
 
-    def _picture(self) -> still.Bundle:
+    def _picture(self) -> bundles.Bundle:
         """The picture; the cell of a loop in the foreground shows the traceback of an error."""
         picture = picture_of(self._run)
         if self.panel.unasked:
@@ -151,6 +159,15 @@ def settle() -> None:
 
 
 at_end.append(settle)
+
+
+def _show_again(where: Place) -> None:
+    """Shows again what a training thread has cleared."""
+    for shown in list(_displays.values()):
+        shown.show_again(where)
+
+
+clearing.listeners.append(_show_again)
 
 
 def show(run: AnyRun) -> None:
@@ -213,13 +230,13 @@ def show_below(error: NbtrainError) -> None:
         show_at_end(run, show)
 
 
-def picture_of(run: AnyRun) -> still.Bundle:
+def picture_of(run: AnyRun) -> bundles.Bundle:
     """The run as it stays in the saved notebook; the HTML of a failed run is its traceback."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
     cards, left_out = media_figure.cards(run.media)
     last = "\n".join(filter(None, (left_out, state_of(run, time.strftime("%Y-%m-%d %H:%M:%S")))))
     png = still.drawn(lambda: figure.png(status, curves, marks, last, cards))
-    picture = still.bundle(png, TEXT)
+    picture = bundles.bundle(png, TEXT)
     if status.error:
         picture["text/html"] = f"<pre>{html.escape(status.error)}</pre>"
     return picture

@@ -23,17 +23,16 @@ import contextvars
 import dataclasses
 import functools
 import html
-import io
 import itertools
 import threading
 import time
-from base64 import b64encode
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 
+from nbtrain.notebook.bundles import BLANK, Bundle, bundle
 from nbtrain.notebook.execution import Place, place
 from nbtrain.panel.widget import Shown
 from nbtrain.recording.drawing import DRAWING
@@ -41,7 +40,6 @@ from nbtrain.recording.drawing import DRAWING
 if TYPE_CHECKING:
     from IPython.core.displaypub import DisplayPublisher
 
-Bundle = dict[str, Any]
 Png = TypeVar("Png", bytes, bytes | None)
 
 EACH_SECS = 60.0
@@ -53,9 +51,6 @@ _SHARE = 0.01
 # While no page is open, pictures queue up in the server. So the wait between two pictures is this
 # share of the time since a page was last heard.
 _UNHEARD = 0.1
-# Characters of a saved picture; a larger one is scaled down.
-BYTES = 190_000
-_COLOURS = 64
 _VIEW = "application/vnd.jupyter.widget-view+json"
 _CLASS = "nbtrain-still"
 # Hides an output before the words that holds only the text of a widget ("model not found"). A live
@@ -64,11 +59,6 @@ _STYLE = (
     "<style>.jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type], iframe))"
     ":not(:has(> .jp-OutputArea-output > *)):has(~ .jp-OutputArea-child "
     f".{_CLASS}) {{ display: none }}</style>"
-)
-
-# One transparent pixel.
-_BLANK = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNgYAAAAAMAASsJTYQAAAAASUVORK5CYII="
 )
 
 _numbers = itertools.count(1)
@@ -180,6 +170,12 @@ class Still:
         self._outputs = [each for each in before if not here.has_cleared(each.place)]
         return bool(before) and not self._outputs
 
+    def leave(self, where: Place) -> bool:
+        """Forgets what is shown in a place that the program clears; tells if there is any."""
+        before = self._outputs
+        self._outputs = [each for each in before if each.place != where]
+        return len(self._outputs) < len(before)
+
     def look(self) -> None:
         """Draws a picture if one is due. Any thread may call it, one at a time.
 
@@ -259,7 +255,7 @@ class Still:
 
     def _below(self, drawn: Bundle) -> dict[str, Bundle]:
         """The two outputs below that of the widget, which has the text."""
-        picture = {"image/png": drawn.get("image/png", _BLANK), "text/plain": ""}
+        picture = {"image/png": drawn.get("image/png", BLANK), "text/plain": ""}
         text = "" if "image/png" in drawn else f"<pre>{html.escape(drawn['text/plain'])}</pre>"
         page = f'{_STYLE}<div class="{_CLASS}">{self._words}{drawn.get("text/html", text)}</div>'
         return {"picture": picture, "words": {"text/html": page, "text/plain": ""}}
@@ -270,31 +266,7 @@ def lack(error: Exception) -> str:
     return f"No picture of it: {type(error).__name__}: {error}"
 
 
-def bundle(png: bytes | None, text: str) -> Bundle:
-    """Returns a picture in the form shown by cells, exports and web sites without widgets."""
-    encoded = _BLANK if png is None else b64encode(_small(png)).decode()
-    return {"image/png": encoded, "text/plain": text}
-
-
 def drawn(draw: Callable[[], Png]) -> Png:
     """Draws a picture with a function that uses Matplotlib. Any thread may call it."""
     with DRAWING:
         return draw()
-
-
-def _small(png: bytes) -> bytes:
-    """Reduces the picture to a palette, a quarter of its bytes, and scales a large one down."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(png)) as image:
-        whole = image.convert("RGBA")
-    scale = 1.0
-    while True:
-        size = (max(1, int(whole.width * scale)), max(1, int(whole.height * scale)))
-        scaled = whole if scale == 1 else whole.resize(size, Image.Resampling.LANCZOS)
-        out = io.BytesIO()
-        scaled.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE).save(out, "png", optimize=True)
-        excess = out.tell() * 4 / 3 / BYTES
-        if excess < 1 or max(size) == 1:
-            return out.getvalue()
-        scale *= 0.9 / excess**0.5

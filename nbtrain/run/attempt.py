@@ -188,6 +188,7 @@ class Attempt(AttemptEnd):
         """Opens the session, and restores the latest checkpoint; the calling thread trains."""
         self.ident = self.context.commands.thread = threading.get_ident()
         owner.set(self.handle.host)
+        self.context.monitor.guarded("display", *registry.entered)
         with contextlib.ExitStack() as opened:
             opened.enter_context(self.log.listening())
             opened.enter_context(self.handle.log.listening())

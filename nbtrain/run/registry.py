@@ -21,6 +21,9 @@ runs: dict[str, Any] = {}
 # Called with each started run, in the thread that has started it.
 listeners: list[Callable[[Any], object]] = []
 
+# Called in the training thread of each run at its beginning. A notebook adds one.
+entered: list[Callable[[], object]] = []
+
 # Returns the context for a training thread; called in the starting thread. A notebook replaces it.
 context: Callable[[], contextvars.Context] = contextvars.copy_context
 

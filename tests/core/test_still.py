@@ -17,7 +17,7 @@ from IPython.utils.capture import capture_output
 from nbconvert import HTMLExporter
 from PIL import Image
 
-from nbtrain.notebook import still
+from nbtrain.notebook import bundles, still
 from nbtrain.panel.widget import Shown
 from tests.core.test_panel import Clock
 from tests.gate import SOON
@@ -57,11 +57,11 @@ class Shows:
             self.widget, "text", "words", self.draw, lambda: self.state, self.clock
         )
 
-    def draw(self) -> still.Bundle:
+    def draw(self) -> bundles.Bundle:
         self.threads.append(threading.current_thread().name)
         if self.error:
             raise self.error
-        return still.bundle(None, f"state {self.state}")
+        return bundles.bundle(None, f"state {self.state}")
 
     def after(self, secs: float, state: tuple[object, ...] | None = None) -> int:
         """Looks `secs` later; returns the number of pictures drawn."""
@@ -92,7 +92,7 @@ def outputs(shell: Any) -> Outputs:
 def shows(outputs: Outputs) -> Shows:
     """A widget that has just been shown, with words below it."""
     shows = Shows()
-    shows.still.show(still.bundle(None, "text"))
+    shows.still.show(bundles.bundle(None, "text"))
     return shows
 
 
@@ -102,9 +102,9 @@ def test_a_widget_is_shown_before_its_picture_is_drawn(
     shows = Shows()
     shown_at: list[int] = []
 
-    def draw() -> still.Bundle:
+    def draw() -> bundles.Bundle:
         shown_at.append(len(outputs.shown))
-        return still.bundle(None, "text")
+        return bundles.bundle(None, "text")
 
     monkeypatch.setattr(shows.still, "_draw", draw)
     shows.still.show()
@@ -177,7 +177,7 @@ def test_the_last_picture_is_drawn_at_once_and_the_widgets_output_is_emptied(
     live, picture, words = outputs.shown.values()
     assert set(picture) == {"image/png", "text/plain"}
     assert "words" in words["text/html"]
-    assert live == {"image/png": still._BLANK, "text/plain": "text"}
+    assert live == {"image/png": bundles.BLANK, "text/plain": "text"}
     published = len(outputs.published)
     shows.still.finish()
     assert len(outputs.published) == published
@@ -199,10 +199,10 @@ def test_the_last_picture_reaches_its_notebook_while_another_cell_is_captured(
 def test_a_captured_cell_gets_its_outputs(outputs: Outputs) -> None:
     shows = Shows()
     with capture_output() as captured:
-        shows.still.show(still.bundle(None, "text"))
+        shows.still.show(bundles.bundle(None, "text"))
         shows.still.finish()
     assert outputs.published == []
-    assert captured.outputs[-1].data == {"image/png": still._BLANK, "text/plain": "text"}
+    assert captured.outputs[-1].data == {"image/png": bundles.BLANK, "text/plain": "text"}
 
 
 def test_a_failed_last_picture_is_reported_only_in_place_of_the_widget(
@@ -234,7 +234,7 @@ def test_if_no_thread_can_be_started_a_later_look_retries(
 def test_the_html_of_a_picture_is_shown_once_and_reaches_a_reloaded_page(
     shows: Shows, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed = still.bundle(None, "text") | {"text/html": "<pre>my error</pre>"}
+    failed = bundles.bundle(None, "text") | {"text/html": "<pre>my error</pre>"}
     monkeypatch.setattr(shows.still, "_draw", lambda: failed)
     shows.state = ("failed", 9)
     shows.still.finish()
@@ -257,7 +257,7 @@ def test_a_bundle_of_any_picture_stays_below_its_limit() -> None:
     noise = np.random.default_rng(0).integers(0, 255, (900, 600, 4), dtype=np.uint8)
     out = io.BytesIO()
     Image.fromarray(noise, "RGBA").save(out, "png")
-    bundle = still.bundle(out.getvalue(), "text")
+    bundle = bundles.bundle(out.getvalue(), "text")
     assert sum(len(each) for each in bundle.values()) < 200_000
     with Image.open(io.BytesIO(b64decode(bundle["image/png"]))) as image:
         assert image.width / image.height == pytest.approx(2 / 3, abs=0.01)
@@ -290,7 +290,7 @@ def test_an_export_without_widget_state_shows_no_text_for_the_widget(
 def test_a_text_without_a_picture_is_shown_with_the_words(outputs: Outputs) -> None:
     Shows().still.show({"text/plain": "<script>1</script>"})
     _, picture, words = outputs.shown.values()
-    assert picture == {"image/png": still._BLANK, "text/plain": ""}
+    assert picture == {"image/png": bundles.BLANK, "text/plain": ""}
     assert "words<pre>&lt;script&gt;1&lt;/script&gt;</pre>" in words["text/html"]
 
 

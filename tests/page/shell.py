@@ -25,6 +25,7 @@ def page_shell(kernel: Kernel, folder: Path) -> Iterator[Any]:
         shell.display_pub = Publisher(parent=shell)
         shell.display_pub.kernel = kernel
         patch.setattr(registry, "listeners", list(registry.listeners))
+        patch.setattr(registry, "entered", list(registry.entered))
         patch.setattr(NbtrainError, "_render_traceback_", None, raising=False)
         nbtrain._meet_ipython()  # as when it is imported in a notebook
         shell.run_line_magic("load_ext", "nbtrain")

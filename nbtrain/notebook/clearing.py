@@ -1,0 +1,38 @@
+"""Tells where a training thread clears the outputs of its cell, as loops of tutorials do.
+
+clearing.listeners.append(show_again)   # called with the place, after it was cleared
+clearing.follow()                       # in the training thread
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from IPython import get_ipython
+
+from nbtrain.notebook.execution import Place, place
+
+# Called in the thread that has cleared its cell, before anything else is shown there.
+listeners: list[Callable[[Place], object]] = []
+
+_here = threading.local()
+
+
+def follow() -> None:
+    """Follows what the calling thread clears; ipykernel calls its hooks for such messages."""
+    publisher: Any = getattr(get_ipython(), "display_pub", None)
+    if not hasattr(publisher, "register_hook") or getattr(_here, "followed", None) is publisher:
+        return
+    _here.followed = publisher
+
+    def clear(message: dict[str, Any]) -> dict[str, Any] | None:
+        if message["header"]["msg_type"] != "clear_output":
+            return message
+        publisher.session.send(publisher.pub_socket, message, ident=publisher.topic)
+        for listener in list(listeners):
+            listener(place())
+        return None
+
+    publisher.register_hook(clear)
