@@ -210,7 +210,7 @@ class Status:
         epoch_steps: The steps of the epoch; None if unknown.
         steps_per_s: Steps a second over the last seconds; once the run has ended, over all its time
             except pauses; None while unknown.
-        eta_s: Seconds left at that speed; None without an end or a speed.
+        eta_s: Seconds left at the speed of the last two minutes; None without an end or a speed.
         elapsed_s: Seconds since the start, pauses included.
         values: Last recorded value of every tag.
         values_at: The steps of values recorded before the run last started or went back, if others

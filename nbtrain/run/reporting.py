@@ -63,7 +63,7 @@ class Reporting:
             epoch_began=epoch.began if epoch else None,
             epoch_steps=epoch.steps if epoch else None,
             steps_per_s=speed,
-            eta_s=left / speed if speed and left is not None else None,
+            eta_s=monitor.throughput.secs_for(left) if started and left is not None else None,
             elapsed_s=monitor.throughput.elapsed(monotonic()),
             values=self.scalars.last_values(),
             values_at=self.scalars.earlier_steps(),

@@ -8,6 +8,10 @@ from collections import deque
 # changes.
 WINDOW_SECS = 5.0
 
+# Seconds of the longer window, and between two of its marks. The time left needs one that has the
+# lines between two epochs in it, such as an evaluation.
+LONG_SECS, _MARK_SECS = 120.0, 1.0
+
 # A step that takes longer than this, and twice as long as usual, is slow.
 SLOW_SECS = 1.0
 
@@ -23,6 +27,7 @@ class Throughput:
     def __init__(self) -> None:
         self.began = self.ended = 0.0
         self._marks: deque[tuple[float, int]] = deque()
+        self._long: deque[tuple[float, int]] = deque()
         self._seen: int | None = None  # the step before the first mark
         self._now = 0.0
 
@@ -31,12 +36,12 @@ class Throughput:
         self._now = now
         before = self._marks[-1][1] if self._marks else self._seen
         if before is None or step < before:
-            self._marks.clear()
+            self.reset()
             self._seen = step
         elif step > before:
-            self._marks.append((now, step))
-            while len(self._marks) > 2 and now - self._marks[1][0] >= WINDOW_SECS:
-                self._marks.popleft()
+            _add(self._marks, (now, step), WINDOW_SECS)
+            if not self._long or now - self._long[-1][0] >= _MARK_SECS:
+                _add(self._long, (now, step), LONG_SECS)
 
     def elapsed(self, now: float) -> float:
         """Returns the seconds from the start until now, or until the end."""
@@ -45,7 +50,16 @@ class Throughput:
     def reset(self) -> None:
         """Clears the window, because the training thread is not training."""
         self._marks.clear()
+        self._long.clear()
         self._seen = None
+
+    def secs_for(self, steps: int) -> float | None:
+        """Returns the seconds for so many steps at the speed of the last minutes."""
+        if not self._marks:
+            return None
+        (then, before), (_, step) = self._long[0], self._marks[-1]
+        done, secs = step - before, self._now - then
+        return steps * secs / done if done and secs > 0 else None
 
     @property
     def steps_per_s(self) -> float | None:
@@ -57,3 +71,10 @@ class Throughput:
             return None
         speed, since = (step - before) / (last - then), self._now - last
         return 1 / since if since > max(SLOW_SECS, 2 / speed) else speed
+
+
+def _add(marks: deque[tuple[float, int]], mark: tuple[float, int], secs: float) -> None:
+    """Adds a mark to a window, and drops those before it."""
+    marks.append(mark)
+    while len(marks) > 2 and mark[0] - marks[1][0] >= secs:
+        marks.popleft()

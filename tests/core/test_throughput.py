@@ -63,6 +63,25 @@ def test_the_speed_falls_during_a_long_step() -> None:
     assert pace.steps_per_s == pytest.approx(2 / 60.2)
 
 
+def test_the_time_left_is_steady_over_lines_between_epochs() -> None:
+    pace = Throughput()
+    left: list[float] = []
+    for tenth in range(1200):  # epochs of 20 steps in 2 s, with 3 s after each
+        epoch, within = divmod(tenth, 50)
+        pace.update(20 * epoch + min(within, 20), tenth / 10)
+        if tenth > 300:
+            left.append(pace.secs_for(100) or 0.0)
+    assert min(left) > 20
+    assert max(left) < 30
+
+
+def test_no_time_left_is_known_after_a_pause() -> None:
+    pace = paced((0, 0.0), (1, 1.0), (2, 2.0))
+    assert pace.secs_for(10) == pytest.approx(10.0)
+    pace.reset()
+    assert pace.secs_for(10) is None
+
+
 def test_a_restore_to_an_earlier_step_restarts_the_speed() -> None:
     pace = paced((0, 0.0), (50, 1.0), (100, 2.0), (50, 3.0))
     assert pace.steps_per_s is None
