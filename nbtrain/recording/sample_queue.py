@@ -22,6 +22,9 @@ MOST, MOST_BYTES = 64, 256 << 20
 # The part of the time that encoding may take from the training, whose lock Python shares.
 _SHARE = 0.2
 
+# Seconds that a sample waits before that is told.
+_LATE_SECS = 10.0
+
 # Messages that are kept, the newest, one for each tag.
 _MESSAGES = 4
 
@@ -73,6 +76,11 @@ class SampleQueue:
             messages.append(
                 f"Pictures and media come faster than they can be encoded: {self.left_out:,} were "
                 "left out, spread over the steps. Record fewer, such as every 100 steps."
+            )
+        first = next(iter(self._waiting), None)
+        if first is not None and time.time() - first.wall_time > _LATE_SECS:
+            messages.append(
+                f"{len(self):,} pictures and media wait to be encoded, from step {first.step:,} on."
             )
         return "\n".join(messages) or None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 import numpy as np
@@ -113,8 +114,8 @@ class Clock:
         return self.now
 
 
-def sample(step: int, value: Any = "text", tag: str = "x") -> Sample:
-    return Sample(tag, step, 0.0, value)
+def sample(step: int, value: Any = "text", tag: str = "x", at: float = 0.0) -> Sample:
+    return Sample(tag, step, at, value)
 
 
 def queue(**more: Any) -> tuple[SampleQueue, list[int]]:
@@ -154,6 +155,18 @@ def test_encoding_rests_after_each_while_the_training_runs() -> None:
     assert written == [1, 2]
     waiting.encode(rests=False)
     assert written == [1, 2, 3, 4]
+
+
+def test_samples_that_have_waited_long_are_told() -> None:
+    waiting, _ = queue()
+    waiting.append(sample(3, at=time.time()))
+    assert waiting.message is None
+    waiting.encode()
+    waiting.append(sample(7, at=time.time() - 60))
+    waiting.append(sample(8, at=time.time()))
+    assert waiting.message == "2 pictures and media wait to be encoded, from step 7 on."
+    waiting.finish(60)
+    assert waiting.message is None
 
 
 def test_what_is_not_encoded_before_the_end_is_told() -> None:
