@@ -100,6 +100,14 @@ def test_the_status_tells_where_the_turn_of_the_outermost_loop_began() -> None:
     assert seen == [(1, 0, 12)] * 12 + [(2, 12, 12)] * 12
 
 
+def test_the_end_is_known_after_the_first_pass_over_data_of_unknown_size() -> None:
+    totals: list[int | None] = []
+    training = Training(lambda _count: totals.append(runs[0].status.total_steps))
+    runs = [training.start(KINDS["unknown size"](), "learnt", start=False)]
+    runs[0].start().wait(SOON)
+    assert totals == [None] * BATCHES + [EPOCHS * BATCHES] * (EPOCHS - 1) * BATCHES
+
+
 def test_turns_with_several_loops_have_a_beginning_but_no_known_length() -> None:
     seen: list[tuple[int | None, ...]] = []
 
@@ -555,11 +563,13 @@ def test_the_size_is_known_to_who_asks_for_it() -> None:
     @nbtrain.background(name="sized")
     def run(run: Any) -> None:
         sizes.append(len(run.track(shuffled())))
+        one = tf.distribute.MirroredStrategy(["CPU:0"])
+        sizes.append(len(run.track(one.experimental_distribute_dataset(shuffled()))))
         with pytest.raises(TypeError, match="'generator' has no len"):
             len(run.track(number for number in range(3)))
 
     run.wait(SOON)
-    assert sizes == [BATCHES]
+    assert sizes == [BATCHES, BATCHES]
 
 
 def test_something_without_turns_is_refused() -> None:

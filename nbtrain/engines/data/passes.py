@@ -33,6 +33,11 @@ class Passes(EpochIterator):
         """Elements of the present pass that the loop has been given."""
         return self._number - len(self._ahead)
 
+    @property
+    def size(self) -> int | None:
+        """Elements of the last complete pass; None before there is one."""
+        return self._length.steps
+
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
         """Begins a loop; returns the iterator to draw from."""
         self.elements = super().begin(loop)

@@ -135,6 +135,7 @@ class Tracks:
         source.begin(loop)
         if isinstance(source, Passes):
             self._data = key, source
+            size = size or source.size
         if isinstance(source, Passes) and in_file and self._file is not None:
             source.take(self._file[0])
             self._file = None

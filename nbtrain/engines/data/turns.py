@@ -84,8 +84,9 @@ class Turns:
 def size_of(iterable: Any) -> int | None:
     """Returns the number of elements; None if it is unknown or there is no end."""
     with contextlib.suppress(TypeError, ValueError):
-        if isinstance(iterable, tf.data.Dataset):
-            size = int(iterable.cardinality())
+        if hasattr(iterable, "element_spec"):  # of tf.data, or of a tf.distribute.Strategy
+            known = getattr(iterable, "cardinality", tf.data.UNKNOWN_CARDINALITY)
+            size = int(known() if callable(known) else known)
             return size if size >= 0 else None
         if isinstance(iterable, Sized):
             return len(iterable)
