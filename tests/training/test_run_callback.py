@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -125,6 +126,96 @@ def test_a_stop_ends_fit_with_a_last_checkpoint() -> None:
     assert (run.status.phase, run.status.step) == ("stopped", 5)
     assert int(model.optimizer.iterations) == 5
     assert [checkpoint.step for checkpoint in run.checkpoints] == [5]
+
+
+class StopAt(keras.callbacks.Callback):
+    """Stops the run after a batch of the training, or of the validation, of the last epoch."""
+
+    def __init__(self, *, epoch: int, batch: int, validating: bool) -> None:
+        super().__init__()
+        self._epoch, self._batch, self._validating = epoch, batch, validating
+        self._now = -1
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._now = epoch
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._stop(batch, validating=False)
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._stop(batch, validating=True)
+
+    def _stop(self, batch: int, *, validating: bool) -> None:
+        if (self._now, batch, validating) == (self._epoch, self._batch, self._validating):
+            nbtrain.runs()["loop"].request_stop()
+
+
+def stopped(*, batch: int, validating: bool) -> tuple[nbtrain.Run, Any, Any]:
+    """A run that was stopped in the second epoch, Keras's history, and a judge of its epochs."""
+    model = classifier()
+    found: list[Any] = []
+    judge = keras.callbacks.EarlyStopping("val_loss", patience=9)
+    stop = StopAt(epoch=1, batch=batch, validating=validating)
+
+    def fitting(run: nbtrain.Run) -> None:
+        callbacks = [stop, judge, nbtrain.RunCallback(run)]
+        data: Any = {"validation_data": (X, Y), "batch_size": BATCH}
+        found.append(model.fit(X, Y, epochs=9, verbose=0, callbacks=callbacks, **data))
+
+    checkpoint = tf.train.Checkpoint(model=model)
+    run = nbtrain.background(fitting, checkpoint=checkpoint, name="loop", keep_best="val_loss")
+    return run.wait(), found[0].history, judge
+
+
+def test_an_epoch_that_a_stop_cuts_short_is_neither_recorded_nor_judged() -> None:
+    run, history, judge = stopped(batch=4, validating=False)
+    assert (run.status.phase, run.status.step) == ("stopped", STEPS + 5)
+    assert run.scalars["epoch_loss"].steps.tolist() == [STEPS]
+    assert run.scalars["epoch_val_loss"].steps.tolist() == [STEPS]
+    assert judge.best == pytest.approx(run.scalars["epoch_val_loss"].values[0])
+    assert np.isnan(history["val_loss"]).tolist() == [False, True]
+    (best,) = [mark.text for mark in run.marks if mark.event == "best"]
+    assert best.startswith("best val_loss")
+    assert best.endswith(f"at step {STEPS}")
+
+
+def test_a_validation_that_a_stop_cuts_short_is_neither_recorded_nor_judged() -> None:
+    run, history, judge = stopped(batch=2, validating=True)
+    assert (run.status.phase, run.status.step) == ("stopped", 2 * STEPS)
+    assert run.scalars["epoch_loss"].steps.tolist() == [STEPS, 2 * STEPS]
+    assert run.scalars["epoch_val_loss"].steps.tolist() == [STEPS]
+    assert judge.best == pytest.approx(run.scalars["epoch_val_loss"].values[0])
+    assert np.isnan(history["val_loss"]).tolist() == [False, True]
+
+
+def test_a_run_that_ends_by_its_steps_within_an_epoch_records_the_validation_alone() -> None:
+    data: dict[str, Any] = {"epochs": 9, "validation_data": (X, Y)}
+    run = nbtrain.background(loop(classifier(), 2, **data), steps=STEPS + 5, name="loop").wait()
+    assert (run.status.phase, run.status.step) == ("finished", STEPS + 5)
+    assert run.scalars["epoch_loss"].steps.tolist() == [STEPS]
+    assert run.scalars["epoch_val_loss"].steps.tolist() == [STEPS, STEPS + 5]
+
+
+def test_a_fit_after_a_stop_trains_nothing_and_the_next_start_trains() -> None:
+    model = classifier()
+    found: list[Any] = []
+
+    def fitting(run: nbtrain.Run) -> None:
+        for _ in range(2):
+            callbacks = [*stops, nbtrain.RunCallback(run)]
+            data: Any = {"validation_data": (X, Y), "batch_size": BATCH}
+            found.append(model.fit(X, Y, verbose=0, callbacks=callbacks, **data).history)
+
+    stops = [StopAt(epoch=0, batch=4, validating=False)]
+    run = nbtrain.background(fitting, checkpoint=tf.train.Checkpoint(model=model), name="loop")
+    run.wait()
+    assert (run.status.step, int(model.optimizer.iterations)) == (5, 5)
+    assert found[1] == {}
+    assert "epoch_val_loss" not in run.scalars
+    stops.clear()
+    run.start().wait()
+    assert run.status.step == int(model.optimizer.iterations) == 5 + 2 * STEPS
+    assert run.scalars["epoch_val_loss"].steps.tolist() == [5 + STEPS, 5 + 2 * STEPS]
 
 
 def test_a_pause_holds_fit_and_saves() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any
 
 import keras
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.keras.fit_validation import FitValidation, is_of_training
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.layers import describing
 from nbtrain.engines.keras.loss import EPOCH, BatchLoss
@@ -24,6 +26,11 @@ class RunCallback(keras.callbacks.Callback):
     returns, as in `nbtrain.fit`. The logs of an epoch are recorded at its last step as
     `epoch_loss`, `epoch_val_loss` etc. The loop itself decides where it continues after a stop or
     restore; `nbtrain.fit` continues with the exact batch.
+
+    A stop ends the fit at once. An epoch that it cuts short is not recorded, and neither is a
+    validation, whose values are NaN to the other callbacks. If the run ends by its `steps`, the
+    validation is whole. A further fit trains no epoch and returns an empty history, as if it had
+    none.
 
     Args:
         run: The run. `fit` is called in its training thread, once or several times.
@@ -47,6 +54,7 @@ class RunCallback(keras.callbacks.Callback):
         self._run = run
         self._put_back = contextlib.ExitStack()  # restores the model's methods
         self._begun = self._done = 0
+        self._cut = False  # the fit ends within the epoch
 
     def set_model(self, model: Any) -> None:
         """Prepares the model, before Keras makes the train function."""
@@ -61,6 +69,8 @@ class RunCallback(keras.callbacks.Callback):
         self._put_back.close()
         self._loss = BatchLoss(model)
         self._put_back.callback(self._loss.remove)
+        self._validation = FitValidation(model, self._run.handle.host.asked_to_stop)
+        self._put_back.callback(self._validation.remove)
         guard = Guard(model, self._run.name, self._run.__repr__)
         self._put_back.callback(guard.remove)
         guard.set()
@@ -73,12 +83,14 @@ class RunCallback(keras.callbacks.Callback):
         self._loss.wrap()
         if not self.model.run_eagerly:
             self._loss.look_after(self._run.handle)
-        if not self._run.handle.counts:
-            self._ask()
+        if not self._run.handle.counts and self._ask():
+            # Keras begins with this epoch, which is beyond the last one: it trains nothing.
+            self._put_back.callback(setattr, self.model, "_initial_epoch", None)
+            self.model._initial_epoch = sys.maxsize
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Counts batches from here."""
-        self._done = 0
+        self._done, self._cut = 0, False
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Notes the first batch of an execution."""
@@ -92,7 +104,7 @@ class RunCallback(keras.callbacks.Callback):
         self._run.handle.record_execution(self._loss.scalars, count)
         if self._begun == 0:
             self._run.handle.note("batch", self._loss.lacks)
-        self._ask()
+        self._cut = self._ask() and done != steps
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Notes that the validation begins."""
@@ -108,8 +120,14 @@ class RunCallback(keras.callbacks.Callback):
             self.model.stop_evaluating = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Records the logs of the epoch."""
-        scalars = {EPOCH + name: value for name, value in (logs or {}).items()}
+        """Records the logs of the epoch, without those of a part."""
+        if self._run.handle.host.asked_to_stop():  # since its last boundary
+            self.model.stop_training = True
+        scalars = {
+            EPOCH + name: value
+            for name, value in (logs or {}).items()
+            if name not in self._validation.lost and not (self._cut and is_of_training(name))
+        }
         self._run.handle.host.add(None, scalars)
 
     def on_train_end(self, logs: Any = None) -> None:
@@ -117,10 +135,12 @@ class RunCallback(keras.callbacks.Callback):
         self._put_back.close()
         self._run.handle.end()
 
-    def _ask(self) -> None:
-        step = self._run.handle.step
-        if self._run.should_stop():
+    def _ask(self) -> bool:
+        """Reaches the step boundary; tells if the fit must end."""
+        step, told = self._run.handle.step, self._run.should_stop()
+        if told:
             self.model.stop_training = True
         # Abandoned values, such as NaN, do not belong in an epoch's means.
         if self._run.handle.step < step:
             self.model.reset_metrics()
+        return told

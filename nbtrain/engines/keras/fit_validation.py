@@ -1,0 +1,54 @@
+"""The validation that Keras runs at the end of an epoch of the user's own `fit`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+# Keras's prefix of the values of a validation in the logs of an epoch.
+_VALIDATION = "val_"
+
+
+class FitValidation:
+    """Takes the values from a validation that was cut short, until `remove`.
+
+    Keras validates after every epoch, also after one that was cut short, and hands the values of a
+    few batches to all callbacks as if they were those of all. Here they become NaN, which no
+    callback takes for an improvement.
+
+    Args:
+        model: A compiled model without a running fit.
+        asked_to_stop: Tells if the run was asked to stop, which ends the validation.
+
+    Attributes:
+        lost: The names, in the logs of the epoch, of the values that were taken from them.
+    """
+
+    def __init__(self, model: Any, asked_to_stop: Callable[[], bool]) -> None:
+        self.lost: frozenset[str] = frozenset()
+        self._model, self._asked_to_stop = model, asked_to_stop
+        self._own = vars(model).get("evaluate")
+        self._evaluate = model.evaluate
+        model.evaluate = self._evaluated
+
+    def remove(self) -> None:
+        """Restores the model's method."""
+        vars(self._model).pop("evaluate", None)
+        if self._own is not None:
+            self._model.evaluate = self._own
+
+    def _evaluated(self, *args: Any, **kwargs: Any) -> Any:
+        """Replaces the model's own `evaluate`; `fit` calls it with its cached data."""
+        found = self._evaluate(*args, **kwargs)
+        if not kwargs.get("_use_cached_eval_dataset"):
+            return found
+        if not self._asked_to_stop():
+            return found
+        self.lost = frozenset(f"{_VALIDATION}{name}" for name in found)
+        return dict.fromkeys(found, math.nan)
+
+
+def is_of_training(name: str) -> bool:
+    """Tells if a value in the logs of an epoch comes from its training, not from its validation."""
+    return not name.startswith(_VALIDATION)
