@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +20,14 @@ class Epoch:
     count: int | None = None
     began: int | None = None
     steps: int | None = None
+
+    def ended_at(self, step: int) -> Epoch:
+        """Returns the epoch of the last step of a run that ended after so many steps.
+
+        It is the one before if this one has no step yet. A run without a step stays in its first.
+        """
+        if not step or self.began != step or self.number == 1:
+            return self
+        return replace(
+            self, number=self.number - 1, began=step - self.steps if self.steps else None
+        )

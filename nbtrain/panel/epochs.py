@@ -29,9 +29,10 @@ class Epochs:
         """Returns steps, with the epochs that are done there, in order.
 
         The length of an epoch between two of them is the same. Fewer than two: it is not known.
+        A run that ended between two epochs may not know where the one before began, but this does.
         """
         if status.epoch is None or status.epoch_began is None:
-            return ()
+            return self._begins if status.phase.ended and len(self._begins) > 1 else ()
         began, done = status.epoch_began, status.epoch - 1
         if self._begins[-1:] != [(began, done)]:
             self._begins = _joined(self._begins, (began, done))

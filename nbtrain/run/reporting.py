@@ -50,6 +50,8 @@ class Reporting:
         started = phase is not Phase.CREATED
         total, step = self.total_steps, self._step
         epoch = self._engine.epoch
+        if epoch and phase.ended:
+            epoch = epoch.ended_at(step)
         speed = attempt.steps_per_s if started else None
         left = None if total is None or phase.ended else max(0, total - step)
         return Status(

@@ -47,6 +47,13 @@ def test_nothing_is_told_of_a_run_without_epochs() -> None:
     assert after((2, None, 88)) == ()
 
 
+def test_an_end_between_two_epochs_keeps_what_is_known() -> None:
+    known = Epochs()
+    known.points(replace(RUNNING, epoch=3, epoch_began=24))
+    ended = replace(RUNNING, phase=Phase.STOPPED, epoch=2, epoch_began=None)
+    assert known.points(ended) == [(0, 0), (24, 2)]
+
+
 def test_many_lengths_are_thinned() -> None:
     begins = [at * at for at in range(300)]
     found = after(*((number + 1, began, None) for number, began in enumerate(begins)))

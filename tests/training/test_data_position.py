@@ -739,6 +739,50 @@ def test_the_status_of_a_fit_tells_its_epoch() -> None:
     assert (run.status.epoch, run.status.epochs) == (3, 3)
 
 
+def test_a_fit_that_ends_early_tells_the_last_epoch_that_it_trained() -> None:
+    model = classifier()
+
+    def fit(**options: Any) -> nbtrain.Run:
+        stop = keras.callbacks.EarlyStopping("loss", min_delta=99, patience=1)
+        run: nbtrain.Run = nbtrain.fit(
+            model, fitted_on(), epochs=9, verbose=0, callbacks=[stop], name="early", **options
+        )
+        return run.wait(SOON)
+
+    run = fit()
+    steps = run.status.step // 2
+    assert epoch_of(run) == (2, steps, steps)
+    assert epoch_of(fit()) == (2, steps, steps), "it has nothing left to train"
+
+
+def test_a_fit_that_is_stopped_between_two_epochs_tells_the_one_before() -> None:
+    asked: list[str] = []
+
+    def stop(epoch: int, _logs: Any) -> None:
+        if epoch == 1:
+            run = nbtrain.runs()["fit-1"]
+            asked.append(f"epoch {run.status.epoch}")
+            run.request_stop()
+
+    see = keras.callbacks.LambdaCallback(on_epoch_end=stop)
+    run = nbtrain.fit(classifier(), fitted_on(), epochs=9, verbose=0, callbacks=[see]).wait(SOON)
+    steps = run.status.step // 2
+    assert asked == ["epoch 2"]
+    assert epoch_of(run) == (2, steps, steps)
+
+
+def test_tracked_loops_that_are_stopped_between_two_turns_tell_the_one_before() -> None:
+    def loop(run: Any) -> None:
+        for epoch in run.track(range(9)):
+            if epoch == 2:
+                run.request_stop()
+            for _ in run.track(range(5)):
+                pass
+
+    run = nbtrain.background(loop).wait(SOON)
+    assert (run.status.step, epoch_of(run)) == (10, (2, 5, 5))
+
+
 def test_the_status_of_a_fit_tells_where_its_epoch_began() -> None:
     seen: list[tuple[int | None, ...]] = []
     see = keras.callbacks.LambdaCallback(

@@ -144,6 +144,8 @@ class FitEngine:
     def train(self, run: Run) -> None:
         """Fits from the current position."""
         position, loop = self.position, run.handle
+        if position.epoch < self.epochs:
+            position.data.began = loop.step - position.batch
         if (why := self._why_over(loop)) is not None:
             loop.note("epochs", f"{why}, or another name= to start from scratch.")
             run.should_stop()

@@ -182,8 +182,10 @@ class FitCallbacks(keras.callbacks.CallbackList):
         else:
             self._run_loop.host.add(None, scalars)
         self._position.end_epoch({**added, **logs})
+        done = self._position.epoch >= self.params["epochs"]
+        if not done:
+            self._position.data.began = self._run_loop.step + self._at_hand
         if self._at_hand:
-            done = self._position.epoch >= self.params["epochs"]
             self._ask(over=done or self.model.stop_training)
 
     def count_at_hand(self) -> None:
