@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from nbtrain.core.errors import BusyError, NbtrainError
+from nbtrain.core.errors import BusyError, CheckpointError, NbtrainError
 from nbtrain.core.states import Phase
 from nbtrain.core.tracebacks import without_ours
 from nbtrain.notebook import bundles, clearing, still
@@ -245,13 +245,16 @@ def picture_of(run: AnyRun) -> bundles.Bundle:
 def state_of(run: AnyRun, when: str) -> str:
     """The last line of a picture: its time, and what to type if the run can be continued.
 
-    Only the picture has it, because the HTML below a live panel must not change later.
+    Only the picture has it, because the HTML below a live panel must not change later. The
+    cells of a run that failed on a checkpoint would fail again: its error says what to do.
     """
-    if run.status.phase is Phase.FINISHED:
+    status = run.status
+    failed_on = (status.failure or "").partition(":")[0]
+    if status.phase is Phase.FINISHED or failed_on.endswith(CheckpointError.__name__):
         return f"As of {when}."
     if isinstance(run, AttachedRun):
         logdir = os.path.relpath(run.logdir)
-        if run.status.phase.ended:
+        if status.phase.ended:
             return f"As of {when}. To go on with it, start it again with logdir={logdir!r}."
         return f"As of {when}. To see it again: nbtrain.attach({logdir!r})."
     folder = Path(os.path.relpath(run.logdir))

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorflow as tf
 from PIL import Image
 
 import nbtrain
+from nbtrain.core.errors import CheckpointError
 from nbtrain.notebook.display import display_of, picture_of, show, state_of
 from tests.gate import SOON, Gate, eventually
 from tests.models import Counter
@@ -41,6 +43,18 @@ def test_the_line_for_a_run_in_another_folder_names_the_folder(tmp_path: Path) -
 
 def test_a_run_that_has_finished_has_nothing_to_go_on_with() -> None:
     run = nbtrain.train(dict, steps=3, name="done").wait(SOON)
+    assert state_of(run, WHEN) == f"As of {WHEN}."
+
+
+def test_a_run_whose_checkpoint_does_not_fit_is_not_advised_to_go_on() -> None:
+    def run_of(shape: list[int]) -> nbtrain.Run:
+        kept = tf.train.Checkpoint(weights=tf.Variable(tf.zeros(shape)))
+        return nbtrain.train(dict, checkpoint=kept, steps=3, name="night")
+
+    run_of([2]).wait(SOON)
+    run = run_of([3])
+    with pytest.raises(CheckpointError):
+        run.wait(SOON)
     assert state_of(run, WHEN) == f"As of {WHEN}."
 
 
