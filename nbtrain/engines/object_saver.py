@@ -232,6 +232,12 @@ def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
         )
     if checkpoint is None or isinstance(checkpoint, tf.train.Checkpoint):
         return checkpoint
+    if isinstance(checkpoint, tf.train.CheckpointManager):
+        raise ArgumentError(
+            f"checkpoint={type(checkpoint).__name__} object: give its .checkpoint, as in "
+            "manager.checkpoint. The run saves that in its own folder and keeps the files itself "
+            "(save_secs=, save_steps=, keep=)."
+        )
     raise ArgumentError(
         f"checkpoint={type(checkpoint).__name__} object: give "
         "tf.train.Checkpoint(model=model, optimizer=optimizer), naming what to save."

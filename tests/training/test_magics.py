@@ -263,6 +263,10 @@ def test_an_error_in_a_function_that_makes_the_checkpoint_shows_its_line(shell: 
         ("--jump 10 --on-nan none", "jump=10.0, and with on_nan=None nothing is done"),
         ("--name a/b", "name='a/b' cannot name a folder"),
         ("--checkpoint 3", r"checkpoint=int object: give tf\.train\.Checkpoint"),
+        (
+            "--checkpoint \"tf.train.CheckpointManager(tf.train.Checkpoint(), 'kept', 3)\"",
+            r"checkpoint=CheckpointManager object: give its \.checkpoint, as in manager\.check",
+        ),
         ("--hyperparameters rate", r"--hyperparameters rate: NameError.*Give a dict of this"),
         ("--hyperparameters 3", r"hyperparameters=3: give them by name"),
     ],
