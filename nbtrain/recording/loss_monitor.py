@@ -114,7 +114,7 @@ class LossMonitor:
         if first == len(values):
             return first, ""
         word = "NaN" if np.isnan(values[first]) else "infinite"
-        return first, f"{tag} is {word} since step {steps[first]:,}"
+        return first, f"{tag} was {word} at step {steps[first]:,}"
 
     def _first_jump(self, tag: str, values: FloatArray) -> tuple[int, float]:
         """Index of the first value above its level times the factor, and the level."""

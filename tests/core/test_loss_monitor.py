@@ -44,7 +44,7 @@ def test_the_first_bad_value_is_reported_with_tag_and_step(bad: float, word: str
     look(loss_monitor, 0.3, bad, NAN, 0.2, after=2)
     assert loss_monitor.anomaly is not None
     assert (loss_monitor.anomaly.name, loss_monitor.anomaly.step) == ("loss", 4)
-    assert str(loss_monitor.anomaly) == f"loss is {word} since step 4"
+    assert str(loss_monitor.anomaly) == f"loss was {word} at step 4"
     look(loss_monitor, NAN, after=6)
     assert loss_monitor.anomaly.step == 4, "it is that which came first"
 

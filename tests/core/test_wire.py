@@ -229,13 +229,13 @@ def test_a_mark_is_sent_with_its_hover_text() -> None:
     marks.add(EDITED)
     marks.add(Mark("restore", 60, 6.5, "restored ckpt-20", 20))
     marks.add(Mark("try", 70, 7.5, "kept rate 1", kept=True))
-    marks.add(Mark("nan", 80, 8.5, "loss is NaN", good=0))
+    marks.add(Mark("nan", 80, 8.5, "loss was NaN at step 80", good=0))
     rows = [
         ["save", 20, 4.5, "saved ckpt-20"],
         ["set", 40, 5.5, "rate 2 → 1"],
         ["restore", 60, 6.5, "restored ckpt-20", {"to": 20}],
         ["try", 70, 7.5, "kept rate 1", {"kept": True}],
-        ["nan", 80, 8.5, "loss is NaN"],
+        ["nan", 80, 8.5, "loss was NaN at step 80"],
     ]
     assert wire.snapshot({})[0]["marks"] == rows
     assert wire.update({}) is None, "each travels once"

@@ -333,7 +333,7 @@ def test_the_message_of_a_loss_that_is_nan_has_actions(
     expect(message_actions(panel)).to_be_hidden()
     paced.optimizer.learning_rate.assign(float("nan"))
     phase(panel, "paused")
-    expect(panel.locator("[data-role=message]")).to_contain_text("is NaN since step")
+    expect(panel.locator("[data-role=message]")).to_contain_text("was NaN at step")
     for each in (panel, second):
         expect(message_actions(each)).to_be_visible()
     pictures(page, panel, message_actions(panel), "message_actions", tmp_path)

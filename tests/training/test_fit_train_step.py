@@ -104,7 +104,7 @@ def test_a_nan_loss_of_the_users_train_step_pauses_the_run_at_its_step() -> None
     run = started(model, "run", x=x, batch_size=BATCH, shuffle=False, epochs=50, on_nan="pause")
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
     message = run.status.message or ""
-    assert "_loss is NaN since step 3." in message
+    assert "_loss was NaN at step 3." in message
     assert "epoch" not in message.partition(".")[0]
     run.request_stop().wait()
     run.wait()

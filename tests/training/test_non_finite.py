@@ -107,7 +107,7 @@ def test_a_run_that_diverges_is_paused_and_only_good_values_were_saved(
     message = paused(run)
     losses = run.scalars[tag_of(run)]
     first = int(losses.steps[np.isfinite(losses.values).argmin()])
-    assert f"{tag_of(run)} is infinite since step {first}" in message
+    assert f"{tag_of(run)} was infinite at step {first}" in message
     kept = assert_all_finite(folder(run))
     assert kept[-1].step < first
     marked = [mark for mark in run.marks if mark.event == "nan"]
@@ -146,12 +146,12 @@ def test_a_paused_run_says_what_to_do() -> None:
     step, first = run.status.step, next(mark.step for mark in run.marks if mark.event == "nan")
     good = [checkpoint.step for checkpoint in run.checkpoints if checkpoint.step + 1 < first][-1]
     assert message == (
-        f"Paused at step {step}: loss is infinite since step {first}. Last good checkpoint: step "
+        f"Paused at step {step}: loss was infinite at step {first}. Last good checkpoint: step "
         f"{good}. Restore it with a smaller learning rate: run.restore({good}); "
         "run.set(learning_rate=...); run.resume()."
     )
     assert refused(run.save()).text == (
-        f"loss is infinite since step {first}, and what has gone bad is not saved. Go on from a "
+        f"loss was infinite at step {first}, and what has gone bad is not saved. Go on from a "
         f"checkpoint: the last good one is of step {good}."
     )
     assert_all_finite(folder(run))
@@ -199,9 +199,7 @@ def test_a_run_resumed_after_an_anomaly_continues_without_saving() -> None:
     applied(run.resume())
     reached(run, lambda run: run.status.step > first + 100)
     assert run.status.phase is Phase.RUNNING
-    reached(
-        run, lambda run: "The run goes on although loss is NaN since" in str(run.status.message)
-    )
+    reached(run, lambda run: "The run goes on although loss was NaN at" in str(run.status.message))
     stopped(run)
     assert restorable(folder(run)) == kept
     assert [mark.step for mark in run.marks if mark.event == "nan"] == [2]
@@ -222,7 +220,7 @@ def test_once_a_good_loss_has_come_it_saves_again_and_pauses_again() -> None:
     reached(run, lambda run: run.status.message is None)
     applied(run.save())
     after[0] = NAN
-    assert "loss is NaN since" in paused(run)
+    assert "loss was NaN at" in paused(run)
     stopped(run)
 
 
@@ -255,7 +253,7 @@ def test_a_stop_is_a_stop_though_the_loss_is_bad() -> None:
     run.start().wait(SOON)
     assert run.status.phase is Phase.STOPPED
     assert [checkpoint.step for checkpoint in restorable(folder(run))] == [0]
-    assert "No checkpoint at step 1: loss is NaN since step 1" in str(run.status.message)
+    assert "No checkpoint at step 1: loss was NaN at step 1" in str(run.status.message)
 
 
 @pytest.mark.parametrize("start", [by_train, by_fit, by_supervise])
@@ -265,7 +263,7 @@ def test_a_run_that_diverges_at_its_end_is_paused_there(start: Callable[..., Run
     (losses,) = (gone[tag] for tag in ("loss", "batch_loss") if tag in gone)
     first = int(losses.steps[np.isfinite(losses.values).argmin()])
     run = start(BAD, steps=-(-first // 4) * 4)
-    assert "loss is infinite since step" in paused(run)
+    assert "loss was infinite at step" in paused(run)
     applied(run.restore(0))
     applied(run.set(learning_rate=GOOD))
     applied(run.resume())
@@ -749,7 +747,7 @@ def test_the_users_own_fit_under_a_run_is_paused_too() -> None:
         model.fit(X, Y, batch_size=111, epochs=100, verbose=0, callbacks=[callback])
 
     assert isinstance(loop, Run)
-    assert "batch_loss is infinite since step" in paused(loop)
+    assert "batch_loss was infinite at step" in paused(loop)
     assert_all_finite(folder(loop))
     stopped(loop)
 
@@ -787,7 +785,7 @@ def test_a_supervisor_in_the_users_own_loop_is_paused_too() -> None:
                 run.record(loss=loss)
 
     assert isinstance(loop, Run)
-    assert "loss is infinite since step" in paused(loop)
+    assert "loss was infinite at step" in paused(loop)
     assert [checkpoint.step for checkpoint in loop.checkpoints] == [0]
     stopped(loop)
     assert assert_all_finite(Path("own"))[-1].step == 0

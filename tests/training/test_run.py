@@ -318,7 +318,7 @@ def test_waiting_for_a_run_that_pauses_by_itself_says_why(
         return re.search(r"nbtrain: The run 'bad' is paused at step .*", "".join(got), re.DOTALL)
 
     told = eventually(said)
-    assert "loss is NaN since step 1" in told[0]
+    assert "loss was NaN at step 1" in told[0]
     run.request_stop()
     waiting.join(SOON)
 

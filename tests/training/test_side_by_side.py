@@ -202,9 +202,9 @@ def test_a_value_whose_loss_becomes_nan_loses_and_the_next_begins(gate: Gate) ->
     run.resume()
     outcome = applied(trial)
     assert outcome.text.startswith(
-        "kept rate 0.25 loss 0.5 → 0.5 (the others: rate 0.75 loss is NaN since step 3)"
+        "kept rate 0.25 loss 0.5 → 0.5 (the others: rate 0.75 loss was NaN at step 3)"
     )
-    assert outcome.arms[0].note == "loss is NaN since step 3"
+    assert outcome.arms[0].note == "loss was NaN at step 3"
     assert run.status.phase is Phase.RUNNING
     ended(run)
     assert tried.used.count(0.75) < 20_000

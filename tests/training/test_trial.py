@@ -203,7 +203,7 @@ def test_a_loss_that_becomes_nan_ends_a_trial_at_once(gate: Gate) -> None:
     gate.open()
     outcome = applied(trial)
     assert re.fullmatch(
-        r"back to step (\d+), rate 0.5 again: loss is NaN since step \d+", outcome.text
+        r"back to step (\d+), rate 0.5 again: loss was NaN at step \d+", outcome.text
     )
     reached(run, lambda run: run.status.step > outcome.step)
     assert run.status.phase is Phase.RUNNING
@@ -226,7 +226,7 @@ def test_a_loss_that_becomes_nan_at_the_last_step_ends_a_trial_too(gate: Gate) -
     trial = run.trial(rate=0.75, steps=4, keep_if="count")
     gate.open()
     run.wait(SOON)
-    assert applied(trial).text == "back to step 1, rate 0.5 again: loss is NaN since step 5"
+    assert applied(trial).text == "back to step 1, rate 0.5 again: loss was NaN at step 5"
     assert (run.status.step, run.status.message) == (5, None)
 
 
