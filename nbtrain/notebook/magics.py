@@ -25,7 +25,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from nbtrain.core.errors import NbtrainError
-from nbtrain.notebook.options import HelpShown, cell_parser, line_parser, parsed
+from nbtrain.notebook.options import HelpShown, cell_parser, in_options, line_parser, parsed
 from nbtrain.notebook.verb_options import TABS
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class NbtrainMagics(Magics):
             if any(run.error is error for run in runs().values()):
                 raise  # the traceback points to the user's own line
             show_below(error)
-            raise UsageError(str(error)) from error
+            raise UsageError(str(error) if cell is None else in_options(str(error))) from error
 
     def _cell(self, line: str, cell: str) -> Run | AttachedRun:
         __tracebackhide__ = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -129,3 +130,11 @@ def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
     except ValueError as error:
         raise UsageError(f"{parser.prog} {line.strip()}: {error}; close the quotes.") from error
     return parser.parse_args(words)
+
+
+def in_options(text: str) -> str:
+    """Returns a message that names arguments, such as `name=`, with the options of a cell."""
+    known = "|".join(vars(cell_parser().parse_args([])))
+    return re.sub(
+        rf"\b({known})=(?=[\s.,;)])", lambda found: f"--{found[1].replace('_', '-')}", text
+    )

@@ -147,7 +147,8 @@ def _last(folder: Path) -> Status | None:
     if sign.writer.launched and not is_gone(sign):
         raise BusyError(
             f"{folder} is held by {of(sign.writer)}, which was launched and is about to start its "
-            f"run. nbtrain.attach({shown(folder)!r}) shows it; or give another name= or logdir=."
+            f"run. Stop it first: run = nbtrain.attach({shown(folder)!r}); run.request_stop(); "
+            "run.wait(). Or give another name= or logdir=."
         )
     return sign.status
 

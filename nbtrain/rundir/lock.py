@@ -65,11 +65,7 @@ class RunLock:
             lock.acquire(timeout=0)
         except Timeout:
             name, holder = self._holder()
-            raise BusyError(
-                f"{self._folder} is held by {holder}. Stop that run first, or give another name= "
-                "or logdir=.",
-                run=name,
-            ) from None
+            raise BusyError(f"{self._folder} is held by {holder}", run=name) from None
         owner = {"name": self._name, "process": os.getpid(), "host": socket.gethostname()}
         owner["since"] = time.strftime("%Y-%m-%d %H:%M:%S")
         try:
@@ -112,17 +108,19 @@ class RunLock:
             lock.release()
 
     def _holder(self) -> tuple[str | None, str]:
-        """Returns the holder's name if it is in this kernel, otherwise None; and a description."""
+        """Returns the holder's name if it is in this kernel, otherwise None; and what to do."""
+        elsewhere = "give another name= or logdir="
         try:
             owner = json.loads((self._folder / "run.json").read_text(encoding="utf-8"))
             here = (owner["process"], owner["host"]) == (os.getpid(), socket.gethostname())
             where = "this kernel" if here else "another process"
             found = f"runs()[{owner['name']!r}]" if here else f"attach({str(self._folder)!r})"
-            shown = f"; nbtrain.{found} at the end of a cell shows it"
             words = (
                 f"the run {owner['name']!r} in {where} (process {owner['process']} on "
-                f"{owner['host']}, since {owner['since']}{shown})"
+                f"{owner['host']}, since {owner['since']}). Stop it first: run = nbtrain.{found}; "
+                f"run.request_stop(); run.wait(). Or {elsewhere}. nbtrain.{found} at the end of a "
+                "cell shows it."
             )
             return owner["name"] if here else None, words
         except (OSError, ValueError, KeyError, TypeError):
-            return None, "another run, just starting"
+            return None, f"another run, just starting. Stop that run first, or {elsewhere}."

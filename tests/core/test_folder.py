@@ -206,7 +206,8 @@ def test_a_folder_held_by_another_process_raises_with_the_reason(
     with pytest.raises(
         BusyError,
         match=rf"held by the run 'held' in another process \(process {other_process.pid} on .*"
-        r"Stop that run first, or give another name= or logdir=",
+        r"Stop it first: run = nbtrain\.attach\('.*held'\); run\.request_stop\(\); run\.wait\(\)\. "
+        r"Or give another name= or logdir=",
     ):
         folder.acquire()
     assert (folder.path / "run.json").read_text(encoding="utf-8") == before
@@ -227,7 +228,10 @@ def test_the_holder_of_a_folder_is_known_while_it_is_held() -> None:
     [
         ({"host": "elsewhere"}, "the run 'theirs' in another process"),
         ({"process": 1}, "the run 'theirs' in another process"),
-        ({}, "the run 'theirs' in this kernel"),
+        (
+            {},
+            r"the run 'theirs' in this kernel .*: run = nbtrain\.runs\(\)\['theirs'\]; run\.req",
+        ),
         ([], "another run, just starting"),
     ],
 )

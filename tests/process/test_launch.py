@@ -151,8 +151,9 @@ def test_only_one_launch_at_a_time_takes_a_folder(processes: list[AttachedRun]) 
     Path("sleep.py").write_text(SLEEP)
     run = launch("sleep.py", name="one")
     processes.append(run)
-    with pytest.raises(BusyError, match="was launched and is about to start its run"):
+    with pytest.raises(BusyError, match="was launched and is about to start its run") as refusal:
         launch("sleep.py", logdir="runs/one")
+    assert "run = nbtrain.attach('runs/one'); run.request_stop(); run.wait()." in str(refusal.value)
     first = run.sign.writer.process  # the run is of the folder, and follows the next one too
     psutil.Process(first).kill()
     eventually(lambda: run.status.phase is Phase.FAILED)

@@ -17,6 +17,7 @@ from IPython.core.error import UsageError
 from IPython.utils.capture import capture_output
 
 import nbtrain
+from nbtrain.core.errors import BusyError
 from nbtrain.core.states import Phase
 from nbtrain.rundir.journal import MOST_MARKS, Mark
 from tests.gate import SOON
@@ -278,6 +279,29 @@ def test_a_wrong_option_is_an_error_of_the_cell_and_starts_nothing(
         cell(shell, options)
     assert nbtrain.runs() == {}
     assert "run" not in shell.user_ns
+
+
+def test_a_cell_that_is_executed_twice_names_the_line_that_stops_its_run(shell: Any) -> None:
+    run = cell(shell, "--name mine")
+    with pytest.raises(UsageError, match=r"Or give another --name or --logdir\.") as refusal:
+        cell(shell, "--name mine")
+    (stop,) = re.findall(r"Stop it first: (.*; run\.wait\(\))\.", str(refusal.value))
+    shell.run_cell(f"import nbtrain\n{stop}").raise_error()
+    assert run.status.phase is Phase.STOPPED
+    ended(cell(shell, "--name mine"))
+
+
+def test_a_start_that_is_executed_twice_names_the_line_that_stops_its_run(shell: Any) -> None:
+    start = "run = nbtrain.train(Counter().step, name='mine')"
+    shell.run_cell(f"import nbtrain\nfrom tests.models import Counter\n{start}").raise_error()
+    refusal = shell.run_cell(start).error_in_exec
+    assert isinstance(refusal, BusyError)
+    assert "Or give another name= or logdir=." in str(refusal)
+    (stop,) = re.findall(r"Stop it first: (.*; run\.wait\(\))\.", str(refusal))
+    shell.run_cell(stop).raise_error()
+    assert shell.user_ns["run"].status.phase is Phase.STOPPED
+    shell.run_cell(start).raise_error()
+    ended(shell.user_ns["run"])
 
 
 def test_a_wrong_line_says_how_it_is_used(shell: Any) -> None:
