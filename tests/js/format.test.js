@@ -44,6 +44,18 @@ test("labels of an axis have as many decimals as tell them apart", () => {
   assert.deepEqual(ticks([-1, 0, 1]), ["-1", "0", "1"]);
 });
 
+test("labels of a nearly flat curve differ, too", () => {
+  assert.deepEqual(ticks([0.1, 0.1 + 5e-7]), ["0.1000000", "0.1000005"]);
+  assert.deepEqual(ticks([2.5, 2.5 + 2e-8, 2.5 + 4e-8]), [
+    "2.50000000",
+    "2.50000002",
+    "2.50000004",
+  ]);
+  assert.deepEqual(ticks([0.5, 0.5 + 2e-12]), ["0.500000000000", "0.500000000002"]);
+  assert.deepEqual(ticks([20000, 20000.0005]), ["20.0000000k", "20.0000005k"]);
+  assert.deepEqual(ticks([1e-4, 1e-4 + 2e-15]), ["1e-4", "1.00000000002e-4"]);
+});
+
 test("large steps are in thousands and millions", () => {
   assert.deepEqual(ticks([0, 5000, 10000]), ["0", "5k", "10k"]);
   assert.deepEqual(ticks([0, 500000, 1000000]), ["0", "0.5M", "1.0M"]);

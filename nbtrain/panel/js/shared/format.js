@@ -2,6 +2,8 @@
 
 /** @import { Bucket, ChartAxis, UnseenBucket } from "../types.d.ts" */
 
+const PRECISE = 15; // digits that a float tells
+
 /**
  * Four digits, like Python's ".4g"; what is not finite by its name.
  * @param {number} value
@@ -180,7 +182,7 @@ function power(value, gap) {
     2,
     2 + Math.floor(Math.log10(Math.abs(value))) - Math.floor(Math.log10(gap)),
   );
-  const [factor, exponent] = value.toExponential(Math.min(digits, 9)).split("e").map(Number);
+  const [factor, exponent] = value.toExponential(Math.min(digits, PRECISE)).split("e").map(Number);
   return `${factor}e${exponent}`;
 }
 
@@ -192,10 +194,18 @@ function two(n) {
   return String(n).padStart(2, "0");
 }
 
-/** @param {number} step */
-function decimals(step) {
+/**
+ * The decimals of a gap between two labels. A gap of floats is a little off, the more so the smaller
+ * it is beside them.
+ * @param {number} gap
+ */
+function decimals(gap) {
   let places = 0;
-  while (places < 9 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6)
-    places++;
+  while (places < PRECISE && !isWhole(gap * 10 ** places)) places++;
   return places;
+}
+
+/** @param {number} size */
+function isWhole(size) {
+  return Math.abs(size - Math.round(size)) <= 1e-3 * size;
 }
