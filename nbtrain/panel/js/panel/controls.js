@@ -25,6 +25,7 @@ const GLYPHS = {
 const BUTTONS = ["pause", "save", "restore", "stop", "evaluate"];
 /** @type {Record<string, string>} */
 const TITLES = { save: "Write a checkpoint now" };
+const PACE = ["speed", "left"]; // numbers that a silent kernel's run may not have any more
 
 export class Controls {
   /** @type {string | null} */
@@ -116,7 +117,8 @@ export class Controls {
     say(this.name, status.name);
     say(this.engine, status.engine);
     this.engine.title = status.trained_by ?? "";
-    this.#numbers(status.line ?? []);
+    const line = status.line ?? [];
+    this.#numbers(silentSince ? line.filter(([label]) => !PACE.includes(label)) : line);
     this.#progress(status);
     this.#choices(status.checkpoints ?? []);
     say(this.notice, status.notice);
