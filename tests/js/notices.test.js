@@ -80,6 +80,18 @@ test("a pause by itself is told with its reason, one that was asked for is not",
   assert.equal(shown.length, 1);
 });
 
+test("a step that the reason names is said once", async () => {
+  const { notices, shown } = await asked();
+  const message = "Paused at step 1,200: loss is NaN.";
+  notices.look({ ...running, phase: "paused", message });
+  notices.look(running);
+  notices.look({ ...running, phase: "paused", step: 1, message });
+  assert.deepEqual(
+    shown.map(({ body }) => body),
+    [message, `at step 1. ${message}`],
+  );
+});
+
 test("what is no end and no pause is not told", async () => {
   const { notices, shown } = await asked();
   notices.look({ ...running, phase: "stopping" });

@@ -71,7 +71,7 @@ function said({ phase, step = 0, failure, message, receipts }) {
   if (phase === "paused")
     return last?.command === "pause" && last.state !== "refused"
       ? null
-      : `${at}. ${message ?? ""}`.slice(0, 300);
+      : (message?.includes(`Paused ${at}:`) ? message : `${at}. ${message ?? ""}`).slice(0, 300);
   if (!phase || !ENDS.includes(phase)) return null;
   return failure ? `${at}: ${failure}` : at;
 }
