@@ -11,7 +11,15 @@ from playwright.sync_api import Locator, expect
 from tensorboard.plugins.hparams import api as hp
 
 import nbtrain
-from tests.logdirs import category, chart, multiline, write_layout, write_tables, write_trial
+from tests.logdirs import (
+    category,
+    chart,
+    multiline,
+    write_layout,
+    write_media,
+    write_tables,
+    write_trial,
+)
 from tests.page.bare import BarePage
 from tests.page.test_board import chart_of
 
@@ -217,6 +225,38 @@ def test_a_hyperparameter_from_a_file_is_text_and_nothing_else(
     expect(board.locator("tbody").first).to_contain_text("<img src=x onerror='window.wicked=1'>")
     assert board.locator("img").count() == 0
     assert page.page.evaluate("() => window.wicked === undefined")
+
+
+def test_a_narrow_row_of_tabs_shows_the_chosen_one_and_where_it_is_cut(
+    page: BarePage, tmp_path: Path
+) -> None:
+    write_tables(tmp_path)
+    write_media(tmp_path / "media")
+    page.page.set_viewport_size({"width": 480, "height": 900})
+    board = shown(page.show(nbtrain.compare(str(tmp_path))))
+    row = board.get_by_role("tablist", name="dashboards")
+    in_sight(row, cut="before")
+    row.evaluate("row => { row.scrollLeft = 0; }")
+    expect(row).to_have_attribute("data-cut", "after")
+    board.get_by_label("filter tags").fill("loss")
+    expect(row).to_have_attribute("data-cut", "after")
+    page.page.set_viewport_size({"width": 1200, "height": 900})
+    in_sight(row, cut="")
+    page.page.set_viewport_size({"width": 440, "height": 900})
+    in_sight(row, cut="before")
+    row.get_by_role("tab", selected=True).press("Home")
+    in_sight(row, cut="after")
+    assert page.page.evaluate("() => [scrollX, document.documentElement.scrollLeft]") == [0, 0]
+
+
+def in_sight(row: Locator, *, cut: str) -> None:
+    """Wait until a row of tabs shows the whole chosen one, and is cut on these sides."""
+    expect(row).to_have_attribute("data-cut", cut)
+    outer, own = row.bounding_box(), row.get_by_role("tab", selected=True).bounding_box()
+    assert outer is not None
+    assert own is not None
+    assert outer["x"] <= own["x"]
+    assert own["x"] + own["width"] <= outer["x"] + outer["width"]
 
 
 def test_runs_have_one_order_in_all_tabs_and_the_first_have_a_colour_each(

@@ -195,6 +195,7 @@ class View {
     cancelAnimationFrame(this.frame);
     this.observer.disconnect();
     this.unwatch();
+    this.tabs.close();
     this.choices.close();
     this.pages.forEach((page) => page.close());
     this.root.remove();

@@ -1,10 +1,14 @@
-// The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End choose a tab.
+// The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End choose a tab. A row that is
+// wider than its place shows the chosen one, and says on which side it is cut.
 
 import { el } from "../shared/dom.js";
 
+const PEEK = 36; // pixels of a neighbour in sight; a little more than board.css fades
 let boards = 0; // that this page has seen: ids must differ
 
 export class Tabs {
+  chosen = "";
+
   /**
    * choose: called with the name of a tab.
    * @param {(name: string) => void} choose
@@ -22,6 +26,9 @@ export class Tabs {
       hidden: "",
     });
     this.root.addEventListener("keydown", (event) => this.#key(event));
+    this.root.addEventListener("scroll", () => this.#cut());
+    this.size = new ResizeObserver(() => this.#reveal());
+    this.size.observe(this.root);
   }
 
   /**
@@ -31,7 +38,9 @@ export class Tabs {
    */
   show(labels, chosen) {
     const names = Object.keys(labels);
-    if (names.join() !== [...this.tabs.keys()].join()) {
+    const others = names.join() !== [...this.tabs.keys()].join();
+    const other = others || chosen !== this.chosen;
+    if (others) {
       const focused = this.root.contains(document.activeElement);
       this.tabs = new Map(
         names.map((name) => [name, this.tabs.get(name) ?? this.#tab(name, labels[name])]),
@@ -43,7 +52,13 @@ export class Tabs {
       tab.setAttribute("aria-selected", String(name === chosen));
       tab.tabIndex = name === chosen ? 0 : -1;
     }
+    this.chosen = chosen;
     this.root.hidden = names.length < 2;
+    if (other) this.#reveal(); // else the reader may have scrolled it
+  }
+
+  close() {
+    this.size.disconnect();
   }
 
   /**
@@ -78,6 +93,27 @@ export class Tabs {
     });
     tab.addEventListener("click", () => this.choose(name));
     return tab;
+  }
+
+  // Scrolls the row, and nothing around it, until the chosen tab is in sight.
+  #reveal() {
+    const tab = this.tabs.get(this.chosen);
+    if (!tab) return;
+    const [row, own] = [this.root, tab].map((node) => node.getBoundingClientRect());
+    const [before, after] = [own.left - PEEK - row.left, own.right + PEEK - row.right];
+    if (before < 0) this.root.scrollLeft += before;
+    else if (after > 0) this.root.scrollLeft += Math.min(after, before);
+    this.#cut();
+  }
+
+  // Says on which sides there are more tabs.
+  #cut() {
+    const { scrollLeft, clientWidth, scrollWidth } = this.root;
+    const sides = [
+      scrollLeft > 1 && "before",
+      scrollLeft + clientWidth < scrollWidth - 1 && "after",
+    ];
+    this.root.dataset.cut = sides.filter(Boolean).join(" ");
   }
 
   /** @param {KeyboardEvent} event */

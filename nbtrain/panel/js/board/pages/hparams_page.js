@@ -107,6 +107,7 @@ export class HparamsPage {
   }
 
   close() {
+    this.tabs.close();
     this.views.forEach((view) => view.close());
   }
 
