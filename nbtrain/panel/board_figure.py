@@ -11,8 +11,9 @@ import numpy as np
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.selection import Selection
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
-from nbtrain.panel.figure import INK, TITLE, between_gaps, frame, framed, mark, saved, writable
+from nbtrain.panel.figure import INK, between_gaps, frame, framed, mark, saved, writable
 from nbtrain.panel.legend import Legend
+from nbtrain.panel.titles import TITLE
 from nbtrain.panel.wording import cut
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from nbtrain.core.states import Status
 from nbtrain.panel.lines import Line, lines_of
 from nbtrain.panel.marks import beginning, legend, signs
+from nbtrain.panel.titles import TITLE, Entry, entitle, room_over
 from nbtrain.panel.validations import NAME
 from nbtrain.panel.view import RECEIPT_CHARS, headline, last_value
 from nbtrain.panel.wording import cut
@@ -37,7 +38,6 @@ GROUND = "#ffffff"
 # GREY) have 3:1 or more.
 INK, AMBER, RED = "#5f6368", "#8a5a00", "#b3261e"
 _FAINT = 0.65  # opacity of the sign of an abandoned mark
-TITLE = 36  # characters of a tag that fit over half a figure
 _WIDTH, _LINES = 104, 8  # characters in a line of text, and lines of one message
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
 _NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs between
@@ -76,8 +76,10 @@ def png(
         draw(axes)
     for axes, lines in zip(each_axes, charts, strict=False):
         _draw(axes, lines)
-        _entitle(axes, lines, status, _ABOVE if marks else _NEAR)
         _sign(axes, marks)
+    room, pad = room_over(each_axes), _ABOVE if marks else _NEAR
+    for axes, lines in zip(each_axes, charts, strict=False):
+        entitle(axes, [*_entries(lines, status)], room, pad=pad, ink=INK)
     return saved(figure)
 
 
@@ -212,44 +214,13 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
 
 
-def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> None:
-    """Writes the tag and its last value above a chart; if two, each beside its colour."""
-    from matplotlib.lines import Line2D
-
-    names = [short(lines[0].tag, TITLE // len(lines)), NAME]
-    said = []
-    for name, line in zip(names, lines, strict=False):
+def _entries(lines: Sequence[Line], status: Status) -> Iterator[Entry]:
+    """Yields what the title of a chart says of its lines: the tag and the last value of each."""
+    for name, line in zip([lines[0].tag, NAME], lines, strict=False):
         value = f"  {last_value(status, line.tag)}" if line.tag in status.values else ""
         gone = " abandoned" if value and not line.kept else ""
-        said.append(writable(name + value + gone))
-    # A tag is not a formula. A blank title reserves the space for a legend, which needs a little
-    # more.
-    title = said[0] if len(lines) == 1 else " "
-    above = axes.set_title(title, fontsize=9, loc="left", parse_math=False, pad=pad, color=INK)
-    if len(lines) == 1:
-        return
-    told = axes.legend(
-        [
-            Line2D([], [], color=_colour(line), marker="." if line.validates else "")
-            for line in lines
-        ],
-        said,
-        ncols=len(lines),
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        bbox_transform=above.get_transform(),
-        borderaxespad=0,
-        borderpad=0,
-        columnspacing=0.9,
-        handlelength=1.1,
-        handletextpad=0.4,
-        fontsize=8.5,
-        frameon=False,
-        labelcolor=INK,
-    )
-    told.set_in_layout(False)
-    for text in told.get_texts():
-        text.set_parse_math(False)
+        marker = "." if line.validates else ""
+        yield Entry(writable(name), writable(value + gone), _colour(line), marker)
 
 
 def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
