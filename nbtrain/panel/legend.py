@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nbtrain.panel.figure import INK, writable
+from nbtrain.panel.titles import width_of
 from nbtrain.panel.validations import fits_of, folder_of, name_of
 from nbtrain.panel.wording import cut
 
@@ -22,7 +23,9 @@ RUNS = len(COLOURS)  # the first fits are drawn; each has a colour of its own
 _VALIDATION = (0, (3.5, 2))  # dashes, as in tags.js
 _PALE = 0.5  # the opacity of a validation, if the dashes tell tags
 _NAME = 90  # characters of a run's name
-_ACROSS = 96  # characters of the names in a line of the legend
+_ACROSS = 536.0  # points of a line of the legend
+_SAMPLE, _APART = 23.0, 16.0  # points of a fit's line, and between two columns
+_SIZE = 8.0  # of the letters, in points
 _TITLE = 100  # characters of the legend's title
 _LINE = 0.2  # inches
 
@@ -49,7 +52,7 @@ class Legend:
         fits = fits_of(runs)
         names = [title(name_of(lead, members, fits)) for lead, members in fits.items()]
         folder = folder_of(names)
-        named = [cut(name.removeprefix(folder), _NAME) for name in names[:RUNS]]
+        named = [_fitting(name.removeprefix(folder)) for name in names[:RUNS]]
         drawn = [*islice(fits.values(), RUNS)]
         return cls(drawn, named, folder, len(fits) - len(drawn))
 
@@ -81,10 +84,11 @@ class Legend:
             [writable(name) or " " for name in self.names],
             loc="outside lower left",
             ncols=self._columns,
-            fontsize=8,
+            fontsize=_SIZE,
             frameon=False,
+            columnspacing=_APART / _SIZE,
             title=writable(cut(self._title(more_tags, validation), _TITLE)) or None,
-            title_fontsize=8,
+            title_fontsize=_SIZE,
             labelcolor=INK,
         )
         told.get_title().set_color(INK)
@@ -93,7 +97,8 @@ class Legend:
 
     @property
     def _columns(self) -> int:
-        return min(3, max(1, _ACROSS // max(1, *map(len, self.names)))) if self.names else 1
+        widest = max((_width(name) for name in self.names), default=_ACROSS)
+        return min(3, max(1, int((_ACROSS + _APART) // (widest + _SAMPLE + _APART))))
 
     def _title(self, more_tags: int, validation: str) -> str:
         left_out = [f"{n} {what}" for n, what in ((more_tags, "tags"), (self.more, "runs")) if n]
@@ -103,6 +108,16 @@ class Legend:
             *([f"not shown: {', '.join(left_out)}"] if left_out else []),
         ]
         return "; ".join(parts)
+
+
+def _fitting(name: str) -> str:
+    """Shortens a name until it fits into a line of the legend."""
+    wanted = (cut(name, most) for most in range(_NAME, 0, -1))
+    return next(text for text in wanted if _width(text) <= _ACROSS - _SAMPLE)
+
+
+def _width(name: str) -> float:
+    return width_of(writable(name), _SIZE)
 
 
 def _style(number: int, *, validates: bool = False, dash: Any = None) -> dict[str, Any]:

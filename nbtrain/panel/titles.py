@@ -41,7 +41,7 @@ class Entry:
     def fitting(self, room: float, size: float) -> str:
         """Returns the words of the entry, with as much of its name as fits the room in points."""
         wanted = (self.shortened(most) for most in range(TITLE, 1, -1))
-        return next((text for text in wanted if _width(text, size) <= room), self.shortened(1))
+        return next((text for text in wanted if width_of(text, size) <= room), self.shortened(1))
 
 
 def room_over(each_axes: Sequence[Axes]) -> float:
@@ -87,13 +87,22 @@ def middle(name: str, most: int) -> str:
     return f"{name[: most - 1 - end]}…{name[len(name) - end :]}"
 
 
+def width_of(text: str, size: float) -> float:
+    """Returns the width in points of a text in letters of a size."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    wide, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)
+    return float(wide) * _HINTED
+
+
 def _beside(entries: Sequence[Entry], room: float) -> list[str]:
     """Returns the words of entries that fit into one row; none if they do not."""
     first, *others = entries
     words = [entry.shortened(TITLE) for entry in others]
-    taken = sum(_width(text, _TOGETHER) for text in words)
+    taken = sum(width_of(text, _TOGETHER) for text in words)
     taken += _TOGETHER * ((_SAMPLE + _BESIDE) * len(entries) + _APART * len(others))
-    if _width(first.shortened(_LEAST), _TOGETHER) > room - taken:
+    if width_of(first.shortened(_LEAST), _TOGETHER) > room - taken:
         return []
     return [first.fitting(room - taken, _TOGETHER), *words]
 
@@ -124,12 +133,3 @@ def _list(
     told.set_in_layout(False)
     for text in told.get_texts():
         text.set_parse_math(False)
-
-
-def _width(text: str, size: float) -> float:
-    """The width of a text in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    wide, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)
-    return float(wide) * _HINTED
