@@ -64,7 +64,11 @@ class Sign:
 
     @property
     def text(self) -> str:
-        """The glyph of the most important mark, and the number of marks."""
+        """The glyph of the most important mark, and the number of marks.
+
+        Periodic checkpoints count only if there is nothing else, as on the page: ◆6 would be
+        read as six edits.
+        """
         _, kind = min(self.kinds, key=lambda each: (each[0], _rank(each[1])))
         count = sum(kind not in _BY_CADENCE for _, kind in self.kinds) or len(self.kinds)
         return glyph(kind) + (str(count) if count > 1 else "")
@@ -102,12 +106,17 @@ def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[
 
 
 def legend(marks: Iterable[Mark]) -> str:
-    """Lists the signs with their counts; each stays with its count when the line is wrapped."""
+    """Lists the signs with their counts; each stays with its count when the line is wrapped.
+
+    The counts are of all marks, those at the signs are not: see `Sign.text`.
+    """
     counts = Counter(map(kind_of, marks))
     told = sorted(counts, key=lambda kind: (_rank(kind), kind))
     many = {kind: f" ({count})" if count > 1 else "" for kind, count in counts.items()}
     parts = [f"{glyph(kind)} {kind}{many[kind]}".replace(" ", _JOINING) for kind in told]
-    return "Marks: " + f"{_JOINING}· ".join(parts)
+    more = ". Numbers at signs leave out checkpoints near other marks."
+    mixed = _BY_CADENCE & counts.keys() and counts.keys() - _BY_CADENCE
+    return "Marks: " + f"{_JOINING}· ".join(parts) + (more if mixed else "")
 
 
 def glyph(kind: str) -> str:

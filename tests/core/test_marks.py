@@ -96,6 +96,15 @@ def test_the_legend_lists_each_kind_once_by_importance() -> None:
     assert told == "Marks: ◆_set_· ●_save_(2)_· ▪_odd"
 
 
+def test_the_legend_says_that_signs_count_no_checkpoints_near_other_marks() -> None:
+    saved, edits = [mark("checkpoint", step) for step in range(6)], [mark("set", 3), mark("set", 4)]
+    words = "Numbers at signs leave out checkpoints near other marks."
+    assert [sign.text for sign in signs(saved + edits, 0, 9, 9)] == ["◆2"]
+    assert legend(saved + edits).endswith(f"(6). {words}")
+    assert [sign.text for sign in signs(saved, 0, 9, 9)] == ["○6"]
+    assert words not in legend(saved) + legend(edits)
+
+
 @pytest.mark.parametrize(
     ("ended", "kind"),
     [
