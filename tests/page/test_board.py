@@ -69,6 +69,47 @@ def drag(chart: Locator, begin: float, end: float) -> None:
     chart.page.mouse.up()
 
 
+def edges(element: Locator) -> tuple[float, ...]:
+    """The left, top, right and bottom edges of an element."""
+    return tuple(
+        element.evaluate(
+            "e => (({ left, top, right, bottom }) => [left, top, right, bottom])"
+            "(e.getBoundingClientRect())"
+        )
+    )
+
+
+def inside(outer: Locator, inner: Locator) -> bool:
+    """Whether an element is whole in the box of another."""
+    (left, top, right, bottom), own = edges(outer), edges(inner)
+    return left <= own[0] and top <= own[1] and own[2] <= right and own[3] <= bottom
+
+
+def test_a_tag_is_whole_beside_its_buttons_which_come_to_the_pointer_and_the_keyboard(
+    page: BarePage, own_folder: Path
+) -> None:
+    tags = ["epoch_val_accuracy_top", "a_tag_that_is_longer_than_its_card_is_wide_by_far", "loss"]
+    for tag in tags:
+        write_curve(own_folder / "logs" / "a", tag, [1.0, 2.0])
+    page.page.set_viewport_size({"width": 1230, "height": 900})
+    board = shown(page.line("scalars logs"))
+    charts = [chart_of(board, tag) for tag in tags]
+    assert len({edges(chart)[1] for chart in charts}) == 1, "three columns"
+    head, longer, _ = (chart.locator(".nbt-chart-head") for chart in charts)
+    assert head.locator(".nbt-tag").evaluate("tag => tag.scrollWidth <= tag.clientWidth")
+    seen = [each for each in longer.get_by_role("button").all() if inside(longer, each)]
+    assert [each.get_attribute("data-act") for each in seen] == ["pin", "log"]
+    longer.locator(".nbt-tag").hover()
+    assert all(inside(longer, each) for each in longer.get_by_role("button").all())
+    page.page.mouse.move(0, 0)
+    picture = longer.get_by_role("button", name="PNG")
+    assert not inside(longer, picture)
+    longer.get_by_role("button", name="CSV").focus()
+    page.page.keyboard.press("Tab")
+    expect(picture).to_be_focused()
+    assert inside(longer, picture)
+
+
 def test_a_zoom_shows_finer_points_and_a_double_click_everything(
     page: BarePage, board: Locator
 ) -> None:

@@ -15,6 +15,7 @@ import { tip } from "./tip.js";
 /** @import { ChartBoard, ChartLine, Columns, Range, RunCurve, UnseenBucket } from "../../types.d.ts" */
 /** @import { Latest } from "../latest.js" */
 
+const TABLE = "Last, lowest, highest and best value of every run";
 const BACK = 0.15; // the opacity of a line that stands back
 
 export class OverlayChart extends BaseChart {
@@ -52,18 +53,14 @@ export class OverlayChart extends BaseChart {
     const buttons = [
       ...(board.pin ? [this.pin.root] : []),
       this.#button("log", "Logarithmic scale", () => this.#toggleLog(), String(this.log)),
-      this.#button(
-        "table",
-        "Last, lowest, highest and best value of every run",
-        () => this.#toggleTable(),
-        "false",
-      ),
+      this.#button("table", TABLE, () => this.#toggleTable(), "false"),
       this.#button("CSV", "Download the points in sight", () => board.csv(this)),
       this.#button("PNG", "Download the picture", () => this.#save()),
     ];
+    const tools = el("span", { class: "nbt-chart-tools", children: buttons });
     const head = el("div", {
       class: "nbt-chart-head",
-      children: [name, this.legend, this.leftOut, ...buttons],
+      children: [name, this.legend, this.leftOut, tools],
     });
     this.root = el("section", {
       class: "nbt-chart",
