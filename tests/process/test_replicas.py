@@ -76,7 +76,6 @@ def test_a_supervised_run_whose_server_is_killed_fails_in_words(cluster: Cluster
         assert status.phase == "failed"
         assert status.error.startswith("UnavailableError")
         assert f"{LOST} of grpc://" in status.message
-        assert "has not closed within" in status.message
     held = chief.ask("checkpoints")[-1]
     assert held >= SAVE_STEPS
     for member in (chief, worker):  # once more in the same process: there is no server

@@ -774,10 +774,10 @@ def test_a_fit_that_is_stopped_between_two_epochs_tells_the_one_before() -> None
 def test_tracked_loops_that_are_stopped_between_two_turns_tell_the_one_before() -> None:
     def loop(run: Any) -> None:
         for epoch in run.track(range(9)):
-            if epoch == 2:
-                run.request_stop()
             for _ in run.track(range(5)):
                 pass
+            if epoch == 1:
+                run.request_stop()
 
     run = nbtrain.background(loop).wait(SOON)
     assert (run.status.step, epoch_of(run)) == (10, (2, 5, 5))
