@@ -71,6 +71,8 @@ def test_a_reloaded_page_begins_where_the_reader_was(page: NotebookPage) -> None
     board.locator("[data-role=smoothing]").fill("0.25")
     board.locator("[data-group=validation] summary").click()
     board.locator("[data-role=filter-tags]").fill("loss|acc")
+    # It is drawn without the run.
+    expect(loss.locator("[data-role=left-out]")).to_have_text("2 with no place on the x axis")
     points = int(loss.get_attribute("data-points") or 0)
     page.save()
     page.page.reload()
