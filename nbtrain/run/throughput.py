@@ -55,18 +55,20 @@ class Throughput:
 
     def secs_for(self, steps: int) -> float | None:
         """Returns the seconds for so many steps at the speed of the last minutes."""
-        if not self._marks:
+        long, marks = [*self._long], [*self._marks]  # another thread may clear them
+        if not long or not marks:
             return None
-        (then, before), (_, step) = self._long[0], self._marks[-1]
+        (then, before), (_, step) = long[0], marks[-1]
         done, secs = step - before, self._now - then
         return steps * secs / done if done and secs > 0 else None
 
     @property
     def steps_per_s(self) -> float | None:
         """Steps per second; None before two completed steps are known."""
-        if len(self._marks) < 2:
+        marks = [*self._marks]  # another thread may clear them
+        if len(marks) < 2:
             return None
-        (then, before), (last, step) = self._marks[0], self._marks[-1]
+        (then, before), (last, step) = marks[0], marks[-1]
         if last <= then:
             return None
         speed, since = (step - before) / (last - then), self._now - last
