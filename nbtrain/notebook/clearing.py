@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from IPython import get_ipython
+from ipywidgets import Output
+from ipywidgets.widgets import widget
 
 from nbtrain.notebook.execution import Place, place
 
@@ -28,7 +30,7 @@ def follow() -> None:
     _here.followed = publisher
 
     def clear(message: dict[str, Any]) -> dict[str, Any] | None:
-        if message["header"]["msg_type"] != "clear_output":
+        if message["header"]["msg_type"] != "clear_output" or _is_captured(message):
             return message
         publisher.session.send(publisher.pub_socket, message, ident=publisher.topic)
         for listener in list(listeners):
@@ -36,3 +38,10 @@ def follow() -> None:
         return None
 
     publisher.register_hook(clear)
+
+
+def _is_captured(message: dict[str, Any]) -> bool:
+    """Tells if an `Output` widget takes the message, and is cleared in the place of the cell."""
+    parent = message["parent_header"].get("msg_id")
+    widgets = list(widget._instances.values())
+    return any(isinstance(each, Output) and each.msg_id == parent for each in widgets)

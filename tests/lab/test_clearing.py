@@ -51,3 +51,24 @@ def test_the_panel_stays_above_what_follows_a_cleared_output(
         expect(panel).to_have_count(0)
         page.wait_done(1)
         expect(page.cells.nth(1).locator("img").last).to_be_visible()
+
+
+def test_what_is_cleared_in_an_output_widget_leaves_the_panel_alone(
+    browser: Browser, lab: Lab
+) -> None:
+    loop = LOOP.replace("        clear", "        with out:\n            clear")
+    loop = loop.replace("        print", "            print")
+    within = f"%%nbtrain --name clears-within\n{loop}"
+    shown = "from ipywidgets import Output\nout = Output()\nout"
+    path = lab.notebook("clearing-within", f"{FIRST}{shown}", within)
+    with opened(browser, lab, path) as page:
+        page.run(0)
+        page.run(1, wait=False)
+        panel = page.panel(1)
+        phase(panel, "running")
+        panel.evaluate("panel => (panel.dataset.seen = 'first')")
+        wait_for_step(page, 1, 120)
+        expect(page.page.locator(".nbt")).to_have_count(1)
+        expect(panel).to_have_attribute("data-seen", "first")
+        click(panel, "stop")
+        expect(panel).to_have_count(0)
