@@ -41,8 +41,11 @@ class Restored:
         missing: Names of live variables that are not in the checkpoint; they are unchanged.
         renewed: The number of optimizer variables that are not in the checkpoint because the
             optimizer had made no step yet; they have the values from before its first step.
-        unused: Names of values in the checkpoint without a live variable. TensorFlow assigns
-            them to variables that are created later, such as those of an unbuilt model.
+        unused: Names of values in the checkpoint without a live variable, such as those of an
+            unbuilt model. They are saved again, and restored once the variable exists.
+        late: Names of variables that were created after the restore, whose values are in the
+            checkpoint: a step has trained them from others.
+        valueless: Those of `missing` that the training changes.
         lacking: Trained variables that no checkpoint of this run holds, in words.
     """
 
@@ -54,10 +57,16 @@ class Restored:
     unused: tuple[str, ...]
     renewed: int = 0
     lacking: str = ""
+    late: tuple[str, ...] = ()
+    valueless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Returns the proof in one line."""
-        text = f"{Path(self.path).name}: {_count(len(self.matched), 'variable')} matched"
+        matched = _count(len(self.matched), "variable")
+        if self.valueless:
+            text = f"{Path(self.path).name} in part: {matched} of it"
+        else:
+            text = f"{Path(self.path).name}: {matched} matched"
         text += f", {_count(self.slots, 'optimizer slot')} among them"
         if self.renewed:
             text += f"; {_count(self.renewed, 'optimizer slot')} as before the first step"
@@ -77,6 +86,8 @@ class Restored:
             parts.append(f"{some(self.missing)} not in {name}, so not restored")
         if self.unused:
             parts.append(f"nothing here takes its {some(self.unused)}")
+        if self.late:
+            parts.append(f"{some(self.late)} created since")
         return f"{name} was restored in part: {'; '.join(parts)}." if parts else ""
 
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from nbtrain.checkpoints.files import Restored, misfit, reading, step_in_name, writing
 from nbtrain.checkpoints.listing import latest
-from nbtrain.checkpoints.mending import mend_states
+from nbtrain.checkpoints.mending import mend_state, mend_states
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text_table import some
+from nbtrain.engines.checkpoint_file import CheckpointFile
+from nbtrain.engines.named_variables import Found, survey
 from nbtrain.engines.slots import renew, slots_of
 from nbtrain.engines.trained import Trained
-from nbtrain.engines.variables import is_variable
+from nbtrain.engines.variables import handles, is_variable
 from nbtrain.rundir.timeline import RunTimeline
-
-# TensorFlow appends this to a variable's name in a checkpoint.
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 # The name of the state of a Keras SeedGenerator.
 _SEED_STATE = "seed_generator_state"
@@ -29,11 +28,16 @@ _SEED_STATE = "seed_generator_state"
 # The count of its saves in a tf.train.Checkpoint.
 _COUNTER = "save_counter"
 
+# The prefix, in a checkpoint, of what nbtrain saves in addition.
+_BESIDES = "besides/"
+
 
 class ObjectSaver:
     """Saves and restores the objects of a `tf.train.Checkpoint` between two steps.
 
-    Nothing is added to the checkpoint: `checkpoint.restore(path)` can read the files too.
+    Each variable is saved under its name in TensorFlow's object graph, by which
+    `checkpoint.restore(path)` reads the file too, and under one of nbtrain's own. A restore gives
+    each variable the value of either name, and compares.
 
     Args:
         keep: How many checkpoints to keep; None keeps all.
@@ -41,8 +45,8 @@ class ObjectSaver:
         trained: The variables that the training changes; None if unknown.
     """
 
-    # The prefix, in a checkpoint, of what an engine saves in addition.
-    beside: str | None = None
+    # Types of parts whose variables are saved elsewhere.
+    leave_out: tuple[type, ...] = ()
 
     def __init__(
         self,
@@ -54,14 +58,13 @@ class ObjectSaver:
         trained: Trained | None = None,
     ) -> None:
         self.directory = directory
-        self._origin = origin
+        self._origin, self._keep = origin, keep
         self._trained = trained
         self._checkpoint = checkpoint
-        # Its path, the objects that it has, and the identities of missing variables that were
-        # reset.
-        self._restored: tuple[str, Any, set[int]] | None = None
+        self.restores = Restores()
         self.mended = mend_states(directory)
-        self._manager = tf.train.CheckpointManager(checkpoint, str(directory), max_to_keep=keep)
+        self._saved: tf.train.Checkpoint | None = None
+        self._saved_names: dict[str, int] = {}
 
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
         """Restores the latest checkpoint on the current branch, or else the origin."""
@@ -71,32 +74,71 @@ class ObjectSaver:
 
     def save(self, step: int) -> int:
         """Writes `ckpt-<step>`."""
+        whole = self._whole()
         with writing(self.directory, f"ckpt-{step}"):
-            self._manager.save(checkpoint_number=step)
+            mend_state(self.directory)  # a clock may have been set back
+            manager = tf.train.CheckpointManager(
+                whole, str(self.directory), max_to_keep=self._keep
+            )
+            self._write(manager, step)
         return step
+
+    def _write(self, manager: tf.train.CheckpointManager, step: int) -> None:
+        manager.save(checkpoint_number=step)
+
+    def _besides(self) -> tf.train.Checkpoint | None:
+        """Returns what is saved besides the objects, new each time; None if there is nothing."""
+        return None
+
+    def _whole(self) -> tf.train.Checkpoint:
+        """Returns the objects to save: those given, the variables by name, and what is besides."""
+        variables = dict(self.found().variables)
+        if (restore := self.restores.last) is not None:
+            variables |= restore.waiting(variables)
+        names = {name: id(variable) for name, variable in variables.items()}
+        besides = self._besides()
+        if besides is None and self._saved is not None and names == self._saved_names:
+            return self._saved
+        # A checkpoint that was restored sets whatever is added to it later to the restored values.
+        view = tf.train.TrackableView(self._checkpoint)
+        reached = dict(view.children(self._checkpoint))
+        if (root := reached.pop("root", None)) is not None:  # it stands in the checkpoint's place
+            reached = {**view.children(root), **reached}
+        reached.pop(_COUNTER, None)  # each checkpoint has its own
+        besides = tf.train.Checkpoint() if besides is None else besides
+        besides.variables = variables
+        self._saved = tf.train.Checkpoint(**reached, besides=besides)
+        self._saved_names = names
+        return self._saved
 
     def restore(self, path: str) -> Restored:
         """Sets the variables from a checkpoint and resets slots that optimizers created since.
 
         After a CheckpointError, nothing was restored.
         """
-        with reading(path):
-            reader = tf.train.load_checkpoint(path)
-            if not reader.has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"):
-                raise misfit(path, "a tf.compat.v1.train.Saver wrote it, from a graph")
-            graph = reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
-        nodes = TrackableObjectGraph.FromString(graph).nodes
-        self._check(path, reader.get_variable_to_shape_map(), nodes)
+        file = CheckpointFile(path)
+        self._check(file, self._bound(file))
+        self._build(file)
+        bound = self._bound(file)
+        self._check(file, bound)
         with reading(path):
             # Values for variables that are created later deserve no warning: see proof().
             self._checkpoint.restore(path).expect_partial()
-        taken = {id(item) for item in _match(nodes, self._checkpoint).values()}
-        self._restored = path, nodes, renew(self._objects(), taken)
-        return self._proof(*self._restored)
+        for key, item in bound.items():
+            if is_variable(item):
+                _set(item, file.value(key))
+        renewed = renew(self._objects(), {id(item) for item in bound.values()})
+        self.restores.last = restore = LastRestore(file, set(bound), renewed)
+        return self._proof(restore)
 
     def proof(self) -> Restored | None:
         """Describes the last restore, including variables created since."""
-        return None if self._restored is None else self._proof(*self._restored)
+        return None if self.restores.last is None else self._proof(self.restores.last)
+
+    def found(self) -> Found:
+        """Returns the variables and optimizers among the objects, by name."""
+        roots = tf.train.TrackableView(self._checkpoint).children(self._checkpoint)
+        return survey({k: v for k, v in roots.items() if k != _COUNTER}, self.leave_out)
 
     def non_finite(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf."""
@@ -109,7 +151,7 @@ class ObjectSaver:
         sums = [tf.cast(tf.reduce_sum(item), tf.float32) for item in found.values()]
         suspect = ~np.isfinite(tf.stack(sums).numpy()) if sums else ()
         return tuple(
-            getattr(item, "path", item.name).removesuffix(":0")
+            _path(item)
             for item, is_suspect in zip(found.values(), suspect, strict=True)
             if is_suspect and not np.isfinite(tf.cast(item, tf.float64).numpy()).all()
         )
@@ -120,13 +162,12 @@ class ObjectSaver:
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
-        return type(self)(self._checkpoint, self.directory / name, keep=keep)
+        side = type(self)(self._checkpoint, self.directory / name, keep=keep)
+        side.restores = self.restores
+        return side
 
     def random_states(self) -> list[tf.Variable]:
-        """Returns the states of Keras's random generators, such as a Dropout's, and TensorFlow's.
-
-        TensorFlow's checkpoints leave out Keras's.
-        """
+        """Returns the states of the random generators of Keras and TensorFlow, such as Dropout's."""
         objects = self._objects()
         states = [item.state for item in objects if isinstance(item, tf.random.Generator)]
         for layer in objects:
@@ -138,88 +179,160 @@ class ObjectSaver:
         """Does nothing: the position in the data is unknown."""
         return False
 
-    def _check(self, path: str, shapes: Mapping[str, Any], nodes: Any) -> None:
+    def _check(self, file: CheckpointFile, bound: Mapping[str, Any]) -> None:
         """Raises an error for a mismatch, before TensorFlow fails with half of the values set."""
-        live = _match(nodes, self._checkpoint)
-        if all(map(_counts_saves, live)) and not self._is_unbuilt(nodes):
-            raise misfit(path, "it holds no variable of this model")
+        live = [item for item in self._objects() if is_variable(item) and not _counts_saves(item)]
+        if live and all(map(_is_counter, bound)):
+            raise misfit(file.path, "it holds no variable of this model")
         wrong = [
-            f"{name} has the shape {tuple(held)} there and {tuple(item.shape)} here"
-            for name, item in live.items()
+            f"{file.name(key)} has the shape {tuple(held)} there and {tuple(item.shape)} here"
+            for key, item in bound.items()
             if is_variable(item)
-            and (held := shapes.get(name + _VALUE)) is not None
+            and (held := file.shapes.get(key)) is not None
             and not tf.TensorShape(item.shape).is_compatible_with(held)
         ]
         if wrong:
-            raise misfit(path, some(wrong))
+            raise misfit(file.path, some(wrong))
 
-    def _is_unbuilt(self, nodes: Any) -> bool:
-        """Tells if the model had no variables when it was saved, and has none now."""
-        names = {getattr(each, "name", "") for each in self._objects() if is_variable(each)}
-        return all(map(_counts_saves, self._held(nodes) | names))
+    def _bound(self, file: CheckpointFile) -> dict[str, Any]:
+        return file.bound(self._checkpoint, self.found())
 
-    def _held(self, nodes: Any) -> set[str]:
-        """Names what a checkpoint holds, without what an engine saves in addition."""
-        return {
-            attribute.checkpoint_key.removesuffix(_VALUE)
-            for node in nodes
-            for attribute in node.attributes
-            if self.beside is None or not attribute.checkpoint_key.startswith(self.beside)
-        }
+    def _build(self, file: CheckpointFile) -> None:
+        """Builds optimizers for the variables that they trained, as their first step would do.
+
+        So their slots take their values now. An optimizer is left alone if the present models have
+        other trainable variables, or variables on several devices.
+        """
+        bound, new = self._bound(file), []
+        keys = dict(file.trained(self._checkpoint))
+        trained = {optimizer: [bound.get(key) for key in each] for optimizer, each in keys.items()}
+        known = {id(variable) for each in trained.values() for variable in each}
+        if any(
+            isinstance(item, tf.keras.Variable) and item.trainable and id(item) not in known
+            for item in bound.values()
+        ):
+            return
+        for optimizer, variables in trained.items():
+            if not optimizer.built and variables and all(map(_is_on_one_device, variables)):
+                new.append((optimizer, variables))
+        for optimizer, variables in new:
+            # The user's own class may fail to; then it is built by the first step.
+            with contextlib.suppress(Exception):
+                optimizer.build(variables)
 
     def _objects(self) -> list[Any]:
+        """Everything that the checkpoint reaches, and all variables and optimizers in it."""
         objects: list[Any] = tf.train.TrackableView(self._checkpoint).descendants()
-        return objects
+        found, known = self.found(), set(map(id, objects))
+        more = [*found.variables.values(), *found.optimizers]
+        return objects + [item for item in more if id(item) not in known]
 
-    def _proof(self, path: str, nodes: Any, new: set[int]) -> Restored:
-        live, objects = _match(nodes, self._checkpoint), self._objects()
+    def _changed(self) -> set[int]:
+        """The storage of the variables that the training changes, as far as it is known."""
+        changed = set() if self._trained is None else self._trained.changed()
+        for optimizer in self.found().optimizers:
+            trained = [*getattr(optimizer, "_trainable_variables", ()), *slots_of(optimizer)]
+            changed |= {key for each in trained for key in handles(each)}
+        return changed
+
+    def _proof(self, restore: LastRestore) -> Restored:
+        file, objects = restore.file, self._objects()
+        live = self._bound(file)
         slots = {id(each) for item in objects for each in slots_of(item)}
-        taken = {id(item) for item in live.values()}
-        matched = {name: item for name, item in live.items() if not _counts_saves(name)}
+        taken = {id(item) for item in live.values()} | restore.renewed
+        matched = {key: item for key, item in live.items() if not _is_counter(key)}
+        missing = [
+            item
+            for item in objects
+            if is_variable(item)
+            and id(item) not in taken
+            and not _counts_saves(item)
+            and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
+        ]
+        changed = self._changed() if missing else set()
         return Restored(
-            step=step_in_name(path) or 0,
-            path=path,
-            matched=tuple(matched),
+            step=step_in_name(file.path) or 0,
+            path=file.path,
+            matched=tuple(map(file.name, matched)),
             slots=sum(id(item) in slots for item in matched.values()),
-            renewed=sum(id(item) in new for item in objects),
-            missing=tuple(
-                name
-                for item in objects
-                if is_variable(item)
-                and id(item) not in taken | new
-                and not _counts_saves(name := getattr(item, "path", item.name))
-            ),
+            renewed=sum(id(item) in restore.renewed for item in objects),
+            missing=tuple(map(_path, missing)),
             unused=tuple(
-                sorted(name for name in self._held(nodes) - set(live) if not _counts_saves(name))
+                sorted(
+                    file.name(key)
+                    for key in file.keys(_BESIDES) - set(live)
+                    if not _is_counter(key)
+                )
+            ),
+            late=tuple(
+                file.name(key)
+                for key, item in matched.items()
+                if key not in restore.keys and is_variable(item)
+            ),
+            valueless=tuple(
+                _path(item) for item in missing if not changed.isdisjoint(handles(item))
             ),
         )
 
 
-def _match(nodes: Any, checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
-    """Maps each variable's name in a checkpoint to the live variable.
+class Restores:
+    """The last restore of a saver and of those that save the same objects in other folders."""
 
-    Follows the edges that the saved object graph and the live objects share, as TensorFlow does
-    (tensorflow/core/protobuf/trackable_object_graph.proto).
+    last: LastRestore | None = None
+
+
+class LastRestore:
+    """What a saver has restored last.
+
+    Args:
+        keys: The keys of the values that were given to live variables.
+        renewed: The identities of missing variables that were reset.
     """
-    view = tf.train.TrackableView(checkpoint)
-    found: dict[str, Any] = {}
-    seen: set[int] = set()
-    # A checkpoint made of a root saves the root in its own place, with its own children.
-    waiting = [(0, checkpoint)]
-    while waiting:
-        number, item = waiting.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        for attribute in nodes[number].attributes:
-            found[attribute.checkpoint_key.removesuffix(_VALUE)] = item
-        children = view.children(item)
-        if item is checkpoint and (root := children.get("root")) is not None:
-            children = {**view.children(root), **children}
-        for child in nodes[number].children:
-            if child.local_name in children:
-                waiting.append((child.node_id, children[child.local_name]))
-    return found
+
+    def __init__(self, file: CheckpointFile, keys: set[str], renewed: set[int]) -> None:
+        self.file = file
+        self.keys = keys
+        self.renewed = renewed
+        self._waiting: dict[str, tf.Variable] = {}
+
+    def waiting(self, live: Mapping[str, Any]) -> dict[str, tf.Variable]:
+        """Returns values of variables that do not exist yet, to be saved again, by name.
+
+        Args:
+            live: The variables that exist, by name.
+        """
+        for key in self.file.keys(_BESIDES) - self.keys:
+            name = self.file.name(key)
+            if name not in live and name not in self._waiting and not _is_counter(key):
+                if key in self.file.shapes:  # no table or other object
+                    self._waiting[name] = tf.Variable(self.file.value(key), trainable=False)
+        return {name: each for name, each in self._waiting.items() if name not in live}
+
+
+def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:
+    """Gives a variable a value of a file, unless it holds it already."""
+    held = tf.convert_to_tensor(variable).numpy()
+    held = np.asarray(held)
+    same = held.tobytes() == value.tobytes() if held.dtype != object else held == value
+    if not np.all(same) or held.dtype != value.dtype:
+        variable.assign(value)
+
+
+def _is_on_one_device(variable: Any) -> bool:
+    return is_variable(variable) and len(handles(variable)) == 1
+
+
+def _path(item: Any) -> str:
+    name: str = getattr(item, "path", item.name)
+    return name.removesuffix(":0")
+
+
+def _counts_saves(item: Any) -> bool:
+    return _is_counter(_path(item))
+
+
+def _is_counter(name: str) -> bool:
+    return name.rpartition("/")[2].partition(":")[0] == _COUNTER
 
 
 def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
@@ -248,6 +361,3 @@ def _is_empty(checkpoint: tf.train.Checkpoint) -> bool:
     """Tells if nothing was given to a checkpoint, whose own counter is made by its first save."""
     return set(tf.train.TrackableView(checkpoint).children(checkpoint)) <= {_COUNTER}
 
-
-def _counts_saves(name: str) -> bool:
-    return name.rpartition("/")[2].partition(":")[0] == _COUNTER

@@ -43,6 +43,11 @@ class Trained:
             if isinstance(item, keras.optimizers.Optimizer)
         ]
 
+    def changed(self) -> set[int]:
+        """Returns the storage of the variables that are trained, as `handles` gives it."""
+        found = [*Walk(self.functions()).named.values(), *self._given]
+        return {key for item in _changed([item for _, item in found]) for key in handles(item)}
+
     def lacking(self, objects: Callable[[], Iterable[object]]) -> str:
         """Names the owners of trained variables that objects lack.
 

@@ -113,10 +113,10 @@ class Boundary:
             return False
         commands.attention = False  # first, so that a command that comes now sets it again
         self.hand_over()  # a step function under `drive` may have called `record`
+        self._prove()
         at_end = last or self._is_last
         if not at_end:
             self.policy.save_if_due()
-        self.policy.prove()
         self.executor.control.look()
         self._recovery.look(drain=at_end)
         if lifecycle.phase is not Phase.STOPPING:
@@ -175,9 +175,14 @@ class Boundary:
         if finished:
             self.best.look()  # it may have been recorded after the last boundary
         self.best.leave()
-        self.policy.prove()
+        self._prove()
         self._obey(all_planned=True)
         self.executor.control.end()
+
+    def _prove(self) -> None:
+        """Restores a checkpoint once more if its first step has created variables that it holds."""
+        if (path := self.policy.prove()) is not None:
+            self.executor.restore_again(path)
 
     @property
     def _is_last(self) -> bool:

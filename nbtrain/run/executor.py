@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.commands import (
     Evaluate,
     Note,
@@ -153,6 +154,9 @@ class CommandExecutor:
             return
         if unused_reason := self._unused_reason():
             self._hold("names", unused_reason)
+        if unproven := self._policy.proof.reason:
+            what = "nothing is saved. Stop the run and start it with the model of the checkpoint"
+            self._hold("restore", f"{unproven}; {what}; run.resume() goes on all the same")
         elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
         self._monitor.notices.note("elsewhere", elsewhere)
 
@@ -181,6 +185,26 @@ class CommandExecutor:
         self.control.go_back()
         self._commands.go_back(step, self._monitor.led_here)
         self.evaluator.start()
+
+    def restore_again(self, path: str) -> None:
+        """Restores a checkpoint once more, now that a step has created variables that it holds.
+
+        That step was trained from other values, so it is abandoned.
+        """
+        step = self._steps.step
+        since = [
+            held for held in self._policy.below(step) if held.step > (step_in_name(path) or 0)
+        ]
+        wanted = since[-1].path if since else path  # each save has kept the values that waited
+        outcome = self.do(Receipt(Restore(wanted)))
+        name = Path(wanted).name
+        if outcome is None or not outcome.applied:
+            self._policy.proof.fail(path, outcome.text if outcome is not None else "")
+            return
+        self._monitor.notices.inform(
+            f"Goes on from {name}: step {step:,} has created variables that it holds, so the run "
+            f"went back to it once more; {outcome.text}."
+        )
 
     def _miss(self, error: Exception) -> None:
         """Handles an edit that failed although the training needs it: pauses the run."""
@@ -251,6 +275,7 @@ class CommandExecutor:
         self._monitor.notices.note("names", None)
         self._monitor.notices.note("nan", None)
         self._monitor.notices.note("edit", None)
+        self._policy.proof.accept()
         self._trials.tell()
         return "running again"
 

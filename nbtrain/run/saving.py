@@ -53,8 +53,9 @@ class CheckpointPolicy:
 
     @property
     def next_step(self) -> float:
-        """The step at which the next checkpoint is due."""
-        return math.inf if self.trial_start.compares else self._due.next_step
+        """The step at which a checkpoint, or a look at the restored variables, is due next."""
+        due = math.inf if self.trial_start.compares else self._due.next_step
+        return min(due, self._proof.next_step)
 
     @property
     def can_save(self) -> bool:
@@ -133,6 +134,8 @@ class CheckpointPolicy:
         """Saves if a checkpoint is due; an error becomes a message, a bad value skips the save."""
         if self._saver is None or self.trial_start.compares:
             return
+        if self._proof.reason:
+            return
         if self._due(self._steps.step, time.monotonic()):
             if self._health.anomaly(self._saver) is None:
                 self._save_or_say_why(functools.partial(self._write, self._saver))
@@ -168,7 +171,9 @@ class CheckpointPolicy:
         return self._health.non_finite(self._saver)
 
     def check_sound(self) -> None:
-        """Raises a CheckpointError if the training has gone bad."""
+        """Raises a CheckpointError if the training has gone bad, or was not restored as a whole."""
+        if self._proof.reason:
+            raise CheckpointError(f"{self._proof.reason}. run.resume() accepts these values.")
         if (anomaly := self._health.anomaly(self._saver)) is not None:
             good = self.below(anomaly.good)
             advice = "No checkpoint is good: build the model again."
@@ -181,6 +186,8 @@ class CheckpointPolicy:
         """Saves with a saver, after the journal is written."""
         self._steps.complete()
         step = self._steps.step
+        if self._saver is not None:
+            self._proof.check_complete(self._saver)
         self._monitor.folder.check(step)
         self._monitor.write_journal()  # first, so that every edit in a checkpoint is logged
         with self._monitor.time_usage.during(SAVE):
@@ -259,9 +266,19 @@ class CheckpointPolicy:
         """Tells if the checkpoints may be another run's, because the run's folder is lost."""
         return self._monitor.folder.has_left(saver.directory)
 
-    def prove(self) -> None:
-        """Checks a restore with gaps again after the first step, which creates variables."""
-        self._proof.complete(self._saver)
+    @property
+    def proof(self) -> RestoreProof:
+        """The check of the last restore."""
+        return self._proof
+
+    def prove(self) -> str | None:
+        """Checks a restore again after the first step, which creates variables.
+
+        Returns:
+            The path of the checkpoint to restore once more, because variables that it holds were
+            created since; otherwise None.
+        """
+        return self._proof.look(self._saver)
 
     def list_again(self) -> None:
         """Updates `checkpoints` if files have changed; any thread, once a second."""

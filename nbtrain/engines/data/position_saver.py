@@ -7,8 +7,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
-from nbtrain.checkpoints.files import Restored, writing
-from nbtrain.checkpoints.mending import mend_state
+from nbtrain.checkpoints.files import Restored
 from nbtrain.core.errors import CheckpointError
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.trained import Trained
@@ -40,8 +39,6 @@ class PositionSaver(ObjectSaver):
     `checkpoint.restore(path)` can read its files too. The arguments are those of `ObjectSaver`.
     """
 
-    beside = "besides/"
-
     def __init__(
         self,
         checkpoint: tf.train.Checkpoint,
@@ -53,7 +50,7 @@ class PositionSaver(ObjectSaver):
         trained: Trained | None = None,
     ) -> None:
         super().__init__(checkpoint, directory, keep=keep, origin=origin, trained=trained)
-        self._position, self._keep = position, keep
+        self._position = position
 
     def save(self, step: int) -> int:
         """Writes `ckpt-<step>`, with the position.
@@ -61,7 +58,7 @@ class PositionSaver(ObjectSaver):
         If the state of a `tf.data` pipeline cannot be saved, it is left out from then on.
         """
         try:
-            return self._save(step)
+            return super().save(step)
         except CheckpointError as error:
             cause = error.__cause__
             if not self._position.kept or not isinstance(cause, tf.errors.FailedPreconditionError):
@@ -69,26 +66,17 @@ class PositionSaver(ObjectSaver):
             reason = cause.message.partition("}} ")[2].partition(" [Op:")[0] or cause.message
             reason = reason.rstrip(". ")
             self._position.lose(f"the state of this tf.data pipeline cannot be saved ({reason})")
-            return self._save(step)
-
-    def _save(self, step: int) -> int:
-        besides = self._position.besides()
-        if besides is None:
             return super().save(step)
-        # A checkpoint that was restored sets whatever is added to it later to the restored values.
-        reached = dict(tf.train.TrackableView(self._checkpoint).children(self._checkpoint))
-        reached.pop("save_counter", None)  # each checkpoint has its own
-        whole = tf.train.Checkpoint(**reached, besides=besides)
-        with writing(self.directory, f"ckpt-{step}"):
-            mend_state(self.directory)  # a clock may have been set back
-        self._manager = tf.train.CheckpointManager(
-            whole, str(self.directory), max_to_keep=self._keep
-        )
-        return super().save(step)
+
+    def _besides(self) -> tf.train.Checkpoint | None:
+        return self._position.besides()
 
     def side_saver(self, name: str, keep: int) -> PositionSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
-        return PositionSaver(self._checkpoint, self._position, self.directory / name, keep=keep)
+        folder = self.directory / name
+        side = type(self)(self._checkpoint, self._position, folder, keep=keep)
+        side.restores = self.restores
+        return side
 
     def vary_data(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; tells if it could."""

@@ -36,6 +36,12 @@ from nbtrain.run.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
 
+class FitSaver(PositionSaver):
+    """Saves and restores a fit; its position holds the metrics, which Keras creates late."""
+
+    leave_out = (keras.metrics.Metric,)
+
+
 class FitEngine:
     """Calls `model.fit`, again each time that a restore has gone back.
 
@@ -130,7 +136,7 @@ class FitEngine:
         try:
             with self._thread_state.entered():
                 self._build()
-                yield PositionSaver(
+                yield FitSaver(
                     tf.train.Checkpoint(model=self._model, fit=self.position.saved),
                     self.position,
                     self._folder.checkpoints,

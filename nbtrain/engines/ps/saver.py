@@ -19,9 +19,13 @@ from nbtrain.engines.object_saver import ObjectSaver
 class ServerSaver(ObjectSaver):
     """Saves and restores the objects of a `tf.train.Checkpoint` on parameter servers."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._manager._checkpoint = TracedWrites(self._checkpoint)
+    _writes: TracedWrites | None = None
+
+    def _write(self, manager: tf.train.CheckpointManager, step: int) -> None:
+        if self._writes is None or self._writes.checkpoint is not manager.checkpoint:
+            self._writes = TracedWrites(manager.checkpoint)
+        manager._checkpoint = self._writes
+        super()._write(manager, step)
 
     def restore(self, path: str) -> Restored:
         """Sets the variables from a checkpoint."""
@@ -33,29 +37,29 @@ class ServerSaver(ObjectSaver):
 class TracedWrites:
     """Stands for a checkpoint in a `tf.train.CheckpointManager`; writes by one trace.
 
-    Args:
+    Attributes:
         checkpoint: The checkpoint.
     """
 
     def __init__(self, checkpoint: tf.train.Checkpoint) -> None:
-        self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         self._objects: list[Any] = []  # those that the trace saves
         self._trace: Any = None
 
     @property
     def save_counter(self) -> tf.Variable:
         """The count of its saves."""
-        return self._checkpoint.save_counter
+        return self.checkpoint.save_counter
 
     def _write(self, prefix: str, options: tf.train.CheckpointOptions) -> str:
         """Writes a checkpoint; a private name that the manager calls."""
-        objects = tf.train.TrackableView(self._checkpoint).descendants()
+        objects = tf.train.TrackableView(self.checkpoint).descendants()
         if any(isinstance(item, tf.train.experimental.PythonState) for item in objects):
-            return str(self._checkpoint.write(prefix, options))  # a trace would keep its text
+            return str(self.checkpoint.write(prefix, options))  # a trace would keep its text
         if [*map(id, objects)] != [*map(id, self._objects)]:
             self._objects = objects
             signature = tf.TensorSpec((), tf.string)
-            self._trace = tf.function(self._checkpoint.write).get_concrete_function(signature)
+            self._trace = tf.function(self.checkpoint.write).get_concrete_function(signature)
         tf.io.gfile.makedirs(str(Path(prefix).parent))
         self._trace(tf.constant(prefix))
         for callback in options.experimental_write_callbacks:

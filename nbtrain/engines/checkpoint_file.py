@@ -1,0 +1,149 @@
+"""Reads a checkpoint of objects: its values, and the variables of a program to which they belong.
+
+    file = CheckpointFile(path)
+    bound = file.bound(checkpoint, survey(roots))   # by the keys of the file
+    file.value(key)
+
+nbtrain saves each variable under a name of its own too (see `named_variables`). Both names stand
+for one value: an object graph may refer to a variable from several places. Checkpoints of earlier
+versions and of plain TensorFlow have TensorFlow's references alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
+
+from nbtrain.checkpoints.files import misfit, reading
+from nbtrain.engines.named_variables import Found
+
+# TensorFlow appends this to a variable's name in a checkpoint.
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+# Where nbtrain's names stand in the object graph.
+NAMES = "besides", "variables"
+
+
+class CheckpointFile:
+    """The content of an object-based checkpoint.
+
+    Raises:
+        CheckpointError: It cannot be read, or was written by a `tf.compat.v1.train.Saver`.
+
+    Attributes:
+        path: Its path.
+        shapes: The shapes of its values, by key.
+        names: The keys of its variables, by nbtrain's names.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with reading(path):
+            self._reader = tf.train.load_checkpoint(path)
+            if not self._reader.has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"):
+                raise misfit(path, "a tf.compat.v1.train.Saver wrote it, from a graph")
+            graph = self._reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
+            self._nodes = TrackableObjectGraph.FromString(graph).nodes
+            shapes = self._reader.get_variable_to_shape_map()
+        self.shapes = {name.removesuffix(_VALUE): shape for name, shape in shapes.items()}
+        self.names = self._names()
+        self._named = {key: name for name, key in self.names.items()}
+
+    def keys(self, leave_out: str | None = None) -> set[str]:
+        """The keys of everything in it.
+
+        Args:
+            leave_out: A prefix of keys that are left out unless they are of a named variable.
+        """
+        return {
+            key
+            for node in self._nodes
+            for key in _keys(node)
+            if leave_out is None or not key.startswith(leave_out) or key in self._named
+        }
+
+    def name(self, key: str) -> str:
+        """Returns nbtrain's name of a value, or its key."""
+        return self._named.get(key, key)
+
+    def value(self, key: str) -> np.ndarray[Any, Any]:
+        """Returns a value, in the dtype of the file.
+
+        Raises:
+            CheckpointError: It cannot be read.
+        """
+        with reading(self.path):
+            return np.asarray(self._reader.get_tensor(key + _VALUE))
+
+    def bound(self, checkpoint: tf.train.Checkpoint, found: Found) -> dict[str, Any]:
+        """Maps the keys of the file to the live variables and other objects that they belong to.
+
+        Args:
+            checkpoint: The live objects.
+            found: The variables among them, by nbtrain's names.
+        """
+        live = {
+            key: item
+            for number, item in self._matched(checkpoint).items()
+            for key in _keys(self._nodes[number])
+        }
+        named = {
+            self.names[name]: variable
+            for name, variable in found.variables.items()
+            if name in self.names
+        }
+        return live | named
+
+    def trained(self, checkpoint: tf.train.Checkpoint) -> Iterator[tuple[Any, list[str]]]:
+        """Yields each live Keras optimizer, with the keys of the variables that it trained."""
+        for number, item in self._matched(checkpoint).items():
+            children = {each.local_name: each.node_id for each in self._nodes[number].children}
+            place = children.get("_trainable_variables")
+            if isinstance(item, tf.keras.optimizers.Optimizer) and place is not None:
+                held = {each.local_name: each.node_id for each in self._nodes[place].children}
+                numbers = [held[name] for name in sorted(filter(str.isdigit, held), key=int)]
+                yield item, [key for each in numbers for key in _keys(self._nodes[each])]
+
+    def _names(self) -> dict[str, str]:
+        number = 0
+        for step in NAMES:
+            children = {each.local_name: each.node_id for each in self._nodes[number].children}
+            if step not in children:
+                return {}
+            number = children[step]
+        return {
+            each.local_name: key
+            for each in self._nodes[number].children
+            for key in _keys(self._nodes[each.node_id])
+        }
+
+    def _matched(self, checkpoint: tf.train.Checkpoint) -> dict[int, Any]:
+        """Maps the numbers of the file's nodes to live objects.
+
+        Follows the edges that the saved object graph and the live objects share, as TensorFlow does
+        (tensorflow/core/protobuf/trackable_object_graph.proto).
+        """
+        view = tf.train.TrackableView(checkpoint)
+        found: dict[int, Any] = {}
+        # A checkpoint made of a root saves the root in its own place, with its own children.
+        waiting: list[tuple[int, Any]] = [(0, checkpoint)]
+        while waiting:
+            number, item = waiting.pop()
+            if number in found:
+                continue
+            found[number] = item
+            children = view.children(item)
+            if item is checkpoint and (root := children.get("root")) is not None:
+                children = {**view.children(root), **children}
+            for child in self._nodes[number].children:
+                if child.local_name in children:
+                    waiting.append((child.node_id, children[child.local_name]))
+        return found
+
+
+def _keys(node: Any) -> list[str]:
+    return [each.checkpoint_key.removesuffix(_VALUE) for each in node.attributes]
