@@ -124,6 +124,8 @@ class ObjectSaver:
         with reading(path):
             # Values for variables that are created later deserve no warning: see proof().
             self._checkpoint.restore(path).expect_partial()
+        for item in tf.train.TrackableView(self._checkpoint).descendants():
+            _drop_waiting(item)
         for key, item in bound.items():
             if is_variable(item):
                 _set(item, file.value(key))
@@ -266,8 +268,8 @@ class ObjectSaver:
             ),
             late=tuple(
                 file.name(key)
-                for key, item in matched.items()
-                if key not in restore.keys and is_variable(item)
+                for key in matched
+                if key not in restore.keys
             ),
             valueless=tuple(
                 _path(item) for item in missing if not changed.isdisjoint(handles(item))
@@ -316,6 +318,17 @@ def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:
     same = held.tobytes() == value.tobytes() if held.dtype != object else held == value
     if not np.all(same) or held.dtype != value.dtype:
         variable.assign(value)
+
+
+def _drop_waiting(item: Any) -> None:
+    """Drops the values that TensorFlow keeps for variables that an object creates later.
+
+    While a step is traced, TensorFlow 2.21 would give them to the wrong variables of Keras's lists.
+    There is no public name for this; without it, TensorFlow's ways stay.
+    """
+    waiting = getattr(item, "_deferred_dependencies", None)
+    if isinstance(waiting, dict):
+        waiting.clear()
 
 
 def _is_on_one_device(variable: Any) -> bool:
