@@ -1,9 +1,9 @@
 """Models and optimizers as people write them, each with a step, to be saved and restored.
 
-    made = ZOO["layers in a list"]()
-    made.objects         # for tf.train.Checkpoint(**made.objects)
-    made.step((x, y))    # {"loss": ...}
-    made.numbers()       # every number that the steps have changed
+made = ZOO["layers in a list"]()
+made.objects         # for tf.train.Checkpoint(**made.objects)
+made.step((x, y))    # {"loss": ...}
+made.numbers()       # every number that the steps have changed
 """
 
 from __future__ import annotations
@@ -74,9 +74,15 @@ class Chain(keras.Model):
 
     def call(self, x: Any, training: bool = False) -> Any:
         for layer in self._kept():
-            takes = isinstance(layer, (keras.layers.Dropout, keras.layers.BatchNormalization, Chain))
+            takes = isinstance(
+                layer, (keras.layers.Dropout, keras.layers.BatchNormalization, Chain)
+            )
             x = layer(x, training=training) if takes else layer(x)
         return x
+
+
+# Layers that train otherwise than they predict.
+TRAINED = keras.layers.Dropout, keras.layers.BatchNormalization, Chain
 
 
 def in_list(*layers: Callable[[], Any]) -> Callable[[], Chain]:
@@ -87,6 +93,30 @@ def in_list(*layers: Callable[[], Any]) -> Callable[[], Chain]:
         return lambda: model.blocks
 
     return lambda: Chain(keep)
+
+
+class OwnStep(Chain):
+    """A model with a `train_step` of its own, which uses an optimizer besides Keras's."""
+
+    def __init__(self) -> None:
+        super().__init__(_in_blocks)
+        self.others = [keras.optimizers.SGD(0.02, momentum=0.9)]
+
+    def train_step(self, data: Any) -> Any:
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(x, training=True) - y) ** 2)
+        first, last = self.blocks
+        weights = [*first.trainable_variables, *last.trainable_variables]
+        gradients = tape.gradient(loss, weights)
+        self.others[0].apply(gradients[:2], first.trainable_variables)
+        self.optimizer.apply(gradients[2:], last.trainable_variables)
+        return {"loss": loss}
+
+
+def _in_blocks(model: Any) -> Any:
+    model.blocks = [Dense(4, "relu"), Dense(1)]
+    return lambda: model.blocks
 
 
 def two() -> list[Any]:
@@ -312,6 +342,7 @@ ZOO: dict[str, Callable[[], Made]] = {
         keras.optimizers.RMSprop(keras.optimizers.schedules.ExponentialDecay(0.05, 2, 0.5)),
     ),
     "two networks and optimizers": pair,
+    "a train_step of one's own": lambda: Made(OwnStep()),
     "a frozen layer": frozen,
     "a root": root,
     "without an optimizer": without_an_optimizer,

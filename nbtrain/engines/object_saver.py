@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +77,7 @@ class ObjectSaver:
         whole = self._whole()
         with writing(self.directory, f"ckpt-{step}"):
             mend_state(self.directory)  # a clock may have been set back
-            manager = tf.train.CheckpointManager(
-                whole, str(self.directory), max_to_keep=self._keep
-            )
+            manager = tf.train.CheckpointManager(whole, str(self.directory), max_to_keep=self._keep)
             self._write(manager, step)
         return step
 
@@ -169,7 +167,7 @@ class ObjectSaver:
         return side
 
     def random_states(self) -> list[tf.Variable]:
-        """Returns the states of the random generators of Keras and TensorFlow, such as Dropout's."""
+        """Returns the states of random generators of Keras and TensorFlow, such as Dropout's."""
         objects = self._objects()
         states = [item.state for item in objects if isinstance(item, tf.random.Generator)]
         for layer in objects:
@@ -266,11 +264,7 @@ class ObjectSaver:
                     if not _is_counter(key)
                 )
             ),
-            late=tuple(
-                file.name(key)
-                for key in matched
-                if key not in restore.keys
-            ),
+            late=tuple(file.name(key) for key in matched if key not in restore.keys),
             valueless=tuple(
                 _path(item) for item in missing if not changed.isdisjoint(handles(item))
             ),
@@ -303,11 +297,10 @@ class LastRestore:
         Args:
             live: The variables that exist, by name.
         """
-        for key in self.file.keys(_BESIDES) - self.keys:
+        for key in (self.file.keys(_BESIDES) - self.keys) & self.file.shapes.keys():
             name = self.file.name(key)
             if name not in live and name not in self._waiting and not _is_counter(key):
-                if key in self.file.shapes:  # no table or other object
-                    self._waiting[name] = tf.Variable(self.file.value(key), trainable=False)
+                self._waiting[name] = tf.Variable(self.file.value(key), trainable=False)
         return {name: each for name, each in self._waiting.items() if name not in live}
 
 
@@ -373,4 +366,3 @@ def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
 def _is_empty(checkpoint: tf.train.Checkpoint) -> bool:
     """Tells if nothing was given to a checkpoint, whose own counter is made by its first save."""
     return set(tf.train.TrackableView(checkpoint).children(checkpoint)) <= {_COUNTER}
-

@@ -192,9 +192,7 @@ class CommandExecutor:
         That step was trained from other values, so it is abandoned.
         """
         step = self._steps.step
-        since = [
-            held for held in self._policy.below(step) if held.step > (step_in_name(path) or 0)
-        ]
+        since = [held for held in self._policy.below(step) if held.step > (step_in_name(path) or 0)]
         wanted = since[-1].path if since else path  # each save has kept the values that waited
         outcome = self.do(Receipt(Restore(wanted)))
         name = Path(wanted).name

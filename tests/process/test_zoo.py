@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -17,6 +19,9 @@ from tests.gate import SOON
 from tests.zoo import BATCHES, STEPS, ZOO, Made
 
 BROKEN_AT = 3
+
+
+pytestmark = pytest.mark.timeout(600)  # many models, one after the other
 
 
 def data() -> tf.data.Dataset:
@@ -54,13 +59,47 @@ def in_the_foreground(made: Made, held: tf.train.Checkpoint, **options: Any) -> 
     return run  # type: ignore[no-any-return]
 
 
+class StopAfter(keras.callbacks.Callback):
+    """Stops a run of `nbtrain.fit` after some batches."""
+
+    run: nbtrain.Run
+
+    def __init__(self, batches: int) -> None:
+        super().__init__()
+        self._batches = batches
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if batch + 1 == self._batches:
+            self.run.request_stop()
+
+
+def by_fit(
+    made: Made, _held: tf.train.Checkpoint, *, steps: int, name: str, save_steps: int
+) -> nbtrain.Run:
+    stop = StopAfter(steps if steps < STEPS else 0)
+    assert isinstance(made.model, keras.Model)
+    made.model.compile(made.optimizer, "mse", jit_compile=False)
+    run = nbtrain.fit(
+        made.model, data(), name=name, save_steps=save_steps, callbacks=[stop], start=False
+    )
+    stop.run = run
+    return run.start().wait(SOON)
+
+
+WAYS: dict[str, Callable[..., nbtrain.Run]]
 WAYS = {way.__name__: way for way in (by_train, by_a_loop_over_data, by_tracked_loops)}
-WAYS["in_the_foreground"] = in_the_foreground
+WAYS |= {"in_the_foreground": in_the_foreground, "by_fit": by_fit}
+
+# What trains only by a step of its own.
+NOT_FITTED = {kind for kind in ZOO if "tf.Module" in kind or "two networks" in kind} | {
+    "a layer used now and then"
+}
 
 
 def lives(pipe: Connection, way: str, kinds: list[str], *, again: bool) -> None:
     """Trains all kinds, whole and broken off, or goes on; sends what each has come to."""
     parts = {"broken": STEPS} if again else {"whole": STEPS, "broken": BROKEN_AT}
+    tag = "batch_loss" if way == "by_fit" else "loss"
     before = [keras.layers.Dense(1) for _ in range(3 * again)]  # other numbers in Keras's names
     for number, kind in enumerate(kinds):
         for name, steps in parts.items():
@@ -69,8 +108,8 @@ def lives(pipe: Connection, way: str, kinds: list[str], *, again: bool) -> None:
             held = tf.train.Checkpoint(**made.objects)
             options: dict[str, Any] = {"steps": steps, "name": f"{name}{number}", "save_steps": 1}
             run = WAYS[way](made, held, **options)
-            assert run.status.phase.value == "finished", (kind, run.status)
-            loss = nbtrain.scalars("runs")[f"{name}{number}", "loss"]
+            assert run.status.phase.ended, (kind, run.status)
+            loss = nbtrain.scalars("runs")[f"{name}{number}", tag]
             curve = dict(zip(loss.steps.tolist(), loss.values.tolist(), strict=True))
             pipe.send((name, kind, curve, made.numbers(), str(run.status.message or "")))
     pipe.send(len(before))
@@ -78,7 +117,7 @@ def lives(pipe: Connection, way: str, kinds: list[str], *, again: bool) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_model_goes_on_in_another_process_as_without_a_break(way: str) -> None:
-    kinds = list(ZOO)
+    kinds = kinds_of(way)
     found: dict[str, dict[str, Any]] = {"whole": {}, "broken": {}}
     for again in (False, True):
         with Forked(partial(lives, again=again), way, kinds) as child:
@@ -89,6 +128,15 @@ def test_every_model_goes_on_in_another_process_as_without_a_break(way: str) -> 
     assert wrong == [], [(kind, found["whole"][kind], found["broken"][kind]) for kind in wrong[:1]]
     told = {kind: found["broken"][kind][2] for kind in kinds if found["broken"][kind][2]}
     assert told == {}
+
+
+def kinds_of(way: str) -> list[str]:
+    """All kinds for a step function and for fit; a third for each way of looping, or in a soak."""
+    kinds = [kind for kind in ZOO if way != "by_fit" or kind not in NOT_FITTED]
+    loops = [name for name in WAYS if name not in ("by_train", "by_fit")]
+    if way not in loops or "NBTRAIN_SOAK_SECS" in os.environ:
+        return kinds
+    return kinds[loops.index(way) :: len(loops)]
 
 
 def same(whole: Any, broken: Any) -> bool:
