@@ -69,15 +69,19 @@ class Writer:
         return self._path.exists()
 
     def tail(self, decoder: Decoder) -> Tail:
-        """Returns a reader of what is written from now on; frees the room of the rest."""
-        self.flush()
-        size = self._path.stat().st_size
-        for length in (0, size):  # the writer goes on behind a hole, which takes no room
-            os.truncate(self._path, length)
+        """Returns a reader of what is written from now on."""
+        self.free()
         tail = Tail(str(self._path), decoder)
         tail.look()
         tail.offset = tail.size
         return tail
+
+    def free(self) -> None:
+        """Frees the room of what was written: the file goes on behind a hole, which takes none."""
+        self.flush()
+        size = self._path.stat().st_size
+        for length in (0, size):
+            os.truncate(self._path, length)
 
     def flush(self) -> None:
         """Writes what waits to the file."""
@@ -276,6 +280,8 @@ def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[N
     finally:
         recorder.drain()
         recorder.take_beside(None)
+        with contextlib.suppress(OSError, tf.errors.OpError):
+            writer.free()
         writer.is_used = False
 
 

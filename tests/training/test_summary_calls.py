@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from tests.fitted import X, Y
-from tests.forked import Forked
 from tests.gate import SOON, eventually
 
 PICTURE = tf.zeros((1, 4, 4, 3))
@@ -74,24 +71,6 @@ def test_a_traced_step_writes_to_the_run_that_calls_it() -> None:
     traced()  # by hand, in no run
     assert steps(first, "images", "picture") == [1, 2]
     assert steps(second, "images", "picture") == [1, 2, 3]
-
-
-def train(pipe: Connection, folder: str) -> None:
-    """Trains two runs with summaries; says how long their temporary file is, and how large."""
-    tempfile.tempdir = folder
-    nbtrain.train(traced, steps=2, name="first").wait(SOON)
-    nbtrain.train(eager, steps=2, name="second").wait(SOON)
-    (file,) = Path(folder).glob("*/*tfevents*")
-    pipe.send((file.stat().st_size, file.stat().st_blocks))
-
-
-def test_a_run_leaves_no_bytes_in_temporary_files_and_the_process_no_files(tmp_path: Path) -> None:
-    with Forked(train, str(tmp_path), finalize=True) as child:
-        size, blocks = child.answer()
-        assert size > 0
-        assert blocks * 512 <= 2 * 4096
-        assert child.wait() == 0
-    assert not [*tmp_path.glob("nbtrain-*")]
 
 
 def test_the_step_can_be_asked_for_and_given() -> None:
