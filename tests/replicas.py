@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,9 +81,9 @@ class Cluster:
         assert member.answer() == "serves"
         return member
 
-    def chief(self, program: str) -> Member:
-        """Start the chief; `program` is a method of `Replica`."""
-        return self._start(train, self._folder, 0, program)
+    def chief(self, program: str, **env: str) -> Member:
+        """Start the chief; `program` is a method of `Replica`, `env` its environment variables."""
+        return self._start(train, self._folder, 0, program, env)
 
     def worker(self, program: str) -> Member:
         """Start a worker."""
@@ -116,10 +117,16 @@ def serve_alone(pipe: Connection) -> None:
 
 
 def train(
-    pipe: Connection, spec: dict[str, list[str]], folder: Path, index: int, program: str
+    pipe: Connection,
+    spec: dict[str, list[str]],
+    folder: Path,
+    index: int,
+    program: str,
+    env: Mapping[str, str] | None = None,
 ) -> None:
     """A replica that trains, and answers what it is asked, until the pipe is closed."""
     os.chdir(folder)
+    os.environ.update(env or {})
     servers.SERVER_SECS = 4.0  # a dead one is waited for; a live one on a busy machine answers
     replica = Replica(spec, index)
     replica.run = getattr(replica, program)()

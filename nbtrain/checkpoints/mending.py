@@ -40,10 +40,22 @@ def _mended(directory: Path) -> str | None:
         )
 
 
-def mend_unreadable(directory: str) -> str | None:
-    """Repairs a `checkpoint` file that cannot be read; returns a message or None."""
-    there = Path(directory) / "checkpoint"  # does not exist for a network store
-    return mend_state(there.parent) if there.exists() and state_of(directory) is None else None
+def mend_given(directory: str) -> str | None:
+    """Repairs the `checkpoint` file of a folder of the user's; returns a message or None.
+
+    Changes nothing unless the file cannot be read, or names the latest checkpoint in the place from
+    which the folder was moved.
+    """
+    there = Path(directory)
+    if not (there / "checkpoint").exists():  # or it is in a network store
+        return None
+    state = state_of(directory)
+    if state is not None:
+        latest = Path(state.model_checkpoint_path)
+        is_there = latest.parent.resolve() == there.resolve()
+        if is_there or latest.name not in complete_in(there):
+            return None
+    return mend_state(there)
 
 
 def mend_state(directory: Path) -> str | None:

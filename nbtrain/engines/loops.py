@@ -23,12 +23,11 @@ from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.keras.layers import describing
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation
-from nbtrain.engines.summary_calls import tell_unrecorded
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
-from nbtrain.run.summary_writer import theirs
+from nbtrain.run.summaries import theirs
 from nbtrain.run.threads import Coordinator
 from nbtrain.run.track_loop import ProgramEnd
 from nbtrain.rundir.folder import Logdir
@@ -138,7 +137,6 @@ class LoopEngine:
     def train(self, run: Run) -> None:
         """Calls the loop."""
         self.begin(run)
-        tell_unrecorded(run, self.functions)
         run.handle.track.ends_program = True
         with self.theirs(), run.handle.summaries(), contextlib.suppress(ProgramEnd):
             if self.passes is None:

@@ -18,7 +18,6 @@ from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.ps.training import on_cluster
 from nbtrain.engines.signatures import check_call, check_evaluation
-from nbtrain.engines.summary_calls import tell_unrecorded
 from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
@@ -71,7 +70,6 @@ class StepEngine(LoopEngine):
     def train(self, run: Run) -> None:
         """Lets the run call the step."""
         self.begin(run)
-        tell_unrecorded(run, self.functions)
         step, passes = self._trace.step, self.passes
         with self.theirs(), run.handle.summaries():
             if passes is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.recording.tags import by_tag, check_real
-from nbtrain.run.summary_writer import as_default, theirs
+from nbtrain.run.summaries import for_tracing, theirs
 
 
 class Trace:
@@ -50,7 +50,7 @@ class Trace:
     def _check(self) -> None:
         try:
             if hasattr(self.step, "get_concrete_function") and self._args is not None:
-                with self._theirs(), as_default():
+                with self._theirs(), for_tracing():
                     traced = self.step.get_concrete_function(*self._args)
                 _check_result(traced.structured_outputs)
                 self.graph = traced.graph

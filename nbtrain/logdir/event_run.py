@@ -58,7 +58,8 @@ class EventRun:
     Attributes:
         series: The scalars by tag, in the order in which the tags first appeared.
         indexes: By kind (one of `KINDS`) and tag, the file positions of other values.
-        starts: Step and wall time of each restart of the program.
+        starts: Step and wall time of each restart of the program. As in TensorBoard, the first
+            session of a folder is none. In a file of nbtrain's, each mark is a restart.
         before: How many points of each tag came before each of these.
         skipped: Bytes of the files that could not be read, being damaged.
         doubtful: Records that were read in spite of a wrong checksum.
@@ -78,6 +79,7 @@ class EventRun:
         self.before: list[dict[str, int]] = []
         self.skipped = self.doubtful = 0
         self._kinds: dict[str, str] = {}  # of the tags, from the first metadata of each
+        self._has_begun = False  # whether a session was found
         self._tails: dict[str, Tail] = {}
         self._foreign: set[str] = set()  # tags with points in files of other writers
 
@@ -208,7 +210,10 @@ class EventRun:
         self.skipped += piece.skipped
         self.doubtful += piece.doubtful
         restarts: list[int] = []  # their rows
-        others = list(self._one_by_one(piece.others, file, restarts))  # learns kinds of tags
+        stated = self._first_stated(piece.scalars)
+        others = list(self._one_by_one(piece.others, file, restarts, stated))
+        for tag in stated:
+            self._kinds.setdefault(tag, "scalars")
         names = self._by_name([*piece.scalars, *others])
         if restarts:
             counts = {name: each.count for name, each in self.series.items()}
@@ -217,30 +222,53 @@ class EventRun:
             for name, points in names.items():
                 for row, count in zip(restarts, before, strict=True):
                     count[name] = counts.get(name, 0) + int((points.rows < row).sum())
-        if not list(self._tails)[file].endswith(ENDING):
+        if not self._is_own(file):
             self._foreign.update(names)
         for name, points in names.items():
             series = self.series.setdefault(name, Series())
             series.extend(points.steps, points.wall_times, points.values)
         return True
 
+    def _is_own(self, file: int) -> bool:
+        """Returns whether a run of nbtrain's wrote a file."""
+        return list(self._tails)[file].endswith(ENDING)
+
+    def _first_stated(self, scalars: Iterable[Decoded]) -> dict[str, int]:
+        """Returns the first rows of the tags without a known kind that are stated to be scalars."""
+        rows: dict[str, int] = {}
+        for part in scalars:
+            tag = self._decoder.tags[int(part.tags[0])]
+            if not part.bare and tag not in self._kinds:
+                row = int(part.rows[0])
+                rows[tag] = min(row, rows.get(tag, row))
+        return rows
+
     def _by_name(self, found: Iterable[Decoded]) -> dict[str, Decoded]:
         """Returns the scalars of each tag, in the order in which the tags appear."""
         parts: dict[int, list[Decoded]] = {}
         for part in found:
             tag = int(part.tags[0])
-            if not part.bare or self._kinds.get(self._decoder.tags[tag]) in _SCALARS:
+            if self._kinds.get(self._decoder.tags[tag]) in _SCALARS:
                 parts.setdefault(tag, []).append(part)
         names = {self._decoder.tags[tag]: Decoded.joined(each) for tag, each in parts.items()}
         return dict(sorted(names.items(), key=lambda each: int(each[1].rows[0])))
 
-    def _one_by_one(self, others: list[Other], file: int, restarts: list[int]) -> Iterator[Decoded]:
-        """Yields the scalars of records that also hold other things; notes these, and restarts."""
+    def _one_by_one(
+        self, others: list[Other], file: int, restarts: list[int], stated: Mapping[str, int]
+    ) -> Iterator[Decoded]:
+        """Yields the scalars of records that also hold other things; notes these, and restarts.
+
+        Args:
+            stated: As of `_first_stated`.
+        """
         for other in others:
             if messages.is_file_version(other.payload):
                 continue
             scalars = self._decoder.decode_one(other.row, other.payload)
             if scalars is not None:
+                for part in scalars:
+                    if not part.bare:
+                        self._kinds.setdefault(self._decoder.tags[int(part.tags[0])], "scalars")
                 yield from scalars
                 continue
             try:
@@ -249,13 +277,17 @@ class EventRun:
                 self.skipped += len(other.payload) + HEADER + FOOTER
                 continue
             if event.session_log.status == event.session_log.START:
-                self.starts.append((event.step, event.wall_time))
-                restarts.append(other.row)
+                mark = (event.step, event.wall_time)
+                is_restart = self._has_begun or self._is_own(file)
+                self._has_begun = True
+                if is_restart and self.starts[-1:] != [mark]:  # which may be written twice
+                    self.starts.append(mark)
+                    restarts.append(other.row)
             record = (file, other.offset, len(other.payload))
             if tag := _TAGS.get(event.WhichOneof("what") or ""):
                 self._index("graphs", tag).add(event.step, event.wall_time, (*record, EVENT))
             for which, value in enumerate(event.summary.value):
-                kind = self._kind(value)
+                kind = self._kind(value, is_later=stated.get(value.tag, other.row) < other.row)
                 if kind in KINDS:
                     index = self._index(kind, value.tag)
                     index.add(event.step, event.wall_time, (*record, which))
@@ -271,13 +303,23 @@ class EventRun:
     def _index(self, kind: str, tag: str) -> Index:
         return self.indexes.setdefault(kind, {}).setdefault(tag, Index())
 
-    def _kind(self, value: Any) -> str:
-        """Returns the kind of a value; many writers state it only with the first value of a tag."""
+    def _kind(self, value: Any, *, is_later: bool) -> str | None:
+        """Returns the kind of a value; None if the tag has another one.
+
+        The first statement of a tag decides, as in TensorBoard. Many writers state the kind only
+        with the first value of a tag.
+
+        Args:
+            is_later: Whether the tag was stated to be a scalar before.
+        """
         said = _FIELDS.get(value.WhichOneof("value"), value.metadata.plugin_data.plugin_name)
         said = "graphs" if said in _GRAPHS else said
-        if said:
-            self._kinds.setdefault(value.tag, said)
-        return said or self._kinds.get(value.tag, "scalars")
+        known = self._kinds.get(value.tag, "scalars" if is_later else None)
+        if said and known is None:
+            known = self._kinds[value.tag] = said
+        if known is None:
+            return "scalars"
+        return known if said in (known, "") else None
 
 
 def _state_of_journal(folder: str) -> tuple[int, int] | None:

@@ -81,6 +81,7 @@ class Attempt(AttemptEnd):
             SessionHost(context, self.boundary, self.session, self.loop),
             RemoteLoop(context, self.boundary, self.session),
             self._is_own_thread,
+            lambda: self.ident == 0,
         )
         self.log = RunLog(context, lines, lambda: {context.coord, *self.handle.host.coords})
         self.handle.log.keep = self.log.record

@@ -24,6 +24,7 @@ class LoopHandle:
     Attributes:
         host: Accepts the sessions of the engine, and tells if a stop was requested.
         is_own_thread: Tells if the calling thread is the training thread and is not evaluating.
+        is_evaluating: Returns whether the training thread evaluates between two steps.
         reach: The step boundary; tells if the loop must end.
         record: Stores scalars for the current step.
         track: The loops of the program over tracked iterables.
@@ -42,9 +43,10 @@ class LoopHandle:
         host: SessionHost,
         remote: RemoteLoop,
         is_own_thread: Callable[[], bool],
+        is_evaluating: Callable[[], bool],
     ) -> None:
         self.host, self.remote = host, remote
-        self.is_own_thread = is_own_thread
+        self.is_own_thread, self.is_evaluating = is_own_thread, is_evaluating
         self.reach, self.record = loop.reach, loop.record
         self.note, self.inform = context.monitor.notices.note, context.monitor.notices.inform
         self.track = track
@@ -90,8 +92,8 @@ class LoopHandle:
         return taken(self._context.recorder, self._step_taken, self.note)
 
     def _step_taken(self) -> int:
-        """The step that is being taken; during an evaluation the last one."""
-        return self.step + self.is_own_thread()
+        """The step that is being taken; during an evaluation the last one; any thread."""
+        return self.step + (not self.is_evaluating())
 
     def settle(self) -> None:
         """Assigns what the program has set since the last boundary to the completed step."""

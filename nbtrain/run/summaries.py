@@ -1,43 +1,178 @@
-"""Takes what the calls of `tf.summary` in a step write to the run's own event file.
+"""Moves what `tf.summary` is given in the training thread to the run's own event file.
 
     tf.summary.image(...)  ──▶  a file in a temporary folder  ──▶  curves, event file
 
-TensorFlow writes a file of its own, and TensorBoard reads only one growing file of a folder. So the
-records are moved, by the thread that drains the recorder. Scalars become curves of the run.
+TensorFlow's writer makes a file of its own, and TensorBoard reads only one growing file of a
+folder. So the thread that drains the recorder moves the records. Scalars become curves of the run.
+
+A traced function keeps the writer that was the default when it was traced. So no writer is closed
+before the process ends: a run that has ended leaves its writer to the next one.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import math
+import operator
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import tensorflow as tf
+from tensorflow.python.ops import control_flow_util, summary_ops_v2
 
 from nbtrain.core.tracebacks import named
 from nbtrain.recording.queue import Batch
 from nbtrain.recording.recorder import Recorder
-from nbtrain.run.summary_writer import Writes, as_default
-from nbtrain.rundir.temporary import delete_left
+from nbtrain.rundir.temporary import TemporaryFolder, delete_left
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.tail import Tail
 
+# It is flushed at every drain; TensorFlow itself need not.
+_QUEUED, _FLUSH_MILLIS = 1000, 600_000
+
+_NOT_RECORDED = "Summaries of tf.summary are not recorded: {}"
+
 _Event = tuple[float, int, bytes]  # wall time, step, serialized
+Note = Callable[[str, str | None], object]  # shows a message under a topic; None clears it
+
+
+class Writer:
+    """A writer of TensorFlow's, which one run after the other uses.
+
+    Attributes:
+        own: The writer.
+        is_used: Whether a run uses it.
+        step: Returns the step that the run takes.
+
+    Raises:
+        OSError: Its folder cannot be made.
+    """
+
+    def __init__(self) -> None:
+        self.is_used = False
+        self.step: Callable[[], int] = lambda: 0
+        self._folder = TemporaryFolder()
+        with tf.init_scope(), tf.device("cpu:0"):
+            self.own = tf.summary.create_file_writer(
+                str(self._folder.path), max_queue=_QUEUED, flush_millis=_FLUSH_MILLIS
+            )
+        (self._path,) = self._folder.path.iterdir()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its file exists; the system may delete old temporary files."""
+        return self._path.exists()
+
+    def tail(self, decoder: Decoder) -> Tail:
+        """Returns a reader of what is written from now on."""
+        self.free()
+        tail = Tail(str(self._path), decoder)
+        tail.look()
+        tail.offset = tail.size
+        return tail
+
+    def free(self) -> None:
+        """Frees the room of what was written: the file goes on behind a hole, which takes none."""
+        self.flush()
+        size = self._path.stat().st_size
+        for length in (0, size):
+            os.truncate(self._path, length)
+
+    def flush(self) -> None:
+        """Writes what waits to the file."""
+        with tf.init_scope(), tf.device("cpu:0"):
+            self.own.flush()
+
+    def delete(self) -> None:
+        """Deletes the file."""
+        self._folder.delete()
+
+
+class Step:
+    """The step of the run, as `tf.summary.experimental.get_step()` returns it.
+
+    It can be used like a tensor: compared, added, divided. In a traced function it is read at each
+    call, at no cost for steps without a summary.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        if tf.executing_eagerly():
+            return tf.constant(self._writer.step(), dtype or tf.int64)
+        step = tf.numpy_function(lambda: np.int64(self._writer.step()), [], tf.int64)
+        step.set_shape(())
+        return step if dtype in (None, tf.int64) else tf.cast(step, dtype)
+
+    def __int__(self) -> int:
+        return self._writer.step()
+
+    __index__ = __int__
+    __hash__ = object.__hash__
+
+
+def _as_tensor(name: str) -> Callable[..., Any]:
+    act = getattr(operator, name)
+    return lambda self, *others: act(self.__tf_tensor__(), *others)
+
+
+def _reflected(name: str) -> Callable[..., Any]:
+    act = getattr(operator, name)
+    return lambda self, other: act(other, self.__tf_tensor__())
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Step, f"__{_name}__", _as_tensor(_name))
+for _name in ("add", "sub", "mul", "mod", "floordiv", "truediv"):
+    setattr(Step, f"__{_name}__", _as_tensor(_name))
+    setattr(Step, f"__r{_name}__", _reflected(_name))
+
+
+_lock = threading.RLock()  # protects the list, and who uses them
+_writers: list[Writer] = []
+
+
+def _free() -> Writer:
+    """Returns the writer that the next run will use."""
+    with _lock:
+        for writer in _writers:
+            if not writer.is_used and writer.is_there:
+                return writer
+        _writers.append(Writer())
+        return _writers[-1]
+
+
+def _use(step: Callable[[], int]) -> Writer:
+    with _lock:
+        writer = _free()
+        writer.is_used, writer.step = True, step
+        return writer
+
+
+@atexit.register
+def _delete() -> None:
+    for writer in _writers:
+        writer.delete()
 
 
 class Summaries:
     """The summaries of one start of a run, on their way to its recorder; one thread at a time.
 
     Args:
-        writes: The files that they are written to.
+        writer: The writer that the run uses.
         note: Shows a message, or clears it.
     """
 
-    def __init__(self, writes: Writes, note: Callable[[str, str | None], object]) -> None:
-        self._writes, self._note = writes, note
+    def __init__(self, writer: Writer, note: Note) -> None:
+        self._writer, self._note = writer, note
         self._decoder = Decoder()
-        self._tails: dict[str, Tail] = {}
+        self._tail = writer.tail(self._decoder)
         self._scalars: list[Decoded] = []
         self._events: list[_Event] = []
         self._begun = False
@@ -48,12 +183,11 @@ class Summaries:
             self._begun = True
             delete_left()
         try:
-            if self._writes.flush():
-                self._read()
+            self._writer.flush()
+            self._read()
             self._note("tf.summary", None)
         except Exception as error:  # noqa: BLE001 - no room, for example; the training goes on
-            text = f"Summaries of tf.summary are not recorded: {named(error)}"
-            self._note("tf.summary", text)
+            self._note("tf.summary", _NOT_RECORDED.format(named(error)))
         scalars, self._scalars = _parted(self._scalars, until)
         events = [each for each in self._events if each[0] <= until]
         self._events = [each for each in self._events if each[0] > until]
@@ -70,16 +204,11 @@ class Summaries:
         return batches, [(step, payload) for _, step, payload in events]
 
     def _read(self) -> None:
-        for path in map(str, self._writes.files):
-            if path not in self._tails:
-                self._tails[path] = Tail(path, self._decoder)
-        for tail in self._tails.values():
-            tail.look()
-            while (piece := tail.poll()) is not None:
-                self._scalars += piece.scalars
-                for other in piece.others:
-                    if not messages.is_file_version(other.payload):
-                        self._take_one(other.payload)
+        self._tail.look()
+        while (piece := self._tail.poll()) is not None:
+            self._scalars += piece.scalars
+            for other in piece.others:
+                self._take_one(other.payload)
 
     def _take_one(self, payload: bytes) -> None:
         """Takes a record that is no plain scalar, though it may be one in another form."""
@@ -107,26 +236,89 @@ class Summaries:
             )
 
 
+def theirs() -> Callable[[], contextlib.AbstractContextManager[object]]:
+    """Returns what enters, in another thread, the writer and step that the calling one has set."""
+    writer, step = summary_ops_v2._summary_state.writer, summary_ops_v2._summary_state.step
+    if writer is None or _is_own(writer) or getattr(writer, "_closed", False):
+        return contextlib.nullcontext
+    return lambda: writer.as_default(step)
+
+
 @contextlib.contextmanager
-def taken(
-    recorder: Recorder,
-    step: Callable[[], int],
-    note: Callable[[str, str | None], object],
-) -> Iterator[None]:
+def for_tracing() -> Iterator[None]:
+    """Makes the writer of the next run the default in a thread that only traces."""
+    with contextlib.ExitStack() as entered:
+        if summary_ops_v2._summary_state.writer is None:
+            with contextlib.suppress(OSError, tf.errors.OpError):  # told by the run
+                entered.enter_context(_as_default(_free()))
+        yield
+
+
+@contextlib.contextmanager
+def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[None]:
     """Records what `tf.summary` is given by the calling thread within the block.
+
+    A thread with a default writer keeps it: it is the user's, or that of the run around this one.
 
     Args:
         step: Returns the step that is being taken.
     """
-    writes = Writes(step)
-    recorder.take_beside(Summaries(writes, note).take)
+    default = summary_ops_v2._summary_state.writer
+    if default is not None and not _is_left_over(default):
+        yield
+        return
     try:
-        with as_default(writes):
+        writer = _use(step)
+        recorder.take_beside(Summaries(writer, note).take)
+    except (OSError, tf.errors.OpError) as error:  # no room for temporary files
+        note("tf.summary", _NOT_RECORDED.format(named(error)))
+        yield
+        return
+    try:
+        with _as_default(writer):
             yield
     finally:
         recorder.drain()
         recorder.take_beside(None)
-        writes.close()
+        with contextlib.suppress(OSError, tf.errors.OpError):
+            writer.free()
+        writer.is_used = False
+
+
+@contextlib.contextmanager
+def _as_default(writer: Writer) -> Iterator[None]:
+    """Makes a writer the default of the calling thread, with the step of its run."""
+    state, thread = summary_ops_v2._summary_state, threading.get_ident()
+    if state.writer is not None:  # it is left over
+        state.is_recording = state.step = None
+    before = state.is_recording, state.step
+    state.writer = writer.own
+    state.is_recording = _can_record if before[0] is None else before[0]
+    state.step = Step(writer) if before[1] is None else before[1]
+    try:
+        yield
+    finally:
+        # The garbage collector may end a loop of the foreground in another thread.
+        if threading.get_ident() == thread and state.writer is writer.own:
+            state.writer = None
+            state.is_recording, state.step = before
+
+
+def _is_own(writer: Any) -> bool:
+    return any(writer is each.own for each in _writers)
+
+
+def _is_left_over(writer: Any) -> bool:
+    """Returns whether a run that has ended in another thread has left its writer as the default."""
+    return any(writer is each.own and not each.is_used for each in _writers)
+
+
+def _can_record() -> bool:
+    """Returns whether the code at hand can record: XLA and TensorFlow 1's graphs cannot."""
+    graph = tf.compat.v1.get_default_graph()
+    return tf.executing_eagerly() or (
+        graph.building_function and not control_flow_util.GraphOrParentsInXlaContext(graph)
+    )
 
 
 def _parted(scalars: Sequence[Decoded], until: float) -> tuple[list[Decoded], list[Decoded]]:

@@ -7,6 +7,7 @@ The exit code tells what became of it: 0 done, or the run is well; 1 refused, or
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -157,6 +158,9 @@ def _values(sub: argparse._ActionsContainer, more: str = "") -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line, and returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a pipe may take ASCII alone
+            stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:
         return int(options.act(options))

@@ -59,6 +59,7 @@ class EventWriter:
         self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
         self._made = os.fstat(self._file.fileno())
         self.doubt: str | None = None
+        self._has_session = False
         try:
             self._write_event(file_version="brain.Event:2", wall_time=time.time())
         except OSError:
@@ -79,10 +80,13 @@ class EventWriter:
     def session_start(self, step: int, wall_time: float) -> None:
         """Marks that the run continues from `step`: TensorBoard drops what lies beyond.
 
-        The mark has the next step, because TensorBoard drops that step and all later ones.
+        The mark has the next step, because TensorBoard drops that step and all later ones. The
+        first one is written twice: TensorBoard takes the first of a run for its beginning.
         """
         log = SessionLog(status=SessionLog.START)
-        self._write_event(session_log=log, step=step + 1, wall_time=wall_time)
+        mark = Event(session_log=log, step=step + 1, wall_time=wall_time).SerializeToString()
+        self._append(_framed(mark) * (1 if self._has_session else 2))
+        self._has_session = True
 
     def hyperparameters(self, values: Mapping[str, float], wall_time: float) -> None:
         """Writes the values that a run begins with, for TensorBoard's HParams dashboard."""
@@ -120,8 +124,7 @@ class EventWriter:
 
     def event(self, serialized: bytes) -> None:
         """Writes a serialized `Event` as it is."""
-        header = struct.pack("<Q", len(serialized))
-        self._append(header + _checksum(header) + serialized + _checksum(serialized))
+        self._append(_framed(serialized))
 
     def close(self) -> None:
         """Closes the file; calling it again does nothing."""
@@ -168,6 +171,11 @@ def _time_of_next(logdir: Path) -> int:
     names = [path.name for path in logdir.iterdir() if path.name.endswith(ENDING)]
     times = [name.removeprefix(PREFIX).partition(".")[0] for name in names]
     return max([int(time.time()), *(int(each) + 1 for each in times if each.isdecimal())])
+
+
+def _framed(serialized: bytes) -> bytes:
+    header = struct.pack("<Q", len(serialized))
+    return header + _checksum(header) + serialized + _checksum(serialized)
 
 
 def _checksum(data: bytes) -> bytes:

@@ -131,6 +131,15 @@ def test_a_stop_ends_the_wait_for_a_server_that_is_not_there(
     assert chief.leave() == 0
 
 
+def test_a_supervisor_whose_calls_fail_fast_waits_for_its_server_as_well(cluster: Cluster) -> None:
+    chief = cluster.chief("supervised", GRPC_FAIL_FAST="true")  # as an nbtrain.tf1.Replica sets it
+    when(chief, lambda status: "and is waited for: start it" in status.message)
+    cluster.server()
+    trains(chief)
+    assert chief.ask("stop") == "stopped"
+    assert chief.status().message == ""
+
+
 @pytest.mark.parametrize("program", ["hooked", "monitored"])
 def test_a_stop_ends_the_wait_for_a_server_that_was_killed(cluster: Cluster, program: str) -> None:
     server = cluster.server()

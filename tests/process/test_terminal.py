@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import re
 import signal
@@ -75,6 +76,17 @@ def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
 def told(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> Any:
     """The JSON that a command line prints."""
     return json.loads(said(capsys, *words, "--json", code=code))
+
+
+def test_a_name_that_is_not_ascii_is_listed_in_a_pipe_of_ascii(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nbtrain.train(lambda: {"loss": 1.0}, steps=1, name="größe").wait()
+    pipe = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", pipe)
+    assert main(["ls", "runs"]) == 0
+    pipe.seek(0)
+    assert "gr\\xf6\\xdfe" in pipe.read()
 
 
 def test_a_run_is_paused_edited_saved_restored_and_stopped(

@@ -393,7 +393,7 @@ def test_a_logarithmic_axis_that_nothing_has_a_place_on_is_empty(tmp_path: Path)
 
 
 def test_an_abandoned_tail_is_apart_and_counts_for_nothing(tmp_path: Path) -> None:
-    before = [simple("loss", step, -5.0, 10.0 + step) for step in range(4)]
+    before = [start(0, 9.0), *(simple("loss", step, -5.0, 10.0 + step) for step in range(4))]
     after = [simple("loss", step, 1.0, 20.0 + step) for step in (2, 3, 4)]
     written(tmp_path / NAME, [*before, start(2, 19.0), *after])
     curve = board_of(tmp_path).curves(smooth=0.5)["."]

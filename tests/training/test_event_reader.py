@@ -19,6 +19,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
@@ -540,12 +541,41 @@ def test_a_path_that_is_not_a_folder_raises_with_advice(make: str, tmp_path: Pat
 
 
 def test_a_restart_abandons_what_was_written_beyond_its_step(tmp_path: Path) -> None:
-    before = [simple("loss", step, 1.0, step) for step in range(10)]
+    before = [start(0, 0.0), *(simple("loss", step, 1.0, step) for step in range(10))]
     after = [simple("loss", step, 2.0, 20.0 + step) for step in range(5, 8)]
     written(tmp_path / NAME, [*before, start(5, 15.0), *after])
     points = read(tmp_path).points(".", "loss")
     assert points.steps[~points.abandoned].tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     assert points.values[~points.abandoned].tolist() == 5 * [1.0] + 3 * [2.0]
+
+
+def test_the_first_session_of_a_folder_abandons_nothing(tmp_path: Path) -> None:
+    written(tmp_path / NAME, [simple("epoch_loss", step, 1.0, step) for step in range(5)])
+    written(tmp_path / NAME.replace("1.", "2."), [start(0, 10.0), simple("loss", 1, 0.1, 11.0)])
+    points = read(tmp_path).points(".", "epoch_loss")
+    assert not points.abandoned.any()
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(told=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=20))
+def test_sessions_abandon_what_they_abandon_in_tensorboard(
+    told: list[tuple[bool, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder, last, sessions = tmp_path_factory.mktemp("run"), 0, 0
+    events = [tf.compat.v1.Event(wall_time=0.0, file_version="brain.Event:2")]
+    for wall, (begins, step) in enumerate(told, 1):
+        sessions += begins
+        last = step if begins and sessions > 1 else last + (not begins)
+        events.append(start(step, wall) if begins else simple("loss", last, 1.0, wall))
+    written(folder / NAME, events)
+    log = EventAccumulator(str(folder), {"tensors": 0}).Reload()
+    found = [event.wall_time for event in log.Tensors("loss")] if log.Tags()["tensors"] else []
+    reader = read(folder)
+    if reader.tags("."):
+        points = reader.points(".", "loss")
+        assert points.wall_times[~points.abandoned].tolist() == found
 
 
 def test_a_restart_leaves_what_another_file_says_later(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
+from tensorboard.backend.event_processing import plugin_event_accumulator
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nbtrain.tfevents.crc import crc32c_columns
@@ -158,6 +159,8 @@ def test_tensorboard_drops_what_a_restore_abandoned(tmp_path: Path) -> None:
         (3, 30.0),
         (4, 40.0),
     ]
+    page = plugin_event_accumulator.EventAccumulator(str(tmp_path), {"tensors": 0}).Reload()
+    assert [each.step for each in page.Tensors("loss")] == [1, 2, 3, 4], "of its dashboards"
 
 
 def test_a_folder_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import pickle
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError, CheckpointError
@@ -68,6 +70,74 @@ def test_variables_of_eager_execution_are_saved_without_a_session(
     weight.assign(5.0)
     own.restore(None, path)
     assert float(weight) == 3.0
+
+
+class Doubled(SaveableObject):
+    """Saves a variable under a name of its own."""
+
+    def __init__(self, variable: tf.Variable) -> None:
+        self._variable = variable
+        super().__init__(variable, [SaveSpec(variable.read_value(), "", "doubled")], "doubled")
+
+    def restore(self, tensors: Any, _shapes: Any) -> Any:
+        """Sets the variable."""
+        return self._variable.assign(tensors[0])
+
+
+@savers
+def test_a_table_of_eager_execution_is_saved_as_well(saver: type[Any], tmp_path: Path) -> None:
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    weight, key = tf.Variable(3.0, name="weight"), tf.constant("a")
+    table.insert(key, tf.constant(1, tf.int64))
+    own = saver({"table": table, "weight": weight})
+    path = own.save(None, str(tmp_path / "eager"))
+    table.insert(key, tf.constant(7, tf.int64))
+    weight.assign(5.0)
+    own.restore(None, path)
+    assert [int(table.lookup(key)), float(weight)] == [1, 3.0]
+
+
+@savers
+def test_a_saveable_object_of_eager_execution_is_saved_as_well(
+    saver: type[Any], tmp_path: Path
+) -> None:
+    weight = tf.Variable(3.0)
+    own = saver([Doubled(weight)])
+    path = own.save(None, str(tmp_path / "eager"))
+    weight.assign(5.0)
+    own.restore(None, path)
+    assert float(weight) == 3.0
+
+
+@savers
+def test_a_table_of_a_graph_is_saved_from_any_cell(saver: type[Any], tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph, contextlib.ExitStack() as cell:
+        table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        key = tf.constant("a")
+        fill = [table.insert(key, tf.constant(n, tf.int64)) for n in (1, 7)]
+        found = table.lookup(key)
+        if saver is nbtrain.tf1.Saver:
+            cell.enter_context(tf.__internal__.eager_context.eager_mode())
+        own = saver([table])
+    with v1.Session(graph=graph) as sess, graph.as_default():
+        sess.run(fill[0])
+        path = own.save(sess, str(tmp_path / "table"))
+        sess.run(fill[1])
+        own.restore(sess, path)
+        assert sess.run(found) == 1
+
+
+@savers
+def test_an_error_of_a_restore_has_tensorflows_words(saver: type[Any], tmp_path: Path) -> None:
+    path = save(str(tmp_path / "model"), weight=[1.0, 2.0])
+    for value, words in (
+        ({"other": 1.0}, "is missing from the checkpoint.*Key other not found in checkpoint"),
+        ({"weight": [1.0]}, r"shapes of both tensors to match. lhs shape= \[1\] rhs shape= \[2\]"),
+    ):
+        with pytest.raises(tf.errors.OpError, match=f"(?s){words}"):
+            restore(saver, path, **value)
+    with pytest.raises(ValueError, match=r"The passed save_path is not a valid checkpoint: .*x"):
+        restore(saver, str(tmp_path / "x"), weight=[1.0])
 
 
 def test_a_checkpoint_that_lacks_a_variable_of_eager_execution_is_refused(tmp_path: Path) -> None:

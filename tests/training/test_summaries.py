@@ -109,6 +109,20 @@ def test_every_value_is_that_of_tensorboards_reader(
     assert found(read(folder)) == theirs(folder)
 
 
+def test_the_first_metadata_of_a_tag_decide_its_kind(tmp_path: Path) -> None:
+    texts = [event(step, tensor2("x", "text", b"words"), step) for step in (1, 2)]
+    scalars = [simple("x", step, 0.5, step) for step in range(3, 30)]
+    other = [event(30, image1("x"), 30.0), event(31, tensor2("x", "scalars", 1.0), 31.0)]
+    loss = [simple("loss", step, 0.5, step) for step in range(1, 30)]
+    version = v1.Event(wall_time=0.0, file_version="brain.Event:2")
+    after = [event(31, image1("loss"), 31.0)]
+    written(tmp_path / NAME, [version, *texts, *scalars, *other, *loss, *after])
+    reader = read(tmp_path)
+    assert [*found(reader)] == [("text", "x")] == [*theirs(tmp_path)]
+    assert [step for step, *_ in found(reader)["text", "x"]] == [1, 2]
+    assert reader.tags(".") == ["loss"]
+
+
 def test_values_of_tensorflow_2_are_read(tmp_path: Path) -> None:
     with tf.summary.create_file_writer(str(tmp_path)).as_default():
         for step in range(3):
@@ -339,7 +353,7 @@ def test_a_tensor_of_any_type_is_read_or_refused_in_words(
 
 
 def test_a_restart_abandons_what_was_written_beyond_its_step(tmp_path: Path) -> None:
-    before = [event(step, image1("x", step), step) for step in range(6)]
+    before = [start(0, 0.0), *(event(step, image1("x", step), step) for step in range(6))]
     after = [event(step, image1("x", 9), 20.0 + step) for step in (3, 4)]
     written(tmp_path / NAME, [*before, start(3, 15.0), *after])
     history = nbtrain.summaries(tmp_path, "images")[".", "x"]

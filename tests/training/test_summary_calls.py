@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from tests.fitted import X, Y
-from tests.gate import SOON
+from tests.gate import SOON, eventually
 
 PICTURE = tf.zeros((1, 4, 4, 3))
 
@@ -70,22 +71,6 @@ def test_a_traced_step_writes_to_the_run_that_calls_it() -> None:
     traced()  # by hand, in no run
     assert steps(first, "images", "picture") == [1, 2]
     assert steps(second, "images", "picture") == [1, 2, 3]
-
-
-def test_no_temporary_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    seen: list[str] = []
-
-    def step() -> dict[str, Any]:
-        found = eager()
-        seen.extend(path.name for path in folder.iterdir())
-        return found
-
-    nbtrain.train(step, steps=2).wait(SOON)
-    assert seen
-    assert list(folder.iterdir()) == []
 
 
 def test_the_step_can_be_asked_for_and_given() -> None:
@@ -174,35 +159,87 @@ def test_a_scalar_that_the_step_records_itself_is_left_out_and_told() -> None:
     assert "tf.summary.scalar('loss', ...) is left out: the step records 'loss' itself" in told(run)
 
 
-def test_a_step_that_was_traced_before_is_told_with_what_to_do() -> None:
-    @tf.function
-    def step() -> dict[str, Any]:
-        tf.summary.image("picture", PICTURE)
-        return {"loss": tf.constant(1.0)}
-
-    step()
-    run = nbtrain.train(step, steps=2)
-    assert told(run) == (
-        "tf.summary.image in step() records nothing: step was traced before this run, without a "
-        "summary writer. Run the cell that defines it again, then start the run."
-    )
-
-
 def test_what_xla_compiles_records_nothing_and_trains_all_the_same() -> None:
     @tf.function(jit_compile=True)
     def step() -> dict[str, Any]:
         tf.summary.scalar("half", 0.5)
         return {"loss": tf.constant(1.0)}
 
-    run = nbtrain.train(step, steps=2)
-    assert "records nothing: step is compiled by XLA, which cannot write summaries" in told(run)
+    run = nbtrain.train(step, steps=2).wait(SOON)
     assert run.status.step == 2
+    assert "half" not in run.scalars
 
     model = keras.Sequential([keras.Input((X.shape[1],)), Seen(), keras.layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=True)
-    fitted = nbtrain.fit(model, X[:8], Y[:8], batch_size=4)
-    assert "Give model.compile(..., jit_compile=False)" in told(fitted)
-    assert fitted.status.step == 2
+    assert nbtrain.fit(model, X[:8], Y[:8], batch_size=4).wait(SOON).status.step == 2
+
+
+def test_a_graph_of_tensorflow_1_in_the_training_thread_is_left_alone() -> None:
+    def step() -> dict[str, Any]:
+        with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
+            tf.summary.scalar("half", 0.5)
+            return {"loss": float(sess.run(tf.constant(1.0)))}
+
+    assert nbtrain.train(step, steps=2).wait(SOON).status.step == 2
+
+
+@pytest.mark.parametrize("update_freq", ["epoch", "batch"])
+def test_keras_own_callback_writes_to_its_files_alone(update_freq: str, tmp_path: Path) -> None:
+    theirs = keras.callbacks.TensorBoard(str(tmp_path / "theirs"), update_freq=update_freq)
+    model = keras.Sequential([keras.Input((X.shape[1],)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    run = nbtrain.fit(model, X[:8], Y[:8], batch_size=4, epochs=2, callbacks=[theirs])
+    assert told(run) == ""
+    assert not [tag for tag in run.scalars if tag.startswith(("epoch_steps", "evaluation_"))]
+    found = nbtrain.scalars(tmp_path / "theirs")
+    steps = found["train", "batch_loss"].steps.tolist() if update_freq == "batch" else []
+    assert steps == [1, 2, 3, 4][: len(steps)]
+    assert found["train", "epoch_loss"].steps.tolist() == [0, 1]
+
+
+def test_a_fit_with_keras_own_callback_by_batches_can_be_stopped(tmp_path: Path) -> None:
+    theirs = keras.callbacks.TensorBoard(str(tmp_path / "theirs"), update_freq="batch")
+    model = keras.Sequential([keras.Input((X.shape[1],)), Seen(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    run = nbtrain.fit(model, X[:8], Y[:8], batch_size=4, epochs=100_000, callbacks=[theirs])
+    eventually(lambda: run.status.step > 2)
+    run.request_stop()
+    run.wait(SOON)
+    assert run.status.phase is Phase.STOPPED
+    assert told(run) == ""
+
+
+def test_a_callback_that_sets_its_own_writer_ends_it_before_the_runs(tmp_path: Path) -> None:
+    class Writing(keras.callbacks.Callback):
+        def on_train_begin(self, logs: Any = None) -> None:
+            self.context = tf.summary.create_file_writer(str(tmp_path / "own")).as_default(1)
+            self.context.__enter__()
+
+        def on_train_end(self, logs: Any = None) -> None:
+            tf.summary.text("last", "own")
+            self.context.__exit__(None, None, None)
+
+    model = keras.Sequential([keras.Input((X.shape[1],)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    run = nbtrain.fit(model, X[:8], Y[:8], batch_size=4, callbacks=[Writing(), Told()]).wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    assert len(nbtrain.summaries(tmp_path / "own", "text")[".", "last"]) == 1
+
+
+def test_two_runs_at_once_have_their_own_summaries() -> None:
+    gates = threading.Barrier(2, timeout=SOON)
+
+    def step_of(value: float) -> Any:
+        def step() -> dict[str, Any]:
+            gates.wait()
+            tf.summary.scalar("own", value)
+            return {"loss": 1.0}
+
+        return step
+
+    runs = [nbtrain.train(step_of(each), steps=3, name=f"run{each}") for each in (1.0, 2.0)]
+    found = [run.wait(SOON).scalars["own"].values.tolist() for run in runs]
+    assert found == [[1.0] * 3, [2.0] * 3]
 
 
 def test_what_comes_after_a_way_back_is_told_from_what_came_before() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -372,3 +373,20 @@ def test_a_saver_that_is_given_is_the_supervisors_own(tmp_path: Path) -> None:
         saver = v1.train.Saver()
     for name in ("here", "there"):
         assert count.supervisor(tmp_path / name, saver=saver).saver is saver
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["moved", "copied"])
+def test_the_checkpoints_of_a_folder_that_was_moved_are_those_beside_it(
+    tmp_path: Path, *, copied: bool
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    count = Counting()
+    count.trained(count.supervisor(old, save_model_secs=600), 5)
+    shutil.copytree(old, new) if copied else old.rename(new)
+    before = {path.name for path in old.iterdir()} if copied else set()
+    again = Counting()
+    again.trained(again.supervisor(new, save_model_secs=600), 3)
+    assert checkpoints(new)[-1] == 8
+    assert held(new, 8, "weight") == 16.0
+    if copied:
+        assert {path.name for path in old.iterdir()} == before

@@ -1,6 +1,7 @@
 """Checks by names if a checkpoint fits a graph's saver, and if the saver saves all that is trained.
 
-Each error is both nbtrain's and TensorFlow's: a TensorFlow program catches its own.
+Each error is both nbtrain's and TensorFlow's, and ends with TensorFlow's words: a program catches
+TensorFlow's error, or searches the message.
 """
 
 from __future__ import annotations
@@ -24,6 +25,14 @@ v1 = tf.compat.v1
 
 # The one key that only an object-based checkpoint has.
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+# What TensorFlow's own class says, of the first variable.
+_SAYS = "In TensorFlow's words: "
+_MISSING = (
+    "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph "
+    "key that is missing from the checkpoint. Key {} not found in checkpoint"
+)
+_SHAPES = "Assign requires shapes of both tensors to match. lhs shape= {} rhs shape= {}"
 
 _BETA_POWER = re.compile(r"beta[12]_power(_\d+)?")
 
@@ -81,15 +90,17 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
     if _OBJECTS in held:
         return None
     saved = dict(_saved(saver))
-    misfits = []
+    misfits, words = list[str](), list[str]()
     for name, (_, shape) in saved.items():
         if name not in held:
             misfits.append(f"{name} is not there")
+            words.insert(0, _MISSING.format(name))
         elif not shape.is_compatible_with(held[name]) and not saver._reshape:
             misfits.append(f"{name} has the shape {tuple(held[name])} there and {shape} here")
+            words.append(_SHAPES.format(shape.as_list(), list(held[name])).replace(", ", ","))
     if misfits:
         kind = ShapeError if saved.keys() <= held.keys() else MissingVariableError
-        raise kind(str(misfit(path, some(misfits))))
+        raise kind(f"{misfit(path, some(misfits))} {_SAYS}{words[0]}")
     return Restored(
         step=step_in_name(path) or 0,
         path=path,
@@ -131,7 +142,8 @@ def _reader(path: str) -> Any:
     if not path or not tf.io.gfile.glob([f"{path}.index", path]):
         raise NoCheckpointError(
             f"{path} is no checkpoint, and nothing was restored: there is no file {path}.index. "
-            "Give the path that save() returned, or that of tf.train.latest_checkpoint(folder)."
+            "Give the path that save() returned, or that of tf.train.latest_checkpoint(folder). "
+            f"{_SAYS}The passed save_path is not a valid checkpoint: {path}"
         )
     with _reading(path):  # tf.train.load_checkpoint would look inside the folder
         return v1.train.NewCheckpointReader(path)

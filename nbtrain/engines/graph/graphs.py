@@ -27,9 +27,8 @@ def graph_of(items: Iterable[Any], owner: str) -> tf.Graph:
         ArgumentError: The default graph is empty, and was not entered; names the `owner`.
     """
     for item in items:
-        graph = getattr(item, "graph", None)
-        if isinstance(graph, tf.Graph):
-            return graph
+        if (found := own_graph(item)) is not None:
+            return found
     graph = v1.get_default_graph()
     if is_nobodys(graph):
         raise ArgumentError(
@@ -37,6 +36,18 @@ def graph_of(items: Iterable[Any], owner: str) -> tf.Graph:
             "graph.as_default():`, or of variables and operations of a graph."
         )
     return graph
+
+
+def own_graph(item: Any) -> tf.Graph | None:
+    """Returns the graph of a tensor, an operation, a variable, a table or a saveable object.
+
+    None if it has none, as those of eager execution.
+    """
+    for part in (item, getattr(item, "op", None), getattr(item, "resource_handle", None)):
+        graph = getattr(part, "graph", None)
+        if isinstance(graph, tf.Graph):
+            return graph
+    return None
 
 
 def is_nobodys(graph: tf.Graph) -> bool:

@@ -17,7 +17,7 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import state_of
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.compatibility import check_fit, restoring
-from nbtrain.engines.graph.graphs import adding_to, graph_of
+from nbtrain.engines.graph.graphs import adding_to, graph_of, own_graph
 from nbtrain.engines.graph.servers import ask_all, close_in_time, wait_for, wait_for_servers
 from nbtrain.engines.graph.session_mutex import mutex_of
 from nbtrain.engines.graph.signatures import bound, taking
@@ -151,16 +151,18 @@ class SessionManager(tf.compat.v1.train.SessionManager):
 class Saver(tf.compat.v1.train.Saver):
     """A `tf.compat.v1.train.Saver` for any cell and thread.
 
-    It has the same arguments, and writes and reads the same files. Eager variables are saved and
-    restored with None for the session, as in TensorFlow. Three things differ:
+    It has the same arguments, and writes and reads the same files. Variables, tables and
+    saveable objects of eager execution are saved and restored with None for the session, as in
+    TensorFlow. Three things differ:
 
     - It saves and restores between two steps of a session made by an `nbtrain.tf1.Supervisor`,
       whichever thread calls it. TensorFlow's class would save a mixture of two steps.
     - A checkpoint that does not fit raises an error before anything is restored. TensorFlow's class
       silently takes a value of another shape, and a later step fails.
     - A restore that fails raises a CheckpointError that says what to do. It is also an instance of
-      TensorFlow's error. The exception is a truncated file: it raises a `tf.errors.DataLossError`
-      instead of OutOfRangeError, which a Supervisor takes for the end of the input.
+      TensorFlow's error, and ends with TensorFlow's words. The exception is a truncated file: it
+      raises a `tf.errors.DataLossError` instead of OutOfRangeError, which a Supervisor takes for
+      the end of the input.
 
     Args:
         args, kwargs: TensorFlow's arguments. var_list=None saves all variables of the default
@@ -249,10 +251,10 @@ class QueueRunner(tf.compat.v1.train.QueueRunner):
 
 
 def _are_eager(items: list[Any]) -> bool:
-    """Tells if all items are eager variables."""
-    return bool(items) and all(
-        isinstance(item, tf.Variable) and getattr(item, "graph", None) is None for item in items
-    )
+    """Returns whether items are of eager execution: variables, tables and saveable objects."""
+    if not items or any(own_graph(item) is not None for item in items):
+        return False
+    return tf.executing_eagerly() or all(isinstance(item, tf.Variable) for item in items)
 
 
 @contextlib.contextmanager

@@ -32,6 +32,8 @@ UNSAVED = "The steps since the latest checkpoint are lost."
 _LAST_SECS = 1.0
 # Seconds between two checks if an attempt has ended or a stop was requested.
 _PATIENCE_SECS = 0.05
+# Seconds between two calls of servers of which one does not listen.
+_AGAIN_SECS = 0.2
 # Seconds that a running attempt may exceed the time to wait.
 _ATTEMPT_SECS = 5.0
 # Seconds after which waiting for a server is reported: the first answer takes a moment.
@@ -127,15 +129,15 @@ def wait_for(
         every_secs: Seconds between two attempts.
         max_wait_secs: Seconds in all; after that, the result is None.
         discard: Called with the late result of an abandoned attempt.
-        late: Called once in each attempt that takes long.
+        late: Called once if that takes long.
 
     Raises:
         tf.errors.CancelledError: A stop was requested.
     """
     deadline = time.monotonic() + max_wait_secs
+    tell_at = time.monotonic() + _TELL_SECS
     while True:
         answer = _aside(attempt, discard)
-        tell_at = time.monotonic() + _TELL_SECS
         while not futures.wait([answer], _PATIENCE_SECS).done:
             if time.monotonic() > tell_at:
                 tell_at = float("inf")
@@ -148,6 +150,9 @@ def wait_for(
         left = deadline - time.monotonic()
         if made is not None or left <= 0:
             return made
+        if time.monotonic() > tell_at:
+            tell_at = float("inf")
+            late()
         if coord.wait_for_stop(min(every_secs, left)):
             raise _stopped()
 
@@ -178,11 +183,16 @@ def wait_for_servers(
             "those that are needed. A stop ends the waiting.",
         )
 
-    def attempt() -> bool:
-        return ask_all(master, config)
+    def attempt() -> bool | None:
+        try:
+            return ask_all(master, config)
+        except tf.errors.UnavailableError:  # with GRPC_FAIL_FAST, from one that does not listen yet
+            return None
 
     try:
-        answered = wait_for(attempt, coord, every_secs=0.0, max_wait_secs=max_wait_secs, late=late)
+        answered = wait_for(
+            attempt, coord, every_secs=_AGAIN_SECS, max_wait_secs=max_wait_secs, late=late
+        )
     except tf.errors.CancelledError:
         if waiting:
             tell("servers", f"{silent}: stopped without a session. {UNSAVED}")

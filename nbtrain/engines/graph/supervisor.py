@@ -19,7 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.checkpoints.mending import mend_unreadable
+from nbtrain.checkpoints.mending import mend_given
 from nbtrain.engines.graph import servers
 from nbtrain.engines.graph.graph_supervisor import GraphSupervisor
 from nbtrain.engines.graph.queues import close_on_stop
@@ -181,7 +181,7 @@ class Supervisor(GraphSupervisor):
         return bool(self._coord.should_stop())
 
     def _prepare(self, master: str, config: Any, **waiting: Any) -> tf.compat.v1.Session:
-        if self.saver and self._logdir and (text := mend_unreadable(self._logdir)):
+        if self.saver and self._logdir and (text := mend_given(self._logdir)):
             tf.compat.v1.logging.warning("%s", text)
         servers.wait_for_servers(master, config, self._coord, waiting["max_wait_secs"])
         return self._session_manager.prepare_session(

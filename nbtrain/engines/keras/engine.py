@@ -10,6 +10,7 @@ from typing import Any
 
 import keras
 import tensorflow as tf
+from keras.callbacks import TensorBoard
 
 from nbtrain.checkpoints.files import listed
 from nbtrain.core.epoch import Epoch
@@ -28,7 +29,6 @@ from nbtrain.engines.keras.resumed_loss import ResumedLoss
 from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
-from nbtrain.engines.summary_calls import begin_recording
 from nbtrain.engines.trained import Trained
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.run import Run
@@ -156,7 +156,6 @@ class FitEngine:
             loop.note("epochs", f"{why}, or another name= to start from scratch.")
             run.should_stop()
             return
-        begin_recording(run, self._model)
         run.attempt.model_graph.give(functools.partial(described, self._model))
         self._loss = loss = ResumedLoss(self._model, position)
         loop.host.at_end(loss.remove)
@@ -173,11 +172,14 @@ class FitEngine:
             epochs=self.epochs,
             steps=position.data.steps,
         )
-        with loop.summaries():
-            while position.epoch < self.epochs:
-                self._fit(loop, fit_callbacks)
-                if not position.moved or loop.host.asked_to_stop():
-                    break
+        boards = [each for each in fit_callbacks.callbacks if isinstance(each, TensorBoard)]
+        if not boards:  # which have writers of their own
+            # Until the callbacks have ended.
+            loop.host.left_open.enter_context(loop.summaries())
+        while position.epoch < self.epochs:
+            self._fit(loop, fit_callbacks)
+            if not position.moved or loop.host.asked_to_stop():
+                break
         loop.host.at_end(lambda: self._end(fit_callbacks))
         if (
             self._model.stop_training

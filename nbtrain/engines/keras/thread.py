@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import tensorflow as tf
 from keras.src.backend.common import global_state
 from tensorflow.python.eager import context
-from tensorflow.python.ops import summary_ops_v2
+
+from nbtrain.run.summaries import Step, theirs
 
 
 class ThreadState:
@@ -28,8 +29,9 @@ class ThreadState:
         self._strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
         self._device = context.context().device_name
         self._scope = tf.get_current_name_scope()
-        self._writer = summary_ops_v2._summary_state.writer
-        self._step = tf.summary.experimental.get_step()
+        self._theirs = theirs()
+        step = tf.summary.experimental.get_step()
+        self._step = None if isinstance(step, Step) else step
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
@@ -42,7 +44,6 @@ class ThreadState:
                 scopes.enter_context(tf.device(self._device))
             if self._scope:
                 scopes.enter_context(tf.name_scope(f"{self._scope}/"))
-            if self._writer is not None:
-                scopes.enter_context(self._writer.as_default())
+            scopes.enter_context(self._theirs())
             tf.summary.experimental.set_step(self._step)
             yield
