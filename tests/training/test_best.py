@@ -440,6 +440,16 @@ def test_a_trial_asks_for_the_direction_of_its_scalar_and_changes_nothing(rate: 
     run.wait(SOON)
 
 
+def test_a_metric_that_is_an_array_is_named() -> None:
+    by_class = keras.metrics.MeanMetricWrapper(lambda y, p: y, name="by_class")
+    by_class.result = lambda: keras.ops.ones((4,))
+    run = rising(by_class, epochs=2, keep_best="max:val_by_class")
+    run.start().wait(SOON)
+    told = str(run.status.message)
+    assert "no curve, and cannot be judged: 'by_class' of shape (4,), 'val_by_class' of" in told
+    assert "keep_best='val_by_class': no scalar was recorded under this name" in told
+
+
 def test_a_scalar_that_is_never_recorded_is_named_with_those_that_are() -> None:
     counter = Counter()
     run = evaluated(counter, [1.0], steps=15, keep_best="min:val_los").wait(SOON)
