@@ -58,17 +58,18 @@ class TrialMetric:
         """
         if asked.sweep is not None:
             return self._loss_of_a_step(asked)
-        if isinstance(asked.keep_if, str) and asked.keep_if:
-            self.direction(asked)  # refuses before an evaluation, which may take long
-        values = self._evaluator.now() if self._evaluator else {}
         wanted = asked.keep_if
-        if wanted is None and _USUAL in values:
-            wanted = _USUAL
         part = max(1, whole(asked.steps) // _PART)
         step = self._steps.step
         recorded = self._recorder.means(step - part, step)
+        tag = parted(wanted)[0] if isinstance(wanted, str) else ""
+        if tag and (self._evaluator or tag in recorded):
+            self.direction(asked)  # refuses before an evaluation, which may take long
+        values = self._evaluator.now() if self._evaluator else {}
+        if wanted is None and _USUAL in values:
+            wanted = _USUAL
         if asked.leaves_choice and wanted is None:
-            wanted = _loss_in(metrics(recorded))
+            wanted = _loss_in(metrics(recorded | values))
         if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
             raise ArgumentError(
                 f"keep_if={wanted!r}: give the tag of a scalar that must not get worse, such as "
