@@ -80,8 +80,9 @@ class Try:
         values: Name to number; all of them, or none. A list of numbers has each of them tried,
             several lists each combination.
         steps: The number of steps.
-        keep_if: Tag of a scalar that must not have got worse; or a function of the scalars before
-            and after. None for the validation loss; with several values, None goes back.
+        keep_if: Tag of a scalar that must not have got worse, with "max:" or "min:" before it if
+            its direction is not known otherwise; or a function of the scalars before and after.
+            None for the validation loss; with several values, None goes back.
         settings: Values to try together, by the name of the setting.
         repeats: How often each is tried.
         sweep: The first and the last value of a range test: the only value of `values` grows from

@@ -229,6 +229,8 @@ class Status:
         usage: Where its time goes, and what its process uses; None while unknown.
         tasks: The tasks of the cluster that it trains on; empty without a cluster.
         tags: The words by which it can be found again.
+        directions: By the name of a scalar, "max" or "min": the direction of its best value, if
+            that is known and the last word of the name does not tell it.
     """
 
     name: str
@@ -258,6 +260,7 @@ class Status:
     usage: Usage | None = None
     tasks: tuple[Task, ...] = ()
     tags: tuple[str, ...] = ()
+    directions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def last_checkpoint(self) -> Checkpoint | None:

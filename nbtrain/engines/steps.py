@@ -190,10 +190,10 @@ def train(
         system: Whether to record the use of the machine, under `system/`.
         tags: Words by which the run can be found again, such as `["baseline", "adam"]`.
         keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
-            count, such as "val_loss"; `run.restore("best")` goes back to it. The name tells if a
-            higher or a lower value is better: a loss or an error is better lower, an accuracy or a
-            score higher. Each value of an evaluation or an epoch (`val_...`, `epoch_...`) is
-            judged, of other scalars each mean of 100 values. None keeps none.
+            count, such as "val_loss"; `run.restore("best")` goes back to it. A loss or an
+            error is better lower, an accuracy higher. Of everything else, say which: "max:val_f1"
+            or "min:val_perplexity". Each value of an evaluation or an epoch (`val_...`,
+            `epoch_...`) is judged, of other scalars each mean of 100 values. None keeps none.
         patience: The run finishes once this many judged values in a row are no better; None for
             never. A restore or a new start counts from the beginning.
         start: Whether to start at once; False leaves that to `run.start()`.

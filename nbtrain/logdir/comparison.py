@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from nbtrain.core.direction import Direction, common
 from nbtrain.core.natural import natural
 from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.text_table import Cell, on_a_line, text_table
@@ -36,6 +37,8 @@ class Comparison:
             hyperparameters; runs without this one are left out.
         same: By name, the value of each hyperparameter that is the same in all.
         metrics: By tag and run, the results of the scalars.
+        directions: By tag, whether the best value is the highest or the lowest; None if that is
+            not known, or not the same in all runs.
     """
 
     def __init__(self, scalars: Scalars) -> None:
@@ -49,6 +52,10 @@ class Comparison:
                 continue  # the use of the machine is no result
             extents.setdefault(tag, {})[run] = extent_of(points)
         self.metrics = {tag: extents[tag] for tag in sorted(extents, key=natural)}
+        known = {run: self.scalars.reader.directions(run) for run in self.scalars.runs}
+        self.directions: dict[str, Direction | None] = {
+            tag: common(known[run].of(tag) for run in self.metrics[tag]) for tag in self.metrics
+        }
         runs = {run for extents in self.metrics.values() for run in extents}
         self.runs = sorted(runs, key=natural)
         sessions = Sessions(self.scalars.reader)
@@ -72,7 +79,8 @@ class Comparison:
         """Returns a `pandas.DataFrame` with one row per run.
 
         Its columns are "hparams" and a name, for differing hyperparameters, and a tag with "last",
-        "min", "max" and "best_step". Missing values are NaN.
+        "min", "max" and "best_step". Missing values are NaN, such as the best step of a scalar
+        whose direction is not known.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -92,11 +100,12 @@ class Comparison:
             found = [extents.get(run) for run in self.runs]
             for what in _RESULTS[:3]:
                 yield tag, what, [None if each is None else getattr(each, what) for each in found]
-            yield (
-                tag,
-                _RESULTS[3],
-                [None if each is None else each.best_step(tag) for each in found],
-            )
+            direction = self.directions[tag]
+            steps = [
+                None if each is None or direction is None else each.best_step(direction)
+                for each in found
+            ]
+            yield tag, _RESULTS[3], steps
 
     def __repr__(self) -> str:
         if not self.runs:
@@ -105,6 +114,11 @@ class Comparison:
             [name, "", *map(values.get, self.runs)] for name, values in self.differing.items()
         ]
         for tag, what, values in self._results():
+            if what == _RESULTS[3]:
+                direction = self.directions[tag]
+                if direction is None:
+                    continue
+                what = f"{what} ({direction.end})"
             rows.append([tag if what == _RESULTS[0] else "", what, *values])
         same = ", ".join(
             f"{on_a_line(name)}={on_a_line(value)}" for name, value in self.same.items()

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from nbtrain.core.direction import Directions, read
 from nbtrain.logdir.series import EVENT, Index, Places, Points, Series
+from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import FILE
+from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.timeline import RunTimeline
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
@@ -170,6 +173,11 @@ class EventRun:
             return {tag: index for tag, index in found.items() if tag != _META_GRAPH}
         return self.series if kind == "scalars" else found
 
+    @property
+    def directions(self) -> Directions:
+        """The directions of its scalars, as the status file of a run in this folder tells them."""
+        return _directions(self.folder, _state_of(self.folder, status_file.FILE))
+
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.
 
@@ -200,7 +208,7 @@ class EventRun:
         """The last step that counts of each segment; None if the journal does not know them."""
         if not self.starts:
             return None
-        timeline = _timeline(self.folder, _state_of_journal(self.folder))
+        timeline = _timeline(self.folder, _state_of(self.folder, FILE))
         known = timeline is not None and timeline.begins == [step - 1 for step, _ in self.starts]
         return timeline.limits if timeline is not None and known else None
 
@@ -322,10 +330,10 @@ class EventRun:
         return known if said in (known, "") else None
 
 
-def _state_of_journal(folder: str) -> tuple[int, int] | None:
-    """The time of the last change and the size of a run's journal; None without one."""
+def _state_of(folder: str, name: str) -> tuple[int, int] | None:
+    """The time of the last change and the size of a file of a run; None without one."""
     try:
-        found = Path(folder, FILE).stat()
+        found = Path(folder, name).stat()
     except (OSError, ValueError):
         return None
     return found.st_mtime_ns, found.st_size
@@ -335,3 +343,12 @@ def _state_of_journal(folder: str) -> tuple[int, int] | None:
 def _timeline(folder: str, state: tuple[int, int] | None) -> RunTimeline | None:
     """The timeline of a run by its journal of this state, read once."""
     return None if state is None else RunTimeline.of(Path(folder))
+
+
+@functools.lru_cache(maxsize=256)
+def _directions(folder: str, state: tuple[int, int] | None) -> Directions:
+    """The directions of a run by its status file of this state, read once."""
+    if state is not None:
+        with contextlib.suppress(OSError, Untrusted):
+            return read(status_file.read(Path(folder)).status.directions)
+    return Directions()

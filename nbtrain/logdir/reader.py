@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 
+from nbtrain.core.direction import Directions
 from nbtrain.core.natural import natural
 from nbtrain.logdir.bunches import read_small
 from nbtrain.logdir.event_run import EventRun
@@ -68,6 +69,11 @@ class Reader:
         with self._lock:
             found = self._runs[run].of(kind).get(tag) if run in self._runs else None
             return found.count if found else 0
+
+    def directions(self, run: str) -> Directions:
+        """Returns which values of a run's scalars are better, as far as that is known."""
+        with self._lock:
+            return self._runs[run].directions if run in self._runs else Directions()
 
     def has_lost_files(self) -> bool:
         """True if it holds data of a file that no longer exists."""

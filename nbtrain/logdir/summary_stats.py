@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from nbtrain.core.direction import Direction
 from nbtrain.logdir.series import Points
-
-_HIGHER = re.compile(
-    "acc|auc|precision|recall|f1|score|reward|return|bleu|rouge|iou|psnr|ssim|r2|success",
-    re.IGNORECASE,
-)
-_LOWER = re.compile("loss|err", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +38,9 @@ class Extent:
         numbers = (self.last, self.last_step, self.min, self.min_step, self.max, self.max_step)
         return (*numbers, self.count)
 
-    def best_step(self, tag: str) -> float:
-        """The step of the best value: the highest or the lowest, depending on the tag's name."""
-        return self.max_step if higher_is_better(tag) else self.min_step
+    def best_step(self, direction: Direction) -> float:
+        """Returns the step of the best value."""
+        return self.max_step if direction is Direction.HIGHEST else self.min_step
 
 
 def extent_of(points: Points) -> Extent:
@@ -62,8 +56,3 @@ def extent_of(points: Points) -> Extent:
         min_ = (float(values[low]), float(steps[low]))
         max_ = (float(values[high]), float(steps[high]))
     return Extent(*last, *min_, *max_, len(values))
-
-
-def higher_is_better(tag: str) -> bool:
-    """Tells from a tag's name if its best value is the highest."""
-    return bool(_HIGHER.search(tag)) and not _LOWER.search(tag)

@@ -102,7 +102,8 @@ def _add_settings(add: Callable[..., object]) -> None:
     add("--on-nan", choices=ON_NAN, default="pause", help=nan)
     add("--jump", type=float, metavar="FACTOR", help="so many times the recent loss is bad as well")
     add("--grace", type=float, default=10.0, help="seconds that the kernel waits at its end (10)")
-    add("--keep-best", metavar="TAG", help="keep the state with the best value of this scalar")
+    best = "keep the state with the best value of this scalar: TAG, max:TAG or min:TAG"
+    add("--keep-best", metavar="TAG", help=best)
     add("--patience", type=int, help="finish after this many values of it that are no better")
     add("--fresh", action="store_true", help="move an earlier run in the folder aside")
     prints = "where prints are shown: under this cell and in the log, or only in the log (cell)"

@@ -165,8 +165,8 @@ def _add_trial(add: Callable[..., object]) -> None:
     add(
         "--keep-if",
         metavar="TAG",
-        help="a scalar that must not have got worse (val_loss; with several values, none: the "
-        "run goes back, and its actions are the choice)",
+        help="a scalar that must not have got worse: TAG, max:TAG or min:TAG (val_loss; with "
+        "several values, none: the run goes back, and its actions are the choice)",
     )
     add("--repeats", type=int, default=1, help="how often each is tried (1)")
 

@@ -18,10 +18,11 @@ from typing import TypeGuard
 import numpy as np
 
 from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.direction import is_highest
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.series import Points
-from nbtrain.logdir.summary_stats import extent_of, higher_is_better
+from nbtrain.logdir.summary_stats import extent_of
 from nbtrain.recording.buckets import LIMIT, reduced, sparse
 from nbtrain.recording.smoothing import smoothed
 
@@ -120,7 +121,8 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
         kept, stride = what_counts(points, want, limit)
         unseen = sparse(kept[:, 5:])
         tails = _tails(points, want)
-        told = {"run": run, "higher": higher_is_better(want.tag)}
+        direction = scalars.reader.directions(run).of(want.tag)
+        told: dict[str, object] = {"run": run, "higher": is_highest(direction)}
         told |= {"left_out": _left_out(points, want), "n": len(kept), "stride": stride}
         entries.append({**told, "unseen": len(unseen), "tails": [len(tail) for tail in tails]})
         numbers = np.array(extent_of(points).numbers)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nbtrain.core.direction import common, is_highest
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.comparison import Comparison
 from nbtrain.logdir.custom_scalars import LAYOUT, custom_scalars
@@ -19,7 +20,7 @@ from nbtrain.logdir.hparams import HParams
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.selection import Selection
 from nbtrain.logdir.sessions import START
-from nbtrain.logdir.summary_stats import Extent, higher_is_better
+from nbtrain.logdir.summary_stats import Extent
 from nbtrain.panel.layouts import chart_of
 from nbtrain.panel.media import Sent
 from nbtrain.panel.validations import fits_of
@@ -51,7 +52,8 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
         for what, each in every.items()
         if len(each) > COLUMNS
     ]
-    higher = [higher_is_better(metric) for metric in metrics]
+    known = [scalars.reader.directions(row.run) for row in table.rows]
+    higher = [is_highest(common(each.of(metric) for each in known)) for metric in metrics]
     columns = {"hparams": names, "metrics": metrics, "higher": higher}
     return {**columns, "rows": rows, "words": words}, []
 
@@ -80,7 +82,7 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
         for extents in found.metrics.values()
         for run in found.runs
     ]
-    higher = [higher_is_better(tag) for tag in found.metrics]
+    higher = [is_highest(found.directions[tag]) for tag in found.metrics]
     columns = {"tags": list(found.metrics), "higher": higher}
     return {"runs": found.runs, "hparams": told, **columns}, [np.array(numbers, "<f8").tobytes()]
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from nbtrain.core.command_states import REQUESTED
+from nbtrain.core.direction import is_highest, read
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import TRANSITIONS, Checkpoint, Event, Phase, Status, Usage
 from nbtrain.logdir.run_media import RunMedia
-from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.panel import media_wire
 from nbtrain.panel.epochs import Point
 from nbtrain.panel.log_wire import extent
@@ -88,7 +88,7 @@ def fields(
         "line": line(status),
         "last": {tag: last_value(status, tag) for tag in status.values},
         "validations": charts_of(status.values),
-        "higher": _higher(tuple(status.values)),
+        "higher": _higher(tuple(status.values), tuple(status.directions.items())),
         "checkpoints": [
             [name_of(each.path), each.step, round(each.wall_time, 1), each.abandoned]
             for each in _listed(status.checkpoints)
@@ -129,9 +129,11 @@ def _place(mailbox: Address) -> Fields:
 
 
 @functools.lru_cache(16)
-def _higher(tags: tuple[str, ...]) -> list[str]:
-    """The tags with a chart whose best value is the highest."""
-    return [tag for tag in metrics(tags) if higher_is_better(tag)]
+def _higher(tags: tuple[str, ...], known: tuple[tuple[str, str], ...]) -> dict[str, bool]:
+    """For each tag with a chart whether its best value is the highest, if that is known."""
+    directions = read(dict(known))
+    found = {tag: is_highest(directions.of(tag)) for tag in metrics(tags)}
+    return {tag: higher for tag, higher in found.items() if higher is not None}
 
 
 def _listed(held: Sequence[Checkpoint]) -> list[Checkpoint]:

@@ -9,14 +9,15 @@ monitor.is_over                            # `patience` values in a row were no 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.direction import Direction, Directions
 from nbtrain.core.side_tags import WHOLE
-from nbtrain.logdir.summary_stats import higher_is_better
 
 # The prefix of a scalar that Keras reports at the end of an epoch.
 _EPOCH = "epoch_"
@@ -26,6 +27,8 @@ WINDOW = 100
 _MANY = 1000
 # The most names of other scalars to report.
 _MOST_NAMES = 8
+# The most values that were no better to report.
+_MOST_VALUES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +53,21 @@ class BestMonitor:
 
     Args:
         tag: The name of the scalar; `val_loss` also means the `epoch_val_loss` of a Keras fit.
+        direction: Whether its highest or its lowest value is the best.
         patience: Judged values in a row that may be no better; None for any number.
 
     Attributes:
         best: The best value whose state was saved; None before.
         better: A later value that is better than it; None if there is none.
+        worse: The last judged values since then, the newest last; at most five.
     """
 
-    def __init__(self, tag: str, patience: int | None = None) -> None:
-        self.tag, self.patience = tag, patience
+    def __init__(self, tag: str, direction: Direction, patience: int | None = None) -> None:
+        self.tag, self.direction, self.patience = tag, direction, patience
         self.best: Judged | None = None
         self.better: Judged | None = None
+        self.worse: deque[float] = deque(maxlen=_MOST_VALUES)
+        self._came = False  # the scalar was recorded, in any segment
         self._others: dict[str, None] = {}  # other scalars
         self._passed = 0  # their values
         self._last: int | None = None  # the step judged last
@@ -82,7 +89,7 @@ class BestMonitor:
 
     def missed(self, *, at_end: bool = False) -> str | None:
         """Returns the other scalars if the judged one does not come, otherwise None."""
-        if self._last is not None or self._window or not self._others:
+        if self._came or self.best is not None or not self._others:
             return None
         if not at_end and self._passed < _MANY:
             return None
@@ -100,7 +107,9 @@ class BestMonitor:
             self._passed += len(values)
             if len(self._others) < _MOST_NAMES:
                 self._others[tag] = None
-        elif tag.startswith(WHOLE):
+            return
+        self._came = True
+        if tag.startswith(WHOLE):
             for step, value in zip(steps, values, strict=True):
                 self._judge(int(step), float(value))
         else:
@@ -111,9 +120,13 @@ class BestMonitor:
                     self._window.clear()
 
     def recall(self, entry: Mapping[str, object]) -> None:
-        """Takes the best value from a line of an earlier start, if it is of the same scalar."""
+        """Takes the best value from a line of an earlier start that judged in the same way."""
         value, step = entry.get("value"), entry.get("judged")
-        if entry.get("tag") == self.tag and isinstance(value, float) and isinstance(step, int):
+        # Earlier versions judged by the name alone, and said nothing.
+        direction = entry.get("direction", Directions().of(self.tag))
+        if (entry.get("tag"), direction) != (self.tag, self.direction):
+            return
+        if isinstance(value, float) and isinstance(step, int):
             self.best = Judged(step, value)
 
     def keep(self) -> None:
@@ -123,6 +136,7 @@ class BestMonitor:
     def turn_back(self) -> None:
         """Begins to count again: the run has gone back, or goes on from a checkpoint."""
         self.better, self._last, self._without = None, None, 0
+        self.worse.clear()
         self._window.clear()
 
     def _judge(self, step: int, value: float) -> None:
@@ -130,10 +144,9 @@ class BestMonitor:
             return
         self._last = step
         before = self.better or self.best
-        if math.isfinite(value) and (before is None or self._is_better(value, before.value)):
+        if math.isfinite(value) and (before is None or self.direction.prefers(value, before.value)):
             self.better, self._without = Judged(step, value), 0
+            self.worse.clear()
         else:
             self._without += 1
-
-    def _is_better(self, value: float, before: float) -> bool:
-        return value > before if higher_is_better(self.tag) else value < before
+            self.worse.append(value)

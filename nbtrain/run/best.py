@@ -2,7 +2,8 @@
 
 best.begin()          # first boundary: the best of an earlier start
 best.recorded(tags)   # the judged scalar was recorded: the next boundary looks
-best.look()           # at a boundary: a better value has its state saved
+best.look()           # at a boundary, and after each evaluation between two steps: a better value
+                      #   has its state saved
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.side_tags import WHOLE
 from nbtrain.core.tracebacks import told
-from nbtrain.recording.best_monitor import BestMonitor, Judged
+from nbtrain.recording.best_monitor import WINDOW, BestMonitor, Judged
 from nbtrain.run.context import Context
 from nbtrain.run.saving import CheckpointPolicy
 from nbtrain.rundir.entries import entries
@@ -78,8 +79,14 @@ class Best:
 
     def _save(self, monitor: BestMonitor, better: Judged) -> None:
         note, step = self._context.monitor.notices.note, self._context.steps.step
-        text = f"best {monitor.tag} {better}"
-        entry = {"tag": monitor.tag, "value": better.value, "judged": better.step, "text": text}
+        text = f"best {monitor.tag} {better}, the {monitor.direction.end}"
+        entry = {
+            "tag": monitor.tag,
+            "direction": str(monitor.direction),
+            "value": better.value,
+            "judged": better.step,
+            "text": text,
+        }
         try:
             if not self._policy.can_save:
                 raise CheckpointError("this run saves nothing, or leaves it to the chief")
@@ -91,9 +98,15 @@ class Best:
         monitor.keep()  # also if it failed: the next better value tries again
 
     def _end(self, monitor: BestMonitor) -> None:
-        values = "values" if monitor.tag.startswith(WHOLE) else "means of 100 values"
-        best = f": its best is {monitor.best}" if monitor.best is not None else ""
-        text = f"{monitor.tag} was no better in {monitor.patience} {values}{best}. The run ends."
+        kind = "values" if monitor.tag.startswith(WHOLE) else f"means of {WINDOW} values"
+        last = ", ".join(f"{value:.4g}" for value in monitor.worse)
+        if len(monitor.worse) < (monitor.patience or 0):
+            last = f"the last: {last}"
+        best = "" if monitor.best is None else f"; its {monitor.direction.end} is {monitor.best}"
+        text = (
+            f"{monitor.tag} was no {monitor.direction.way} in {monitor.patience} {kind} "
+            f"({last}){best}. The run ends."
+        )
         self._context.monitor.notices.inform(text)
         self._context.monitor.log(event="patience", step=self._context.steps.step, text=text)
 
@@ -101,6 +114,6 @@ class Best:
         if self._monitor is not None and (others := self._monitor.missed(at_end=at_end)):
             self._context.monitor.notices.note(
                 "best",
-                f"keep_best={self._monitor.tag!r}: nothing was recorded under this name, so no "
+                f"keep_best={self._monitor.tag!r}: no scalar was recorded under this name, so no "
                 f"best checkpoint is kept. There are: {others}.",
             )

@@ -64,9 +64,10 @@ class Boundary:
         control = HyperparameterControl(
             context.hyperparameters, recorder, monitor, steps, self.policy.outdate, attend
         )
-        evaluator = Evaluator(evaluate, settings.evaluate_cadence(), recorder, monitor, steps)
+        self.best = best = Best(context, self.policy)
+        due = settings.evaluate_cadence()
+        evaluator = Evaluator(evaluate, due, recorder, monitor, steps, best.look)
         self.executor = CommandExecutor(context, self.policy, control, evaluator)
-        self.best = Best(context, self.policy)
         self._recovery = Recovery(context, self.executor, self.policy)
         self.again = again
         self.begun = self.must_end = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from nbtrain.core.arms import Arm, ArmResult
 from nbtrain.core.commands import Try
+from nbtrain.core.direction import Direction
 from nbtrain.core.rate_range import RateRange
 from nbtrain.core.receipts import Receipt
 from nbtrain.run.draws import Draws
@@ -23,6 +24,7 @@ class Comparison:
         old: The values before it, by name.
         wanted: The values of each arm.
         results: The results of the arms so far.
+        direction: Which of the results is the best; None if the choice is the user's.
         turn: The number of the training at hand: all repeats of the first arm come first.
         best: Path of the checkpoint of the best arm so far; None if there is none.
         sweep: The range test that this is; None if it is another trial.
@@ -37,6 +39,7 @@ class Comparison:
     arms: tuple[Arm, ...]
     wanted: Sequence[Mapping[str, float]]
     results: list[ArmResult]
+    direction: Direction | None
     draws: Draws
     pairing: Pairing = field(default_factory=Pairing)
     turn: int = 0

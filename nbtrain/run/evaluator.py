@@ -27,7 +27,11 @@ Evaluation = Callable[[], Mapping[str, SupportsFloat]]
 
 
 class Evaluator:
-    """Evaluates the model of one start of a run; training thread only."""
+    """Evaluates the model of one start of a run; training thread only.
+
+    Args:
+        judge: Called after each evaluation, before anything changes the state that it is of.
+    """
 
     def __init__(
         self,
@@ -36,12 +40,14 @@ class Evaluator:
         recorder: Recorder,
         monitor: Monitor,
         steps: StepCounter,
+        judge: Callable[[], object],
     ) -> None:
         self._evaluate = evaluate
         self._due = due
         self._recorder = recorder
         self._monitor = monitor
         self._steps = steps
+        self._judge = judge
         self.tags: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
@@ -94,6 +100,7 @@ class Evaluator:
             self._recorder.add_sample(tag, step, now, *taken(tag, value))
         self._recorder.drain()  # written to disk before the answer, as it may have taken long
         self.tags |= values.keys()
+        self._judge()
         return values
 
 

@@ -66,7 +66,9 @@ class CommandExecutor:
         self.control = control
         self.evaluator = evaluator
         self._stops: list[Receipt] = []  # answered requests to stop
-        metric = TrialMetric(evaluator, context.recorder, context.steps)
+        metric = TrialMetric(
+            evaluator, context.recorder, context.steps, context.settings.directions
+        )
         self._trials = TrialCommands(context, policy, control, metric, self.open_segment)
 
     def take(self, *, all_planned: bool = False) -> Receipt | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 
 from nbtrain.core.cadence import Every
+from nbtrain.core.direction import Directions, parted
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.labels import checked
 from nbtrain.recording.best_monitor import BestMonitor
@@ -38,7 +39,8 @@ class Settings:
             ends, and says what was not saved.
         mirror: The address of a folder in a store, to which the run's folder is copied; None for
             none.
-        keep_best: The scalar whose best state is kept beside the checkpoints; None keeps none.
+        keep_best: The scalar whose best state is kept beside the checkpoints, with "max:" or "min:"
+            before it if its direction is not known otherwise; None keeps none.
         patience: The run ends after this many judged values of that scalar in a row that are no
             better; None for never.
         fresh: Whether the first start begins from scratch: what an earlier run has left in the
@@ -50,6 +52,8 @@ class Settings:
             that it has.
         stop_grace_secs: Seconds after a request to stop until the panel shows where the
             training thread is.
+        directions: Which values of the scalars are better, as far as the training knows it; with
+            what `keep_best` says.
 
     Raises:
         ArgumentError: A value cannot be used.
@@ -72,6 +76,7 @@ class Settings:
     keep_best: str | None = None
     patience: int | None = None
     stop_grace_secs: float = 5.0
+    directions: Directions = field(default_factory=Directions)
 
     def __post_init__(self) -> None:
         """Checks every value."""
@@ -143,7 +148,7 @@ class Settings:
 
     def _check_best(self) -> None:
         wanted = self.keep_best
-        if wanted is not None and (not isinstance(wanted, str) or not wanted):
+        if wanted is not None and (not isinstance(wanted, str) or not parted(wanted)[0]):
             raise ArgumentError(
                 f"keep_best={wanted!r}: give the name of a recorded scalar, such as 'val_loss', "
                 "or None to keep no best checkpoint."
@@ -153,6 +158,9 @@ class Settings:
                 f"patience={self.patience!r} without keep_best=: give the scalar that must "
                 "improve too, such as keep_best='val_loss'."
             )
+        if wanted is not None:
+            tag, direction = self.directions.asked("keep_best", wanted)
+            object.__setattr__(self, "directions", self.directions.also(tag, direction))
 
     def _check_alarm(self) -> None:
         if self.on_nan not in ("pause", "recover", None):
@@ -179,7 +187,9 @@ class Settings:
 
     def best_monitor(self) -> BestMonitor | None:
         """Returns a judge of the best value; None if no scalar is judged."""
-        return None if self.keep_best is None else BestMonitor(self.keep_best, self.patience)
+        if self.keep_best is None:
+            return None
+        return BestMonitor(*self.directions.asked("keep_best", self.keep_best), self.patience)
 
     def save_cadence(self) -> Every:
         """Returns the cadence of the checkpoints."""

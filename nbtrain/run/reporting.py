@@ -82,6 +82,7 @@ class Reporting:
             usage=monitor.resource_usage.usage,
             tasks=monitor.tasks.tasks,
             tags=self.marks.tags,
+            directions=attempt.context.settings.directions.told,
         )
 
     @property

@@ -203,11 +203,12 @@ class Requests(Annotations):
         Args:
             values: Hyperparameters by their names, or lists of values to try.
             steps: The number of steps of the trial, or of each value.
-            keep_if: Tag of a scalar that must not get worse. A higher value is worse, unless the
-                name says that higher is better (accuracy, AUC, precision, recall, score and the
-                like). Or a function of two dicts, the scalars before and after, that returns
-                whether to keep the values. None takes `val_loss`; with several values, None goes
-                back and leaves the choice to `run.actions()`.
+            keep_if: Tag of a scalar that must not get worse: a loss or an error by rising, an
+                accuracy by falling, and a metric of Keras as Keras knows it. Of everything else,
+                say what is better: "max:val_f1" or "min:val_perplexity". Or a function of two
+                dicts, the scalars before and after, that returns whether to keep the values. None
+                takes `val_loss`; with several values, None goes back and leaves the choice to
+                `run.actions()`.
             settings: Hyperparameters to try together, by the name of the setting.
             repeats: How often each value is tried, with other random draws and, if the run draws
                 its data, other batches. The outcome then has the spread.

@@ -104,7 +104,10 @@ class SideBySide:
         begun = self._steps.step  # read again, because a session counts it itself
         self._failed = None
         self._trial = Comparison(
-            receipt, asked, steps, begun, saved, old, arms, wanted, results, draws, sweep=sweep
+            *(receipt, asked, steps, begun, saved, old, arms, wanted, results),
+            self._metric.direction(asked),
+            draws,
+            sweep=sweep,
         )
         self._policy.trial_start.compares = True
         try:
@@ -191,14 +194,17 @@ class SideBySide:
 
     def _hold_if_best(self, trial: Comparison) -> None:
         """Saves the state at hand if it is the best so far, unless it is the last."""
-        if trial.repeat or trial.is_last or trial.asked.leaves_choice:
+        if trial.repeat or trial.is_last or trial.direction is None:
             return
-        if best_of(trial.results[: trial.number + 1]) == trial.number:
+        if best_of(trial.results[: trial.number + 1], trial.direction) == trial.number:
             trial.best = self._policy.aside.save_best()
 
     def _decided(self, trial: Comparison) -> Outcome:
-        step, best, results = self._steps.step, best_of(trial.results), tuple(trial.results)
-        if trial.asked.leaves_choice or best is None or is_worse(results[best]):
+        step, results, direction = self._steps.step, tuple(trial.results), trial.direction
+        if direction is None:
+            return self._given_up(trial, "")
+        best = best_of(results, direction)
+        if best is None or is_worse(direction, results[best].before, results[best].mean):
             return self._given_up(trial, "", best=best)
         if best != trial.number:
             assert trial.best is not None, "it was the best of the arms before the last"

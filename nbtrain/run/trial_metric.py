@@ -8,10 +8,10 @@ from numbers import Integral
 
 from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import Try
+from nbtrain.core.direction import Direction, Directions, parted
 from nbtrain.core.errors import ArgumentError, UnknownTagError
 from nbtrain.core.side_tags import WHOLE, metrics
 from nbtrain.core.step_counter import StepCounter
-from nbtrain.logdir.summary_stats import higher_is_better
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.evaluator import Evaluator
 
@@ -25,29 +25,51 @@ _USUAL = "val_loss"
 class TrialMetric:
     """Measures the deciding scalars; training thread only."""
 
-    def __init__(self, evaluator: Evaluator, recorder: Recorder, steps: StepCounter) -> None:
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        recorder: Recorder,
+        steps: StepCounter,
+        directions: Directions,
+    ) -> None:
         self._evaluator = evaluator
         self._recorder = recorder
         self._steps = steps
+        self._directions = directions
+
+    def direction(self, asked: Try) -> Direction | None:
+        """Returns the direction of the deciding scalar; None if no scalar decides by itself.
+
+        Raises:
+            ArgumentError: Nothing tells it.
+        """
+        wanted = asked.keep_if
+        if asked.leaves_choice or callable(wanted):
+            return None
+        return self._directions.asked("keep_if", _USUAL if wanted is None else str(wanted))[1]
 
     def measure(self, asked: Try) -> dict[str, float]:
         """Returns the present deciding scalars: of an evaluation, and means of recorded ones.
 
         Raises:
-            ArgumentError: `keep_if` of the command is neither a tag nor a function.
+            ArgumentError: `keep_if` of the command is neither a tag nor a function, or nothing
+                tells the direction of its scalar.
             UnknownTagError: Nothing was recorded under the tag.
         """
         if asked.sweep is not None:
             return self._loss_of_a_step(asked)
-        values = self._evaluator.now() if self._evaluator else {}
         wanted = asked.keep_if
-        if wanted is None and _USUAL in values:
-            wanted = _USUAL
         part = max(1, whole(asked.steps) // _PART)
         step = self._steps.step
         recorded = self._recorder.means(step - part, step)
+        tag = parted(wanted)[0] if isinstance(wanted, str) else ""
+        if tag and (self._evaluator or tag in recorded):
+            self.direction(asked)  # refuses before an evaluation, which may take long
+        values = self._evaluator.now() if self._evaluator else {}
+        if wanted is None and _USUAL in values:
+            wanted = _USUAL
         if asked.leaves_choice and wanted is None:
-            wanted = _loss_in(metrics(recorded))
+            wanted = _loss_in(metrics(recorded | values))
         if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
             raise ArgumentError(
                 f"keep_if={wanted!r}: give the tag of a scalar that must not get worse, such as "
@@ -56,6 +78,7 @@ class TrialMetric:
             )
         if callable(wanted):
             return recorded | values
+        wanted, _ = parted(wanted)
         if wanted not in recorded | values:
             known = ", ".join(map(repr, recorded | values)) or "none yet"
             raise UnknownTagError(
@@ -91,7 +114,8 @@ class TrialMetric:
             if callable(asked.keep_if):
                 kept = bool(asked.keep_if(before, after))
             else:
-                kept = not any(_is_worse(tag, old, after[tag]) for tag, old in before.items())
+                ((tag, old),), direction = before.items(), self.direction(asked)
+                kept = direction is not None and not is_worse(direction, old, after[tag])
         except Exception as error:  # noqa: BLE001 - edits that cannot be compared are not kept
             return False, f"the deciding scalars could not be measured: {error}"
         told = (_change(tag, old, after[tag]) for tag, old in before.items() if tag in after)
@@ -125,16 +149,11 @@ def steps_of(asked: Try, step: int, total: int | None) -> int:
     return steps
 
 
-def best_of(results: Sequence[ArmResult]) -> int | None:
+def best_of(results: Sequence[ArmResult], direction: Direction) -> int | None:
     """Returns the index of the best result, the first of several; None if all are NaN."""
     finite = [at for at, each in enumerate(results) if math.isfinite(each.mean)]
-    sign = -1 if results and higher_is_better(results[0].tag) else 1
+    sign = -1 if direction is Direction.HIGHEST else 1
     return min(finite, key=lambda at: sign * results[at].mean, default=None)
-
-
-def is_worse(result: ArmResult) -> bool:
-    """Tells if a result is worse than before the trial."""
-    return _is_worse(result.tag, result.before, result.mean)
 
 
 def described(result: ArmResult) -> str:
@@ -154,8 +173,8 @@ def _change(tag: str, old: float, new: float) -> str:
     return f"{tag} {before} → {after}"
 
 
-def _is_worse(tag: str, before: float, after: float) -> bool:
-    """Tells if a scalar has got worse, judging by its name: a loss rises, an accuracy falls."""
+def is_worse(direction: Direction, before: float, after: float) -> bool:
+    """Returns whether a scalar has got worse; a value that became NaN is worse."""
     if math.isnan(before):
         return False
-    return not (after >= before if higher_is_better(tag) else after <= before)
+    return not (after >= before if direction is Direction.HIGHEST else after <= before)

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
+from nbtrain.core.direction import read as read_directions
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Status, Usage
 from nbtrain.core.tasks import Task, TaskState
@@ -141,6 +142,7 @@ def _status(told: Mapping[str, Any], folder: Path) -> Status:
     known["threads"] = tuple(told.get("threads", ()))
     known["log"] = tuple(told.get("log", ()))
     known["tags"] = tuple(map(str, told.get("tags", ())))
+    known["directions"] = read_directions(told.get("directions")).told
     known["usage"] = Usage(**told["usage"]) if told.get("usage") else None
     known["tasks"] = tuple(
         Task(**task | {"state": TaskState(task["state"])}) for task in told.get("tasks", ())

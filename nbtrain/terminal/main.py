@@ -113,7 +113,8 @@ def _add_steering(verbs: Any) -> None:
     )
     _values(sub, ", or several values of one: learning_rate=3e-4,1e-3")
     sub.add_argument("--steps", type=int, default=200, help="the number of steps (200)")
-    sub.add_argument("--keep-if", metavar="TAG", help="a scalar that must not get worse (val_loss)")
+    told = "a scalar that must not get worse: TAG, max:TAG or min:TAG (val_loss)"
+    sub.add_argument("--keep-if", metavar="TAG", help=told)
     sub.add_argument("--repeats", type=int, default=1, help="how often each is tried (1)")
     sub = add(
         "find_learning_rate",

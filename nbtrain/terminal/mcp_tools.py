@@ -216,7 +216,8 @@ class Steering:
             str | None,
             Field(
                 description="A tag that must not get worse; val_loss if left out. With lists, the "
-                "run goes back if it is left out, and only compares."
+                "run goes back if it is left out, and only compares. max:TAG or min:TAG if the "
+                "run does not know whether a higher or a lower value is better."
             ),
         ] = None,
         repeats: Annotated[int, Field(ge=1, description="How often each is tried.")] = 1,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbtrain.core.direction import Direction
 from nbtrain.recording.best_monitor import WINDOW, BestMonitor, Judged
 
 
@@ -21,20 +22,20 @@ def look(
     monitor.look(tag, steps, np.array(values, dtype=np.float64))
 
 
-@pytest.mark.parametrize(
-    ("tag", "step", "value"),
-    [("val_loss", 20, 1.0), ("val_accuracy", 10, 3.0), ("val_error", 20, 1.0), ("val_f1", 10, 3.0)],
-)
-def test_the_name_of_a_scalar_tells_which_value_is_better(
-    tag: str, step: int, value: float
+LOWEST, HIGHEST = Direction.LOWEST, Direction.HIGHEST
+
+
+@pytest.mark.parametrize(("direction", "step", "value"), [(LOWEST, 20, 1.0), (HIGHEST, 10, 3.0)])
+def test_the_direction_tells_which_value_is_better(
+    direction: Direction, step: int, value: float
 ) -> None:
-    monitor = BestMonitor(tag)
-    look(monitor, tag, [3.0, 1.0, 2.0])
+    monitor = BestMonitor("val_loss", direction)
+    look(monitor, "val_loss", [3.0, 1.0, 2.0])
     assert monitor.better == Judged(step, value)
 
 
 def test_a_validation_scalar_is_found_under_the_name_of_a_fit() -> None:
-    monitor = BestMonitor("val_loss")
+    monitor = BestMonitor("val_loss", LOWEST)
     look(monitor, "epoch_val_loss", [3.0, 2.0])
     assert monitor.better == Judged(20, 2.0)
     assert monitor.is_about(["loss", "epoch_val_loss"])
@@ -42,7 +43,7 @@ def test_a_validation_scalar_is_found_under_the_name_of_a_fit() -> None:
 
 
 def test_a_value_under_both_names_is_judged_once() -> None:
-    monitor = BestMonitor("val_loss", patience=2)
+    monitor = BestMonitor("val_loss", LOWEST, patience=2)
     for step in (10, 20):
         look(monitor, "val_loss", [1.0], first=step)
         look(monitor, "epoch_val_loss", [1.0], first=step)
@@ -52,7 +53,7 @@ def test_a_value_under_both_names_is_judged_once() -> None:
 
 
 def test_a_scalar_of_each_step_is_judged_by_means() -> None:
-    monitor = BestMonitor("loss", patience=2)
+    monitor = BestMonitor("loss", LOWEST, patience=2)
     look(monitor, "loss", [0.0, *[2.0] * (WINDOW - 2)], every=1, first=1)
     assert monitor.better is None, "one good batch says little"
     look(monitor, "loss", [2.0], first=WINDOW)
@@ -64,7 +65,7 @@ def test_a_scalar_of_each_step_is_judged_by_means() -> None:
 
 
 def test_a_value_that_is_not_finite_is_never_the_best() -> None:
-    monitor = BestMonitor("val_accuracy", patience=3)
+    monitor = BestMonitor("val_accuracy", HIGHEST, patience=3)
     look(monitor, "val_accuracy", [math.nan, math.inf])
     assert monitor.better is None
     look(monitor, "val_accuracy", [0.5], first=30)
@@ -75,7 +76,7 @@ def test_a_value_that_is_not_finite_is_never_the_best() -> None:
 
 
 def test_going_back_counts_again_and_keeps_the_best_that_was_saved() -> None:
-    monitor = BestMonitor("val_loss", patience=2)
+    monitor = BestMonitor("val_loss", LOWEST, patience=2)
     look(monitor, "val_loss", [2.0])
     monitor.keep()
     look(monitor, "val_loss", [1.0, 3.0, 3.0], first=20)
@@ -92,7 +93,7 @@ def test_going_back_counts_again_and_keeps_the_best_that_was_saved() -> None:
 def test_the_best_is_the_lowest_finite_value_and_the_end_comes_after_its_patience(
     values: list[float], patience: int
 ) -> None:
-    monitor = BestMonitor("val_loss", patience)
+    monitor = BestMonitor("val_loss", LOWEST, patience)
     for number, value in enumerate(values):
         look(monitor, "val_loss", [value], first=number)
         seen = values[: number + 1]
@@ -104,7 +105,7 @@ def test_the_best_is_the_lowest_finite_value_and_the_end_comes_after_its_patienc
 
 
 def test_a_scalar_that_never_comes_is_missed_once_others_have_come_often() -> None:
-    monitor = BestMonitor("val_los")
+    monitor = BestMonitor("val_los", LOWEST)
     assert monitor.missed(at_end=True) is None, "nothing was recorded"
     look(monitor, "loss", [1.0] * 999)
     assert monitor.missed() is None
@@ -125,6 +126,6 @@ def test_a_scalar_that_never_comes_is_missed_once_others_have_come_often() -> No
 def test_the_best_of_an_earlier_start_is_read_from_its_line(
     entry: dict[str, object], best: Judged | None
 ) -> None:
-    monitor = BestMonitor("val_loss")
+    monitor = BestMonitor("val_loss", LOWEST)
     monitor.recall(entry)
     assert monitor.best == best

@@ -102,9 +102,10 @@ def test_a_value_from_an_earlier_start_shows_its_step() -> None:
 
 
 def test_the_page_is_told_of_which_tags_the_highest_value_is_the_best() -> None:
-    values = {"loss": 0.5, "val_accuracy": 0.5, "hyperparameters/reward_weight": 1.0}
-    status = dataclasses.replace(RUNNING, values=values)
-    assert fields(status)["higher"] == ["val_accuracy"]
+    values = {"loss": 0.5, "val_accuracy": 0.5, "val_top3": 0.5, "elbo": 1.0}
+    values |= {"hyperparameters/error": 1.0}
+    status = dataclasses.replace(RUNNING, values=values, directions={"top3": "max"})
+    assert fields(status)["higher"] == {"loss": False, "val_accuracy": True, "val_top3": True}
 
 
 def test_the_fields_are_those_of_the_wire() -> None:

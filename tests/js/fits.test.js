@@ -61,7 +61,7 @@ test("runs are compared by fit, each with a row for its validation", () => {
     runs: ["a/train", "a/validation", "b"],
     hparams: [{ name: "rate", values: [0.1, 0.1, { float: "NaN" }], same: false }],
     tags: ["loss", "only"],
-    higher: [false, true],
+    higher: [false, null],
   };
   const numbers = (last) => [last, 9, last, 1, last, 1, 5];
   const none = Array(6).fill(NaN).concat(0);

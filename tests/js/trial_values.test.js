@@ -3,6 +3,8 @@ import { test } from "node:test";
 import {
   CHOICE,
   commandOf,
+  decidersOf,
+  inWords,
   numberIn,
   settingsIn,
   UNTOLD,
@@ -27,6 +29,16 @@ test("a number is read as people write it, and what is none stays a text", () =>
     "fast",
     "",
     "1e999",
+  ]);
+});
+
+test("a scalar of which nobody knows what is better decides one way or the other", () => {
+  const found = decidersOf(["loss", "elbo"], { loss: false });
+  assert.deepEqual(found, ["loss", "max:elbo", "min:elbo"]);
+  assert.deepEqual(found.map(inWords), [
+    "loss",
+    "elbo (higher is better)",
+    "elbo (lower is better)",
   ]);
 });
 

@@ -166,17 +166,21 @@ def test_smoothing_draws_one_line_more_and_is_kept_over_a_reload(
         expect(legend).to_have_text(re.compile(r"^step \d+ +[\d.]+ +smoothed [\d.]+$"))
 
 
-def test_each_chart_tells_its_best_value_and_its_step(page: BarePage) -> None:
+def test_each_chart_tells_its_best_value_if_its_direction_is_known(
+    page: BarePage,
+) -> None:
     run = FakeRun()
     add(run.scalars, "loss", 1, 3.0, 1.0, 2.0)
     add(run.scalars, "val_loss", 2, 1.5)
     add(run.scalars, "accuracy", 1, 0.2, 0.9, 0.4)
+    add(run.scalars, "elbo", 1, -3.0, -2.0)
     run.now(phase=Phase.FINISHED, values=run.scalars.last_values())
     panel = shown(page, run)
-    for tag, words in (("loss", "best val 1.5 at 2"), ("accuracy", "best 0.9 at 2")):
+    for tag, words in (("loss", "lowest val 1.5 at 2"), ("accuracy", "highest 0.9 at 2")):
         best = panel.locator(f"[data-tag={tag}] [data-role=best]")
         expect(best).to_have_text(words)
         expect(best).to_be_visible()
+    expect(panel.locator("[data-tag=elbo] [data-role=best]")).to_have_text("")
 
 
 # The part of the canvas's columns that hold the colour of a curve, its band or its points.
@@ -202,7 +206,7 @@ def test_the_line_leads_through_buckets_with_some_finite_values(
     values = [odd if step % 7 == 0 else 1.0 + step % 7 for step in range(2100)]
     widget = Panel(run)
     panel = page.show(widget).locator(".nbt")
-    chart = panel.locator("[data-tag=x]")
+    chart = panel.locator("[data-tag=error]")
     legend = chart.locator("[data-role=legend]")
 
     def arrived(count: int) -> bool:
@@ -210,10 +214,10 @@ def test_the_line_leads_through_buckets_with_some_finite_values(
         return legend.all_text_contents() == [f"{count} are {words}"]
 
     for begin in range(0, 2100, 210):  # the page folds what it has
-        add(run.scalars, "x", begin, *values[begin : begin + 210])
+        add(run.scalars, "error", begin, *values[begin : begin + 210])
         run.now(phase=Phase.RUNNING, step=begin + 210, values=run.scalars.last_values())
         eventually(partial(arrived, (begin + 210) // 7))
-    expect(chart.locator("[data-role=best]")).to_have_text("best 2 at 0 to 7")
+    expect(chart.locator("[data-role=best]")).to_have_text("lowest 2 at 0 to 7")
     assert chart.locator("canvas").evaluate(COLUMNS) > 0.8
     chart.locator(".u-over").hover(position={"x": 100, "y": 40})
     expect(legend).to_have_text(re.compile(rf"^step \d+ +[\d.]+ +\(2 to 7\) +also {words}$"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -10,8 +11,12 @@ import pytest
 from tensorboard.plugins.hparams import api as hp
 
 import nbtrain
+from nbtrain.core.direction import Direction
 from nbtrain.core.errors import ArgumentError
-from nbtrain.logdir.summary_stats import Extent, higher_is_better
+from nbtrain.core.states import Phase, Status
+from nbtrain.logdir.summary_stats import Extent
+from nbtrain.rundir import status_file
+from nbtrain.rundir.status_file import SignOfLife, Writer
 from tests.event_files import NAME, simple, start, v1, written
 from tests.other_events import event
 
@@ -61,16 +66,38 @@ def test_the_results_of_scalars_are_listed(logdir: Path) -> None:
     assert metrics["accuracy"].keys() == {"adam/train", "sgd/train"}
 
 
-def test_the_best_step_is_that_of_the_highest_or_lowest_as_the_name_has_it(logdir: Path) -> None:
-    extent = nbtrain.compare(logdir).metrics["loss"]["adam/train"]
-    assert extent.best_step("loss") == 1
-    assert extent.best_step("accuracy") == 0
-    assert [higher_is_better(tag) for tag in ("val_AUC", "f1", "accuracy_loss", "x")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+def test_the_best_step_is_that_of_the_highest_or_the_lowest(logdir: Path) -> None:
+    both = nbtrain.compare(logdir)
+    extent = both.metrics["loss"]["adam/train"]
+    assert extent.best_step(Direction.LOWEST) == 1
+    assert extent.best_step(Direction.HIGHEST) == 0
+    assert both.directions == {"accuracy": Direction.HIGHEST, "loss": Direction.LOWEST}
+    assert "best_step (lowest)" in repr(both)
+
+
+def test_a_scalar_without_a_known_direction_has_no_best_step(tmp_path: Path) -> None:
+    written(tmp_path / "a" / NAME, [simple("top3", 1, 0.5), simple("top3", 2, 0.9)])
+    both = nbtrain.compare(tmp_path)
+    assert both.directions == {"top3": None}
+    assert "best" not in repr(both)
+    assert pd.isna(both.to_dataframe()["top3", "best_step"]["a"])
+
+
+def test_the_status_file_of_a_run_tells_the_directions_of_its_scalars(tmp_path: Path) -> None:
+    written(tmp_path / "a" / NAME, [simple("val_top3", 1, 0.5), simple("val_top3", 2, 0.9)])
+    writer = Writer("1", "host", 1, 0.0)
+    status = Status("a", "Keras fit", Phase.FINISHED, directions={"top3": "max"})
+    status_file.write(tmp_path / "a", SignOfLife(writer, 1.0, status))
+    both = nbtrain.compare(tmp_path)
+    assert both.directions == {"val_top3": Direction.HIGHEST}
+    assert "best_step (highest)" in repr(both)
+    written(tmp_path / "b" / NAME, [simple("val_top3", 3, 0.7)])
+    assert both.refresh()
+    assert both.directions == {"val_top3": Direction.HIGHEST}, "the other run does not know"
+    status = dataclasses.replace(status, directions={"top3": "min"})
+    status_file.write(tmp_path / "b", SignOfLife(writer, 1.0, status))
+    both.refresh()
+    assert both.directions == {"val_top3": None}, "the two differ"
 
 
 def test_abandoned_points_and_those_that_are_no_numbers_do_not_count(tmp_path: Path) -> None:
@@ -81,7 +108,7 @@ def test_abandoned_points_and_those_that_are_no_numbers_do_not_count(tmp_path: P
     loss = nbtrain.compare(tmp_path).metrics["loss"]
     assert loss["a"] == Extent(math.inf, 3, 1.0, 2, 3.0, 0, 4)
     assert math.isnan(loss["b"].min)
-    assert math.isnan(loss["b"].best_step("loss"))
+    assert math.isnan(loss["b"].best_step(Direction.LOWEST))
 
 
 def test_expressions_choose_runs_and_more_is_read(logdir: Path) -> None:
@@ -106,16 +133,16 @@ def test_a_data_frame(logdir: Path) -> None:
 
 def test_a_cell_shows_a_plain_table(logdir: Path) -> None:
     assert repr(nbtrain.compare(logdir, runs="adam|sgd")).splitlines() == [
-        "                     adam/train  sgd/train",
-        "rate                 0.5         0.25",
-        "accuracy  last       0.5         0.25",
-        "          min        0.5         0.25",
-        "          max        0.5         0.25",
-        "          best_step  1           1",
-        "loss      last       1           0.5",
-        "          min        0.5         0.25",
-        "          max        2           1",
-        "          best_step  1           1",
+        "                               adam/train  sgd/train",
+        "rate                           0.5         0.25",
+        "accuracy  last                 0.5         0.25",
+        "          min                  0.5         0.25",
+        "          max                  0.5         0.25",
+        "          best_step (highest)  1           1",
+        "loss      last                 1           0.5",
+        "          min                  0.5         0.25",
+        "          max                  2           1",
+        "          best_step (lowest)   1           1",
         "the same in all: name=x, units=32",
     ]
     assert repr(nbtrain.compare(logdir, runs="nosuch")).startswith("<no scalars in ")

@@ -206,7 +206,7 @@ def test_the_use_is_in_the_scalars_and_the_event_file_and_is_no_metric() -> None
     assert "system" not in repr(status)
     assert repr(nbtrain.scalars("runs")) == "<scalars of 1 run and 1 tag in 'runs'>"
     assert list(nbtrain.compare("runs").metrics) == ["loss"]
-    assert fields(status)["higher"] == []
+    assert fields(status)["higher"] == {"loss": False}
 
 
 @pytest.mark.usefixtures("watched")

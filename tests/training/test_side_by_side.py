@@ -288,7 +288,7 @@ def test_an_error_in_an_arm_goes_back_to_the_beginning(gate: Gate) -> None:
     gate.allow(1)
     applied(pause)
     gate.open()
-    trial = run.trial(rate=[0.25, 0.75], steps=8, keep_if="count")
+    trial = run.trial(rate=[0.25, 0.75], steps=8, keep_if="min:count")
     run.resume()
     with pytest.raises(ValueError, match="too bold"):
         run.wait(SOON)

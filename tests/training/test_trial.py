@@ -199,7 +199,7 @@ def test_a_loss_that_becomes_nan_ends_a_trial_at_once(gate: Gate) -> None:
         step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, name="tried"
     )
     gate.wait_for_arrivals()
-    trial = run.trial(rate=0.75, steps=10**9, keep_if="count")
+    trial = run.trial(rate=0.75, steps=10**9, keep_if="min:count")
     gate.open()
     outcome = applied(trial)
     assert re.fullmatch(
@@ -223,7 +223,7 @@ def test_a_loss_that_becomes_nan_at_the_last_step_ends_a_trial_too(gate: Gate) -
         step, checkpoint=tried.checkpoint, hyperparameters={"rate": tried.rate}, steps=5
     )
     gate.wait_for_arrivals()
-    trial = run.trial(rate=0.75, steps=4, keep_if="count")
+    trial = run.trial(rate=0.75, steps=4, keep_if="min:count")
     gate.open()
     run.wait(SOON)
     assert applied(trial).text == "back to step 1, rate 0.5 again: loss was NaN at step 5"

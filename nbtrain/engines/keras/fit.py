@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from nbtrain.core.direction import Directions
 from nbtrain.engines.hyperparameters import held_beside
 from nbtrain.engines.keras.arguments import (
     check_model,
@@ -16,6 +17,7 @@ from nbtrain.engines.keras.arguments import (
 from nbtrain.engines.keras.callback_rate import factor_on
 from nbtrain.engines.keras.data_position import History
 from nbtrain.engines.keras.engine import FitEngine
+from nbtrain.engines.keras.metric_directions import metric_directions
 from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.engines.signatures import check_cadence
 from nbtrain.run.options import Settings
@@ -170,7 +172,8 @@ def fit(
         system: Whether to record the use of the machine, under `system/`.
         tags: Words by which the run can be found again, as in `train`.
         keep_best: The scalar whose best state is kept, as in `train`, such as "val_loss" or
-            "val_accuracy", which are judged at the end of each epoch.
+            "val_accuracy", which are judged at the end of each epoch. The metrics of Keras know
+            whether a higher or a lower value is better.
         patience: Its judged values in a row that may be no better.
         start: Whether to start at once.
 
@@ -207,6 +210,7 @@ def fit(
         *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
+        directions=Directions(metric_directions(model)),
     )
     if validation_data is not None:
         check_validation(validation_data)

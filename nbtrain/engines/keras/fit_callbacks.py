@@ -17,6 +17,7 @@ from numbers import Real
 from typing import Any
 
 import keras
+import numpy as np
 
 from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.data_position import DataPosition
@@ -168,6 +169,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         before = {name: len(values) for name, values in self._history.history.items()}
         super().on_epoch_end(epoch, dict(logs))
         scalars = epoch_scalars(logs)
+        self._run_loop.note("arrays", _without_curves(logs))
         # If there are evaluations between epochs, their curves get the values of epochs too.
         between = [tag for tag in self._run_loop.evaluated if EPOCH + tag in scalars]
         scalars |= {tag: scalars[EPOCH + tag] for tag in between}
@@ -205,6 +207,17 @@ class FitCallbacks(keras.callbacks.CallbackList):
 def epoch_scalars(logs: Mapping[str, Any]) -> dict[str, float]:
     """The scalars recorded from the logs of an epoch."""
     return {EPOCH + name: value for name, value in logs.items() if type(value) is float}
+
+
+def _without_curves(logs: Mapping[str, Any]) -> str | None:
+    """Names the metrics that are arrays, such as a value of each class; None if there are none."""
+    arrays = [f"{name!r} of shape {value.shape}" for name, value in logs.items() if np.ndim(value)]
+    if not arrays:
+        return None
+    return (
+        f"Metrics that are arrays have no curve, and cannot be judged: {', '.join(arrays)}. "
+        'Compile the model with metrics that give one number, such as F1Score(average="macro").'
+    )
 
 
 def epoch_logs(model: Any, logs: Any) -> dict[str, Any]:

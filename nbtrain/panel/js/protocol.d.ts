@@ -209,8 +209,8 @@ export interface Status {
   last: Record<string, string>;
   /** For each tag of a validation the tag in whose chart it is. */
   validations: Record<string, string>;
-  /** The tags whose best value is the highest; of the others it is the lowest. */
-  higher: string[];
+  /** For each tag whether its best value is the highest (true) or the lowest, if that is known. */
+  higher: Record<string, boolean>;
   /** The newest first. */
   checkpoints: Checkpoint[];
   controls: Controls;
@@ -469,8 +469,8 @@ export interface Curves {
   known: string;
   runs: {
     run: string;
-    /** True if the best value is the highest. */
-    higher: boolean;
+    /** Whether the best value is the highest (true) or the lowest; null if that is not known. */
+    higher: boolean | null;
     /** How many points have no place on the axis. */
     left_out: number;
     n: number;
@@ -594,8 +594,8 @@ export interface Hparams {
   known: string;
   hparams: string[];
   metrics: string[];
-  /** For each metric, true if its best value is the highest. */
-  higher: boolean[];
+  /** For each metric, as in `Curves`. */
+  higher: (boolean | null)[];
   /** The values of the hyperparameters, then those of the metrics. */
   rows: { run: string; status: string; values: Cell[] }[];
   words: string[];
@@ -608,7 +608,8 @@ export interface Compare {
   runs: string[];
   hparams: { name: string; values: Cell[]; same: boolean }[];
   tags: string[];
-  higher: boolean[];
+  /** For each tag, as in `Curves`. */
+  higher: (boolean | null)[];
 }
 
 export interface Layout {

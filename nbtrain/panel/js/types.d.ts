@@ -251,7 +251,7 @@ export interface Buckets {
 /** A run in a chart of several. */
 export interface RunCurve extends Buckets {
   run: string;
-  higher: boolean;
+  higher: boolean | null;
   leftOut: number;
   stride: number;
   numbers: Numbers;
@@ -456,7 +456,7 @@ export interface BodyKind {
 export interface Comparison {
   fits: Fit[];
   hparams: { name: string; values: Value[]; same: boolean }[];
-  scalars: { tag: string; higher: boolean; validates: boolean; numbers: Numbers[] }[];
+  scalars: { tag: string; higher: boolean | null; validates: boolean; numbers: Numbers[] }[];
 }
 
 export interface ComparisonOptions {

@@ -211,8 +211,9 @@ export class ChartGrid {
    */
   #praise(chart, { tag, tags, validates }) {
     const { store } = this.panel;
-    const higher = store.status.higher?.includes(tag) ?? false;
-    chart.head.praise(best(store.of(...tags), { higher }), { tag, validates, higher });
+    const higher = store.status.higher?.[tag];
+    const found = higher === undefined ? null : best(store.of(...tags), { higher });
+    chart.head.praise(found, { tag, validates, higher });
   }
 
   // Shows as many charts as fit, each of its height.

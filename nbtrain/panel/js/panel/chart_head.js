@@ -66,14 +66,15 @@ export class ChartHead {
   }
 
   /**
-   * Shows the best value, of the validation if there is one.
+   * Shows the best value, of the validation if there is one; none if its direction is not known.
    * @param {ReturnType<typeof best>} found
-   * @param {{validates: boolean, tag: string, higher: boolean}} of
+   * @param {{validates: boolean, tag: string, higher?: boolean}} of
    */
   praise(found, { validates, tag, higher }) {
-    const words = found && `best ${validates ? "val " : ""}${describeBest(found)}`;
+    const end = higher ? "highest" : "lowest";
+    const words = found && `${end} ${validates ? "val " : ""}${describeBest(found)}`;
     say(this.best, words?.replaceAll(" ", "\u00a0")); // seen whole or not at all
-    this.best.title = `the ${higher ? "highest" : "lowest"} value of ${tag}`;
+    this.best.title = `the best value of ${tag}, the ${end}`;
   }
 
   /**

@@ -2,7 +2,7 @@
 
 import { el, say } from "../shared/dom.js";
 import { exact } from "./scale.js";
-import { CHOICE, settingsIn, UNTOLD, USUAL } from "./trial_values.js";
+import { CHOICE, decidersOf, inWords, settingsIn, UNTOLD, USUAL } from "./trial_values.js";
 
 /** @import { Status } from "../protocol.d.ts" */
 /** @import { Typed } from "./trial_values.js" */
@@ -82,10 +82,10 @@ export class TrialForm {
   fill(status, refused) {
     this.status = status;
     const kept = refused?.values.every(({ name, now }) => now === this.#now(name)) ? refused : null;
-    const { last = {}, controls } = status;
+    const { last = {}, controls, higher } = status;
     const tags = Object.keys(last).filter((tag) => !/^(hyperparameters|system)\//.test(tag));
     const usual = controls?.evaluate && !tags.includes(USUAL) ? [UNTOLD] : [];
-    this.tags = [...usual, ...tags];
+    this.tags = [...usual, ...decidersOf(tags, higher)];
     const losses = tags.filter((tag) => tag.includes("loss"));
     const first = this.rows[0]?.name.value;
     for (const { root } of this.rows) root.remove();
@@ -181,7 +181,7 @@ export class TrialForm {
     /** @type {Record<string, string>} */
     const texts = { [CHOICE]: "no: go back and let me choose", [UNTOLD]: USUAL };
     this.tag.replaceChildren(
-      ...found.map((value) => el("option", { value, text: texts[value] ?? value })),
+      ...found.map((value) => el("option", { value, text: texts[value] ?? inWords(value) })),
     );
     const chosen = wanted.find((name) => name !== undefined && found.includes(name));
     if (chosen !== undefined) this.tag.value = chosen;

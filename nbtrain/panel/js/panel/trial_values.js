@@ -45,6 +45,21 @@ export function settingsIn({ values }) {
 }
 
 /**
+ * What may decide: each tag, or twice if nobody knows which of its values are better.
+ * @param {string[]} tags
+ * @param {Record<string, boolean>} [higher] by tag, for those that are known
+ */
+export function decidersOf(tags, higher = {}) {
+  return tags.flatMap((tag) => (tag in higher ? [tag] : [`max:${tag}`, `min:${tag}`]));
+}
+
+/** @param {string} decider */
+export function inWords(decider) {
+  const [, way, tag] = /^(max|min):(.*)$/s.exec(decider) ?? [];
+  return way ? `${tag} (${way === "max" ? "higher" : "lower"} is better)` : decider;
+}
+
+/**
  * @param {Typed} typed
  * @returns {Command & {command: "try"}}
  */

@@ -18,7 +18,7 @@ const BANDS = 4; // runs up to which the band from lowest to highest is drawn
 
 /**
  * The runs of a `curves` message: [{run, higher, leftOut, stride, numbers, tails, x, mean, lo, hi,
- * smooth}]. higher: true if the best value is the highest, false if it is the lowest.
+ * smooth}]. higher: true if the best value is the highest, false if it is the lowest, null if unknown.
  * @param {Curves["runs"]} runs
  * @param {Bytes} buffer
  * @returns {RunCurve[]}
@@ -49,7 +49,7 @@ export function decode(runs, buffer) {
  * The tags of a `compare` message, with the numbers of each run in the order of the runs.
  * @param {Compare} content
  * @param {Bytes} buffer
- * @returns {{tag: string, higher: boolean, numbers: Numbers[]}[]}
+ * @returns {{tag: string, higher: boolean | null, numbers: Numbers[]}[]}
  */
 export function decodeNumbers({ runs, tags, higher }, buffer) {
   const values = floats(buffer);

@@ -12,14 +12,15 @@ const HEADS = ["run", "last", "min", "max"];
  * @param {Pick<Board, "swatch" | "nameOf">} board
  */
 export function runTable(curves, board) {
-  let higher = curves[0]?.higher ?? false;
+  const [first, ...others] = new Set(curves.map(({ higher }) => higher));
+  let higher = others.length ? null : (first ?? null);
   const turn = el("button", {
     type: "button",
-    title: "The step of the highest (↑) or the lowest (↓) value: click to change",
+    title: "The step of the highest or the lowest value: click to change",
   });
   const body = el("tbody");
   const fill = () => {
-    turn.textContent = higher ? "best step ↑" : "best step ↓";
+    turn.textContent = bestStep(higher);
     body.replaceChildren(...curves.map((curve) => row(curve, higher, board)));
   };
   turn.addEventListener("click", () => {
@@ -37,13 +38,21 @@ export function runTable(curves, board) {
 }
 
 /**
+ * Names the step of the best value.
+ * @param {boolean | null} higher whether that is the highest; null if it is not known
+ */
+export function bestStep(higher) {
+  return higher === null ? "best step ?" : `best step (${higher ? "highest" : "lowest"})`;
+}
+
+/**
  * @param {RunCurve} curve
- * @param {boolean} higher whether the best value is the highest
+ * @param {boolean | null} higher whether the best value is the highest; null if that is not known
  * @param {Pick<Board, "swatch" | "nameOf">} board
  */
 function row({ run, numbers }, higher, { swatch, nameOf }) {
   const { points, last, min, max, minStep, maxStep } = numbers;
-  const best = higher ? maxStep : minStep;
+  const best = higher === null ? NaN : higher ? maxStep : minStep;
   /** @param {number} n */
   const whole = (n) => (Number.isNaN(n) ? "–" : n.toLocaleString("en"));
   const cells = [

@@ -142,7 +142,7 @@ export class HparamsPage {
       ...content.hparams.map((name, i) => this.#column(HPARAMS, name, i)),
       ...content.metrics.map((name, i) => ({
         ...this.#column(METRICS, name, content.hparams.length + i),
-        down: content.higher[i],
+        down: content.higher[i] === true,
         textOf: metric,
       })),
     ];

@@ -2,6 +2,7 @@
 
 import { shown, whole } from "./cells.js";
 import { difference } from "./difference.js";
+import { bestStep } from "../charts/run_table.js";
 import { el, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
@@ -103,18 +104,15 @@ export class CompareTable {
     const attributes = { "data-tag": tag, ...(validates ? { "data-validation": "" } : {}) };
     const rows = [row(tag, cells("last"), attributes, validates ? "validation" : "")];
     if (!this.options.extent) return rows;
+    const inner = { class: "nbt-inner" };
+    const limits = [row("min", cells("min"), inner), row("max", cells("max"), inner)];
+    if (higher === null) return [...rows, ...limits];
     const steps = numbers.map(({ maxStep, minStep }) => {
       const step = higher ? maxStep : minStep;
       const text = Number.isNaN(step) ? "–" : step.toLocaleString("en");
       return el("td", { class: "nbt-number", text });
     });
-    const inner = { class: "nbt-inner" };
-    return [
-      ...rows,
-      row("min", cells("min"), inner),
-      row("max", cells("max"), inner),
-      row(higher ? "best step ↑" : "best step ↓", steps, inner),
-    ];
+    return [...rows, ...limits, row(bestStep(higher), steps, inner)];
   }
 }
 
