@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from nbtrain.core import mirror_plan
+from nbtrain.core import mirror_plan, own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.mirror_plan import JOURNAL, Snapshot, Step
 from nbtrain.run import endings
@@ -198,12 +198,14 @@ class Mirror:
     def _copy_grown(self, path: Path, name: str) -> None:
         """Copies a file that may grow meanwhile: first aside, so that its length stays."""
         if name == JOURNAL:
-            content = path.read_bytes()
+            with own_files.opened(path) as file:
+                content = file.read()
             self._store.write(content[: content.rfind(b"\n") + 1], name)
             return
         with TemporaryFolder() as aside:
             copy = aside / path.name
-            shutil.copyfile(path, copy)
+            with own_files.opened(path) as file, open(copy, "xb") as target:
+                shutil.copyfileobj(file, target)
             self._store.put(copy, name)
 
 

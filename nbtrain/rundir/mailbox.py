@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nbtrain.core import own_files
 from nbtrain.rundir import files
 from nbtrain.rundir.answers import outcome_of
 from nbtrain.rundir.files import Malformed, Untrusted
@@ -152,9 +153,8 @@ class Mailbox:
         """
         make(self._box.parent)
         for folder in (self._box, self._taken, self._answers):
+            own_files.check_folder(folder)
             folder.mkdir(mode=0o700, exist_ok=True)
-            if folder.is_symlink():
-                raise NotADirectoryError(f"{folder} is a symbolic link")
         files.sweep(self._answers)  # only this start writes there
         probe = files.temporary(self._answers / "owner.json")
         probe.touch()
@@ -297,4 +297,5 @@ def make(folder: Path) -> None:
     Raises:
         OSError: It cannot be created.
     """
+    own_files.check_folder(folder / MAILBOX)
     (folder / MAILBOX).mkdir(mode=0o700, exist_ok=True)

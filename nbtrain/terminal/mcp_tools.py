@@ -32,13 +32,17 @@ from nbtrain.core.text_table import some
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.letters import sender_here
 from nbtrain.rundir.entries import entries
+from nbtrain.rundir.names import LOG
 from nbtrain.terminal import commands, listing, log
-from nbtrain.terminal.exits import run_in
+from nbtrain.terminal.exits import NoRunError, run_in
 from nbtrain.terminal.summaries import summaries
 
 # Runs, checkpoints and characters of a log that are told at most; seconds to wait for curves.
 _RUNS, _CHECKPOINTS, _CHARS = 100, 10, 20_000
 _READ_SECS = 60.0
+
+# Bytes at the end of a log that are read: more than are told.
+_LOG_BYTES = 1 << 22
 
 Fields = dict[str, Any]
 Run = Annotated[str, Field(description="The run, as list_runs names it, such as digits.")]
@@ -154,14 +158,16 @@ class Reading:
             return {"lines": list(deque(entries(folder), last))}
         except FileNotFoundError:
             return {"lines": []}
+        except OSError as error:
+            raise NoRunError(f"{error.filename} cannot be read: {error.strerror}.") from None
 
     def get_log(self, run: Run, last: Lines = 50) -> Fields:
         """Returns the newest lines that the process of a run has printed.
 
         Each line has its time, step, level and source.
         """
-        with log.opened(self._folders.of(run)) as file:
-            text = "".join(deque(file, last))
+        with log.opened(self._folders.of(run) / LOG, _LOG_BYTES) as file:
+            text = "".join(deque(log.lines_of(file), last))
         return {"text": text[-_CHARS:], "left_out_characters": max(0, len(text) - _CHARS)}
 
 
