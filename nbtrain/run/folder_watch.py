@@ -79,6 +79,10 @@ class FolderWatch:
         """Tells if the folder is missing now, or was given up."""
         return self.lost or not self._logdir.lock.in_place
 
+    def holds(self, path: Path) -> bool:
+        """Tells if a path is in the folder, and no link leads out of it; any thread."""
+        return path.resolve().is_relative_to(self._logdir.path.resolve())
+
     def has_left(self, directory: Path) -> bool:
         """Tells if a folder in the run's own one may be another run's by now; any thread."""
         if not self.is_gone():
