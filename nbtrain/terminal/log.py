@@ -8,13 +8,14 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import FileIO
 from pathlib import Path
 
 from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.log_lines import LogLine, selected
+from nbtrain.core.log_lines import LogLine, at_return, selected
+from nbtrain.core.visible import say
 from nbtrain.rundir.log_text import line_of
 from nbtrain.rundir.names import LOG
 from nbtrain.terminal.exits import DONE, NoRunError, run_in
@@ -35,19 +36,27 @@ def show(options: argparse.Namespace) -> int:
         chosen = Chosen(options)
         last = list(deque(filter(chosen, lines_of(file)), options.lines))
         if options.json:
-            print(json.dumps({"file": str(path), "lines": [each.rstrip("\n") for each in last]}))
+            told = {"file": str(path), "lines": [each.rstrip("\n") for each in last]}
+            say(json.dumps(told), sys.stdout)
             return DONE
-        sys.stdout.writelines(last)
+        _show(last)
         if options.follow:
             with run_in(options.folder) as run:
                 while True:
                     ended = run.status.phase.ended
-                    sys.stdout.writelines(filter(chosen, lines_of(file)))
-                    sys.stdout.flush()
+                    _show(filter(chosen, lines_of(file)))
                     if ended:
                         break
                     time.sleep(_SECS)
     return DONE
+
+
+def _show(lines: Iterable[str]) -> None:
+    """Prints lines; of one that a progress bar has written over and over, the last text."""
+    for line in lines:
+        text = line.removesuffix("\n")
+        say(at_return(text).rstrip("\r"), sys.stdout, end=line[len(text) :])
+    sys.stdout.flush()
 
 
 class Chosen:

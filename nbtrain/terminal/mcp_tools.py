@@ -86,7 +86,8 @@ class Folders:
                 f"{run!r} is not below {self.base}: give the name of a run as list_runs shows it."
             )
         if not folder.exists():
-            there = [repr(self.name(each)) for each, *_ in listing.runs_below(self.base)]
+            runs = listing.runs_below(self.base)
+            there = [repr(self.name(each.folder)) for each in runs]
             named = f" These are there: {some(there)}." if there else ""
             raise ArgumentError(f"There is no folder {run!r}: give the name of a run.{named}")
         return folder
@@ -99,19 +100,23 @@ class Reading:
         self._folders = folders
 
     def list_runs(self) -> Fields:
-        """Lists the runs, the latest sign of life first, with phase and step of each."""
+        """Lists the runs, the latest sign of life first, with phase and step of each.
+
+        `silent` means that the process of a run that has not ended gives no sign of life.
+        """
         found = listing.runs_below(self._folders.base)
         runs = [
             {
-                "run": self._folders.name(folder),
-                "phase": status.phase,
-                "step": status.step,
-                "total_steps": status.total_steps,
-                "epoch": status.epoch,
-                "epochs": status.epochs,
-                "seconds_since_sign_of_life": round(max(0.0, time.time() - sign.alive), 1),
+                "run": self._folders.name(each.folder),
+                "phase": each.status.phase,
+                "step": each.status.step,
+                "total_steps": each.status.total_steps,
+                "epoch": each.status.epoch,
+                "epochs": each.status.epochs,
+                "seconds_since_sign_of_life": round(max(0.0, time.time() - each.sign.alive), 1),
+                "silent": each.silent,
             }
-            for folder, sign, status in found[:_RUNS]
+            for each in found[:_RUNS]
         ]
         return {"folder": str(self._folders.base), "runs": runs, "more": len(found) - len(runs)}
 

@@ -165,7 +165,7 @@ def test_a_value_of_a_wrong_type_harms_no_reader(tmp_path: Path) -> None:
             assert repr(liveness.status)
             assert line(liveness.status) is not None
             assert status_file.fields_of(sign, tmp_path)
-            assert listing._row(tmp_path, sign, liveness.status)
+            assert listing._row(listing.Listed(tmp_path, sign, liveness.status))
     assert read > 100
 
 

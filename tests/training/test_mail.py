@@ -100,6 +100,7 @@ def test_no_port_is_opened_for_commands() -> None:
         ({"command": "restore", "checkpoint": 77}, "77"),
         ({"command": "resume"}, "Cannot resume while running"),
         ({"command": "pause", "at": "soon"}, "at='soon'"),
+        ({"command": "pause", "at": True}, "at=True"),
         ({"command": "stop", "at": 9}, "cannot be planned"),
         ({"command": "pause", "attempt": "another"}, "earlier start"),
         ([], "not a JSON object"),
