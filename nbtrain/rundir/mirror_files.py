@@ -178,7 +178,7 @@ def _has_all_of(store: Store, folder: Path, here: Snapshot, sizes: Mapping[str, 
     Raises:
         ArgumentError: Each has lines that the other lacks.
     """
-    there = store.read(JOURNAL) if JOURNAL in sizes else b""
+    there = store.read(JOURNAL, sizes[JOURNAL]) if JOURNAL in sizes else b""
     own = _content(folder / JOURNAL) if JOURNAL in here.files else b""
     if not here.files or (own and own != there and there.startswith(own)):
         return False
@@ -229,7 +229,7 @@ def _fetched(
     temporary.mkdir()
     try:
         for path in wanted:
-            store.get(path, temporary / path)
+            store.get(path, temporary / path, sizes[path])
             if (size := (temporary / path).stat().st_size) != sizes[path]:
                 raise ArgumentError(
                     f"{store.address}/{path} has {sizes[path]:,} bytes, of which {size:,} came: is "
