@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.tasks import lifeline, own_cluster, ports, task_file
 from nbtrain.tasks.description import TF_CONFIG, Description, TaskAddress, described
@@ -91,7 +92,7 @@ def _task(given: argparse.Namespace) -> tuple[TaskAddress, Description]:
 
 def _print_to(log: Path) -> None:
     """Appends what this process prints, also in C++, to a file."""
-    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    descriptor = own_files.descriptor(log, own_files.APPEND)
     sys.stdout.flush()
     sys.stderr.flush()
     for number in (1, 2):

@@ -21,10 +21,15 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from nbtrain.core import own_files
 from nbtrain.core.errors import CheckpointError
+from nbtrain.core.own_files import NotOwnError
 from nbtrain.core.states import Checkpoint
 from nbtrain.core.text_table import some
 from nbtrain.rundir.timeline import RunTimeline
+
+# Bytes of a `checkpoint` file at most: one that names a thousand checkpoints has 100 kB.
+_MOST_BYTES = 1 << 24
 
 _PART = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})")
 
@@ -245,6 +250,12 @@ def step_in_name(path: str) -> int | None:
 
 def state_of(directory: Path | str) -> Any:
     """Returns the content of a folder's `checkpoint` file; None if it cannot be read."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # a network store, too
+        try:
+            if own_files.state(f"{directory}/checkpoint").st_size > _MOST_BYTES:
+                return None
+        except NotOwnError:  # TensorFlow would read a device without an end
+            return None
     try:
         return tf.train.get_checkpoint_state(str(directory))
     except ValueError:  # the file is empty or not text
@@ -254,10 +265,12 @@ def state_of(directory: Path | str) -> Any:
 def complete_in(directory: Path) -> set[str]:
     """Returns the names of a folder's checkpoints of which every file exists."""
     try:
-        files = {path.name for path in directory.iterdir()}
+        with os.scandir(directory) as found:
+            # Links are followed: an archive may hold the data elsewhere. A pipe is not opened.
+            files = {each.name for each in found if each.is_file()}
     except OSError:
         return set()
-    parts = Counter(found.groups() for file in files if (found := _PART.fullmatch(file)))
+    parts = Counter(part.groups() for file in files if (part := _PART.fullmatch(file)))
     return {
         name
         for (name, total), there in parts.items()

@@ -62,9 +62,11 @@ def mend_state(directory: Path) -> str | None:
     """Makes the `checkpoint` file of one folder name the existing checkpoints by relative paths."""
     state, complete = state_of(directory), complete_in(directory)
     if state is None or _is_cut(state):
-        return _rebuild(directory, complete)
+        return _rebuild(directory, complete, "cannot be read, as after a power cut")
     named = list(state.all_model_checkpoint_paths)
     kept = [number for number, path in enumerate(named) if Path(path).name in complete]
+    if complete and not kept:
+        return _rebuild(directory, complete, "names only checkpoints that are not there")
     names = [Path(named[number]).name for number in kept]
     as_they_are = [str(directory / name) for name in names] == named
     if as_they_are and not state.last_preserved_timestamp:
@@ -80,7 +82,7 @@ def _is_cut(state: Any) -> bool:
     return state.model_checkpoint_path not in paths or len(times) not in (0, len(paths))
 
 
-def _rebuild(directory: Path, complete: set[str]) -> str | None:
+def _rebuild(directory: Path, complete: set[str], why: str) -> str | None:
     """Creates the file from the readable checkpoints, in the order of the run's journal.
 
     If there was no file, only checkpoints in the journal are used: the others may not be the run's.
@@ -95,7 +97,7 @@ def _rebuild(directory: Path, complete: set[str]) -> str | None:
     found.sort(key=lambda held: held.step)
     found = list(timeline.ordered(found))
     _write(directory, [Path(each.path).name for each in found], [each.wall_time for each in found])
-    why = "cannot be read, as after a power cut" if was_there else "is missing"
+    why = why if was_there else "is missing"
     if not found:
         return f"{file} {why}, and no checkpoint is beside it: it was deleted."
     steps = ", ".join(f"{held.step:,}" for held in found)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Callable
+
+from nbtrain.core.visible import say
 
 # Seconds between two looks at what holds the answer up.
 _LOOK_SECS = 0.5
@@ -27,5 +28,5 @@ def waited(answered: threading.Event, timeout: float | None, held: Callable[[], 
             return False
         before, told = told, held()
         if told and not before:
-            sys.stderr.write(f"nbtrain: {told}\n")
+            say(f"nbtrain: {told}")
     return True

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from nbtrain.core.visible import visible
+
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 # "process" is what the process wrote to its output outside of Python, and before the run began.
@@ -126,7 +128,7 @@ class LogLines:
 
     def __repr__(self) -> str:
         """Returns the kept lines, the newest last."""
-        return "\n".join(map(str, self)) or "no lines yet"
+        return visible("\n".join(map(str, self))) or "no lines yet"
 
 
 class LogQueue:

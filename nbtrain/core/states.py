@@ -24,6 +24,7 @@ from nbtrain.core.errors import PhaseError
 from nbtrain.core.ranges import Hyperparameter
 from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.tasks import Task
+from nbtrain.core.visible import visible
 
 # How many entries of a long list a cell shows.
 _SHOWN = 5
@@ -293,11 +294,11 @@ def _lines(value: object) -> list[str]:
         case int():
             return [f"{value:,}"]
         case str():
-            return value.splitlines()
+            return visible(value).splitlines()
         case tuple():
             older = [f"… and {len(value) - _SHOWN:,} before"] if len(value) > _SHOWN else []
-            return [*older, *map(str, value[-_SHOWN:])]
+            return [*older, *(visible(str(each)) for each in value[-_SHOWN:])]
         case Mapping():
-            return [f"{name} {', '.join(_lines(number))}" for name, number in value.items()]
+            return [visible(f"{name} {', '.join(_lines(each))}") for name, each in value.items()]
     found = {each.name: _lines(getattr(value, each.name)) for each in fields(cast(Any, value))}
     return [f"{name} {', '.join(lines)}" for name, lines in found.items() if lines]

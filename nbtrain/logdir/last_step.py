@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nbtrain.core import own_files
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.framing import frames_in, next_frame
 from nbtrain.tfevents.names import ENDING
@@ -38,7 +39,7 @@ def last_step(folder: Path) -> int:
 
 def _events(path: Path, size: int) -> Iterator[Event]:
     """Yields the complete events among the last bytes of a file."""
-    with open(path, "rb") as file:
+    with own_files.opened(path) as file:
         begin = max(0, os.fstat(file.fileno()).st_size - size)
         file.seek(begin)
         data = np.frombuffer(file.read(size), np.uint8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from nbtrain.core.errors import WaitError
 from nbtrain.core.log_lines import selected
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.text_table import in_columns
+from nbtrain.core.visible import say
 from nbtrain.notebook.display import AnyRun, show, show_panel
 from nbtrain.notebook.kernel import at_hand, attached, find_run
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
@@ -29,10 +31,10 @@ def carry_out(options: argparse.Namespace) -> Any:
     """Carries out a line, prints or shows its answer, and returns the cell's value."""
     __tracebackhide__ = True
     if options.verb in (None, "list"):
-        print(table(at_hand()))
+        say(table(at_hand()), sys.stdout)
         return None
     if options.verb == "runs":
-        print(tree(options.logdir, options.tag, options.search))
+        say(tree(options.logdir, options.tag, options.search), sys.stdout)
         return None
     if options.verb == "replay":
         plan = replay(options.logdir)
@@ -59,7 +61,7 @@ def carry_out(options: argparse.Namespace) -> Any:
     if options.verb == "wait":
         return run.wait(options.timeout)
     if options.verb == "actions" and options.number is None:
-        print(list_actions(run))
+        say(list_actions(run), sys.stdout)
         return None
     return _steered(run, options)
 
@@ -72,7 +74,8 @@ def _opened(logdir: str) -> AnyRun:
 
 def _print_log(run: AnyRun, options: argparse.Namespace) -> None:
     lines = selected(run.log, level=options.level, source=options.source, text=options.search)
-    print("\n".join(map(str, lines[max(0, len(lines) - max(0, options.lines)) :])))
+    shown = lines[max(0, len(lines) - max(0, options.lines)) :]
+    say("\n".join(map(str, shown)), sys.stdout)
 
 
 def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:

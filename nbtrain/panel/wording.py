@@ -28,7 +28,9 @@ def speed(steps_per_s: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Formats seconds as `1:02:03`, or `2:03` below an hour."""
+    """Formats seconds as `1:02:03`, or `2:03` below an hour; what is not finite, as a number."""
+    if not math.isfinite(seconds):
+        return number(seconds)
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -21,6 +21,7 @@ from nbtrain.core.errors import RunFailedError, WaitError
 from nbtrain.core.notes import Notes
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.core.visible import visible
 from nbtrain.remote import known
 from nbtrain.remote.follower import TICK_SECS, Follower
 from nbtrain.remote.waiting import AttachedWaiting
@@ -245,7 +246,6 @@ class AttachedRun(Requests):
     def _result(self) -> AttachedRun:
         status = self.status
         if status.phase is Phase.FAILED:
-            raise RunFailedError(
-                f"{self!r}: {status.failure}" + (f"\n\n{status.error}" if status.error else "")
-            )
+            error = f"\n\n{status.error}" if status.error else ""
+            raise RunFailedError(visible(f"{self!r}: {status.failure}{error}"))
         return self

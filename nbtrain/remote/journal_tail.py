@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nbtrain.rundir.entries import FILE, entry_of, tags_of
+from nbtrain.core import own_files
+from nbtrain.core.own_files import LONGEST_LINE
+from nbtrain.rundir.entries import FILE, MOST_BYTES, entry_of, tags_of
 from nbtrain.rundir.journal import Mark, Marks
 from nbtrain.rundir.timeline import RunTimeline
 
@@ -41,16 +43,16 @@ class JournalTail:
         """
         path = self._folder / FILE
         try:
-            found = path.stat()
+            found = own_files.state(path)
             state = (found.st_ino, found.st_size, found.st_mtime_ns)
             if state == self._state:
                 return False
-            with open(path, "rb", buffering=0) as file:
+            with own_files.opened(path) as file:
                 replaced = self._is_another(file.read(_HEAD), found.st_size)
                 if replaced:
                     self._begin_again()
                 file.seek(self._offset)
-                while chunk := file.read(_CHUNK):
+                while self._offset < MOST_BYTES and (chunk := file.read(_CHUNK)):
                     self._offset += len(chunk)
                     self._take(chunk)
         except (FileNotFoundError, NotADirectoryError):
@@ -69,7 +71,8 @@ class JournalTail:
         self._marks.timeline = RunTimeline(self._folder)
 
     def _take(self, chunk: bytes) -> None:
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        *lines, rest = (self._rest + chunk).split(b"\n")
+        self._rest = rest[: LONGEST_LINE + 1]  # cut, it is no entry
         for line in lines:
             entry = entry_of(line.decode("utf-8", "replace"))
             if entry is not None:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import psutil
 
+from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.states import Phase, Status
 from nbtrain.remote.attach import opened
@@ -161,11 +162,10 @@ def _process(program: Program, folder: Path) -> subprocess.Popen[bytes]:
     left_out = {"MPLBACKEND"} if inline else set()
     environment = {name: text for name, text in os.environ.items() if name not in left_out}
     environment |= {**program.env, VARIABLE: str(folder)}
-    with open(folder / LOG, "ab") as log:
+    with own_files.opened(folder / LOG, own_files.APPEND) as log:
         when = time.strftime("%Y-%m-%d %H:%M:%S")
         line = f"{LAUNCHED} at {when}: {shlex.join(command[2:])}\n"
         log.write(line.encode())
-        log.flush()
         return subprocess.Popen(  # noqa: S603 - the user's own script
             command,
             stdin=subprocess.DEVNULL,

@@ -105,10 +105,7 @@ class Liveness:
             return
         now = self._clock()
         silent = now - self._heard_at
-        writer = self.sign.writer
-        # It tells nothing until it has imported TensorFlow and started its run.
-        starts = writer.launched and writer.host == socket.gethostname()
-        if (starts or silent >= OVERDUE_SECS) and now - self._looked_at >= _LOOK_SECS:
+        if (self._starts or silent >= OVERDUE_SECS) and now - self._looked_at >= _LOOK_SECS:
             self._looked_at = now
             dead = self._gone(self.sign)
             self.printed = (end_of_log(self._folder) if dead else None) or None
@@ -118,10 +115,23 @@ class Liveness:
                 f"The folder {shown(self._folder)} is gone: it was deleted, renamed or its share "
                 "is away. What is shown is from before."
             )
-        elif silent >= SILENT_SECS and self.failure is None and not starts:
+        elif self.is_silent:
             self.message = self._silence(silent)
         else:
             self.message = None
+
+    @property
+    def is_silent(self) -> bool:
+        """True if a run that has not ended gives no sign of life, and its process is not gone."""
+        if self.sign.status.phase.ended or self.failure is not None or self._starts:
+            return False
+        return self._clock() - self._heard_at >= SILENT_SECS
+
+    @property
+    def _starts(self) -> bool:
+        """True if its process tells nothing until it has imported TensorFlow and begun its run."""
+        writer = self.sign.writer
+        return writer.launched and writer.host == socket.gethostname()
 
     def _silence(self, secs: float) -> str:
         step, alive = self.sign.status.step, self.sign.alive

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ from nbtrain.core.commands import Save
 from nbtrain.core.errors import WaitError
 from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Phase
+from nbtrain.core.visible import say
 from nbtrain.run import endings, registry
 from nbtrain.run.attempt_end import AttemptEnd
 from nbtrain.run.boundary import Boundary
@@ -249,7 +249,7 @@ class Attempt(AttemptEnd):
             policy.list_again()  # it may be there all the same
             text = self.unsaved.say("The last save was interrupted", yet=False)
             self.context.monitor.notices.note("save", text)
-            sys.stderr.write(f"nbtrain: {text}\n")
+            say(f"nbtrain: {text}")
 
     def _of_loop(self, error: BaseException | None) -> BaseException | None:
         """Returns the error that ended the loop, in it or in a thread of the coordinator."""

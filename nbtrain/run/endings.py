@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
+from nbtrain.core import visible
 from nbtrain.run.last_exit import leave_without_crash
 
 # Seconds until a message says what is not saved yet. Jupyter kills a kernel 5 s after it was
@@ -103,7 +104,7 @@ def say(text: str) -> None:
     """Prints a message to the process's own stderr: a kernel's ends with its connection."""
     if sys.__stderr__ is not None:
         with contextlib.suppress(OSError, ValueError):  # stderr is closed
-            print(f"nbtrain: {text}", file=sys.__stderr__, flush=True)
+            visible.say(f"nbtrain: {text}", sys.__stderr__, flush=True)
 
 
 class _Handler:

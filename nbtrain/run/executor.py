@@ -246,6 +246,8 @@ class CommandExecutor:
             case Restore(wanted, halve):
                 if halve is not None:  # an unknown one, or it cannot be read
                     self.control.refuse_to_halve(halve)
+                if receipt.sender.by:
+                    self._policy.check_own(wanted)
                 return self._restore(wanted)
             case Set(values):
                 self._check_not_stopping("set")

@@ -13,10 +13,11 @@ import _thread
 import contextlib
 import contextvars
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
+
+from nbtrain.core.visible import say
 
 
 class Interrupts:
@@ -74,9 +75,9 @@ class Interrupts:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _say_held(self) -> None:
-        sys.stderr.write(
+        say(
             f"\nnbtrain: {self._name} ends with its last checkpoint, and the interrupt follows. "
-            "One more does not wait for the checkpoint.\n"
+            "One more does not wait for the checkpoint."
         )
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -92,9 +93,9 @@ class Interrupts:
 
     def _ask(self) -> None:
         self._request_stop()
-        sys.stderr.write(
+        say(
             f"\nnbtrain: {self._name} stops after the step at hand and saves a last checkpoint. "
-            "A second interrupt ends the loop at once, in the middle of a step.\n"
+            "A second interrupt ends the loop at once, in the middle of a step."
         )
 
 

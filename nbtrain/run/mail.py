@@ -10,6 +10,7 @@ mail.tick()        # once more after the end: the last status, and the last answ
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ TICK_SECS = 0.2
 # often in a tick that many are taken.
 _AT_ONCE = 32
 _TURNS = 8
+
+# Answers that cannot be written, after which a tick writes no other: on a full disk all fail.
+_FAILURES = 16
 
 # Seconds to wait for an answer before looking again.
 _ANSWER_SECS = 0.05
@@ -111,7 +115,8 @@ class Mail:
         self._sent: dict[str, _Sent] = {}
         self._answers: dict[str, _Answer] = {}  # those that are to be written
         self._tidy_due = 0.0
-        self._opened = self._failed = False
+        self._opened = False
+        self._error: OSError | None = None  # the first one of the last tick
 
     @property
     def address(self) -> Address:
@@ -124,27 +129,33 @@ class Mail:
         if self._gone() or (status.phase.ended and self._status.is_of_another()):
             self._note("mailbox", None)
             return
-        try:
-            if not self._opened:
-                self._open()
-            elif self._failed:  # the mailbox may have been deleted
-                self._mailbox.create()
-            self._look()
-            # An end that has come meanwhile is written by the last tick, after the last answers.
-            later = status if status.phase.ended else self._run.status
-            if status.phase.ended or not later.phase.ended:
-                self._status.write(later)
-            self._tidy()
-            self._failed = False
-            self._note("mailbox", None)
-        except OSError as error:
-            self._failed = True
+        failed, self._error = self._error is not None, None
+        if not self._opened:
+            self._try(self._open)
+        elif failed:  # the mailbox may have been deleted
+            self._try(self._mailbox.create)
+        if self._opened:
+            self._try(self._look)
+        # An end that has come meanwhile is written by the last tick, after the last answers.
+        later = status if status.phase.ended else self._run.status
+        if status.phase.ended or not later.phase.ended:
+            self._try(lambda: self._status.write(later))
+        self._try(self._tidy)
+        error, text = self._error, None
+        if error is not None and not self._gone():
             where = error.filename or self._folder
             text = (
                 f"{where} cannot be written: {error.strerror or error}. Other processes may see an "
                 "old state of this run, or wait for an answer."
             )
-            self._note("mailbox", None if self._gone() else text)
+        self._note("mailbox", text)
+
+    def _try(self, act: Callable[[], object]) -> None:
+        """Does one part of a tick: its error keeps no other part from being done."""
+        try:
+            act()
+        except OSError as error:
+            self._error = self._error or error
 
     def _tidy(self) -> None:
         if (now := self._clock()) >= self._tidy_due:
@@ -152,22 +163,23 @@ class Mail:
             self._mailbox.tidy()
 
     def _open(self) -> None:
-        """Opens the mailbox; answers what earlier starts have left."""
-        early = [letter for letter in self._mailbox.open() if letter.id not in self._sent]
-        journal = self._journal() if early else {}
-        for letter in early:
-            entry = journal.get(letter.id)
-            if not letter.refusal:
-                self._take(letter)
-            elif entry is not None:
-                self._answers[letter.id] = _Answer(answers.fields_of_entry(entry))
-            else:
-                why = {"taken": _UNANSWERED, "early": _EARLY}.get(letter.refusal, letter.refusal)
-                self._refuse(letter.id, why)
+        """Opens the mailbox; answers what earlier starts have taken and not answered."""
+        for key in self._mailbox.open():
+            if key not in self._sent:
+                self._answer_left(key, _UNANSWERED)
         self._opened = True
 
+    def _answer_left(self, key: str, why: str) -> None:
+        """Answers a command of an earlier start, by the journal if that has it."""
+        entry = self._journal.get(key)
+        if entry is not None:
+            self._answers[key] = _Answer(answers.fields_of_entry(entry))
+        else:
+            self._refuse(key, why)
+
+    @functools.cached_property
     def _journal(self) -> dict[str, Entry]:
-        """The lines of commands that were sent, by their ids."""
+        """The lines of commands that were sent to earlier starts, by their ids."""
         try:
             return {str(entry["id"]): entry for entry in entries(self._folder) if "id" in entry}
         except OSError:
@@ -205,25 +217,38 @@ class Mail:
         self._write_answers()
 
     def _write_answers(self) -> None:
-        """Writes the answers; those that cannot be written wait for the next tick.
-
-        Raises:
-            OSError: One cannot be written.
-        """
+        """Writes the answers; one that cannot be written holds up no other, and is tried again."""
         if not self._answers:
             return
         status = self._run.status  # later than the outcomes
         if not status.phase.ended and any(answer.last for answer in self._answers.values()):
             # First the status: who reads an answer finds its effects there.
-            self._status.write(status, now=True)
+            self._try(lambda: self._status.write(status, now=True))
+        failures = 0
         for key, answer in list(self._answers.items()):
             write = self._mailbox.close if answer.last else self._mailbox.answer
-            write(key, answer.fields)
             del self._answers[key]
+            try:
+                write(key, answer.fields)
+            except OSError as error:
+                self._answers[key] = answer  # the last one in the next tick
+                self._error = self._error or error
+                failures += 1
+                if failures == _FAILURES:
+                    break
+            self._give_sign()
+
+    def _give_sign(self) -> None:
+        """Writes the status if it is due, while many answers are written."""
+        if self._status.is_due and not (status := self._run.status).phase.ended:
+            self._try(lambda: self._status.write(status))
 
     def _take(self, letter: Letter) -> None:
         if letter.id in self._sent or letter.id in self._answers:
             return  # a second file of this name
+        if letter.is_early:
+            self._answer_left(letter.id, _EARLY)
+            return
         try:
             if letter.refusal:
                 raise ArgumentError(f"This command is refused: {letter.refusal}.")

@@ -17,10 +17,11 @@ import math
 import shutil
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from nbtrain.core import mirror_plan
+from nbtrain.core import mirror_plan, own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.mirror_plan import JOURNAL, Snapshot, Step
 from nbtrain.run import endings
@@ -47,6 +48,9 @@ _LAST_SECS, _LAST_FAILING_SECS = 600.0, 30.0
 
 # The same at the end of the process, which waits for at most the grace of the run.
 _ENDING_FAILING_SECS = 3.0
+
+# Seconds of an answer of which nothing is said.
+_QUICK_SECS = 5.0
 
 # Files that a message names.
 _NAMED = 3
@@ -76,15 +80,20 @@ class Mirror:
         self._state = "no checkpoint yet", 0  # the newest whole checkpoint, and the files behind
         self._tries = Tries(clock)
         self._grown: dict[str, tuple[float, float]] = {}  # when a copy ended, and its seconds
-        self._checkpointed = clock()  # when the last checkpoint was copied
+        # When checkpoints were copied, as long as that matters.
+        self._checkpointed: deque[float] = deque([clock()])
+        self._began = clock()  # the last step
         self._last, self._done = threading.Event(), threading.Event()
+        self._saying = threading.Lock()  # keeps the last message from being replaced
 
     @property
     def text(self) -> str:
         """The newest checkpoint that is copied, how far behind it is, and when the next try is."""
         name, behind = self._state
         parts = [name, f"{_files(behind)} behind" if behind else ""]
-        if self._tries.failed:
+        if (secs := self._store.waiting_secs) >= _QUICK_SECS:
+            parts.append(f"waiting for the store for {secs:.0f} s")
+        elif self._tries.failed:
             parts.append(f"next try in {self._tries.left:.0f} s")
         return ", ".join(filter(None, parts))
 
@@ -94,14 +103,21 @@ class Mirror:
         if self._done.is_set() or self._gone() or not self._tries.are_due(last=last):
             return
         try:
-            if self._copy_all(last=last) and last:
-                self._done.set()
+            is_whole = self._copy_all(last=last)
         except Exception as error:  # noqa: BLE001 - the training goes on without its mirror
-            self._tries.fail()
-            self._note("mirror", f"{self._lack()}: {words(error)}. The training goes on.")
+            self._tries.fail(since=self._began)
+            self._say(f"{self._lack()}: {words(error)}. The training goes on.")
         else:
             self._tries.succeed()
-            self._note("mirror", None)
+            self._say(None)
+            if is_whole and last:
+                self._done.set()
+
+    def _say(self, text: str | None) -> None:
+        """Shows what a try has come to, unless the end of the run waits for it no longer."""
+        with self._saying:
+            if not self._done.is_set():
+                self._note("mirror", text)
 
     def finish(self, alive: Callable[[], bool]) -> None:
         """Waits until all is copied at the end of the run, as long as that gets on; any thread.
@@ -112,15 +128,17 @@ class Mirror:
         until = self._clock() + _LAST_SECS
         self._last.set()
         while not self._done.wait(0.05):
-            now, failing = self._clock(), self._tries.failing_secs
+            now = self._clock()
+            failing = max(self._tries.failing_secs, self._store.stalled_secs)
             most = _ENDING_FAILING_SECS if endings.are_ending() else _LAST_FAILING_SECS
             if self._gone():
                 self._done.set()
             elif not alive() or now > until or failing > most:
-                self._done.set()  # no more copies: another start may have the folder soon
                 where = f"The files are in {self._folder}: the next start there copies them."
                 text = f"The run has ended. {self._lack()}. {where}"
-                self._note("mirror", text)
+                with self._saying:
+                    self._done.set()  # no more copies: another start may have the folder soon
+                    self._note("mirror", text)
                 if endings.are_ending():
                     endings.say(text)
 
@@ -162,14 +180,17 @@ class Mirror:
 
     def _is_due(self, path: str) -> bool:
         """Tells if a file that has grown is to be copied: after a checkpoint, or after a while."""
-        now, settled = self._clock(), self._checkpointed + _SETTLED_SECS
+        now, saved = self._clock(), self._checkpointed
         ended, secs = self._grown.get(path, (-math.inf, 0.0))
-        pause = 0.0 if ended < settled <= now else _GROWN_SECS
+        pause = _GROWN_SECS
+        if any(ended < at + _SETTLED_SECS <= now for at in saved):
+            pause = 0.0
         return now - ended >= max(pause, secs / _GROWN_SHARE)
 
     def _do(self, step: Step, places: Mapping[str, Path]) -> bool:
         """Does one step; tells if it could be done: the file may have been deleted meanwhile."""
         path = places.get(step.path, self._folder / step.path)
+        self._began = self._clock()
         try:
             self._do_now(path, step)
         except FileNotFoundError:  # also if there is no such bucket
@@ -186,7 +207,9 @@ class Mirror:
         self._mirrored[step.path] = None  # if the copy fails, it is unknown what is there
         if step.content is not None:
             self._store.write(step.content, step.path)
-            self._checkpointed = self._clock()
+            self._checkpointed.append(self._clock())
+            while self._checkpointed[0] < self._clock() - 2 * _GROWN_SECS:
+                self._checkpointed.popleft()
         elif mirror_plan.is_growing(step.path):
             began = self._clock()
             self._copy_grown(path, step.path)
@@ -198,12 +221,14 @@ class Mirror:
     def _copy_grown(self, path: Path, name: str) -> None:
         """Copies a file that may grow meanwhile: first aside, so that its length stays."""
         if name == JOURNAL:
-            content = path.read_bytes()
+            with own_files.opened(path) as file:
+                content = file.read()
             self._store.write(content[: content.rfind(b"\n") + 1], name)
             return
         with TemporaryFolder() as aside:
             copy = aside / path.name
-            shutil.copyfile(path, copy)
+            with own_files.opened(path) as file, open(copy, "xb") as target:
+                shutil.copyfileobj(file, target)
             self._store.put(copy, name)
 
 
@@ -239,7 +264,7 @@ class Tries:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._count, self._at = 0, 0.0  # failures in a row, and the time of the last one
-        self._since = 0.0  # the first of them
+        self._since = 0.0  # when the first of them began
 
     @property
     def failed(self) -> bool:
@@ -264,10 +289,15 @@ class Tries:
         pause = min(2.0 ** min(self._count - 1, 10), most)
         return max(0.0, self._at + pause - self._clock())
 
-    def fail(self) -> None:
-        """Notes a failure."""
+    def fail(self, since: float | None = None) -> None:
+        """Notes a failure.
+
+        Args:
+            since: When the try began, which a store that does not answer makes long.
+        """
         self._at = self._clock()
-        self._since = self._since if self.failed else self._at
+        if not self.failed:
+            self._since = self._at if since is None else since
         self._count += 1
 
     def succeed(self) -> None:

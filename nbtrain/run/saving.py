@@ -250,6 +250,21 @@ class CheckpointPolicy:
             self._last_good.begin()  # the restored checkpoint disappears with the trial
         return restored
 
+    def check_own(self, wanted: int | str | None) -> None:
+        """Checks what another process asks to restore.
+
+        Raises:
+            CheckpointError: It does not exist, or is neither listed nor in the run's folder.
+        """
+        if self._saver is None or not isinstance(wanted, str):
+            return
+        held = self._find(self._saver, wanted)
+        if held not in self.checkpoints and not self._monitor.folder.holds(Path(held.path)):
+            raise CheckpointError(
+                f"{wanted!r} is outside of the folder of the run: another process can restore the "
+                "run's own checkpoints. run.restore(...) in its own program restores others."
+            )
+
     def _find(self, saver: Saver, wanted: int | str | None) -> Checkpoint:
         """Returns a checkpoint to restore; if the folder is lost, only one of another folder."""
         if self.has_left(saver):

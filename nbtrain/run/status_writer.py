@@ -43,6 +43,11 @@ class StatusWriter:
         self._state: tuple[object, ...] = ()  # phase and checkpoints, as last written
         self._due = 0.0
 
+    @property
+    def is_due(self) -> bool:
+        """True if the next sign of life is due."""
+        return self._clock() >= self._due
+
     def write(self, status: Status, *, now: bool = False) -> None:
         """Writes the status if that is due, its phase or checkpoints have changed, or `now`.
 

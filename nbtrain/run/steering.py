@@ -104,6 +104,6 @@ def _number_of_step(at: SupportsIndex) -> int:
         ArgumentError: `at` is not a step.
     """
     with contextlib.suppress(TypeError):  # arrays have `__index__` too, but it raises
-        if (step := operator.index(at)) >= 0:
+        if not isinstance(at, bool) and (step := operator.index(at)) >= 0:
             return step
     raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Callable
 from time import monotonic
+
+from nbtrain.core.visible import say
 
 # Seconds between two checks if the run is paused.
 _LOOK_SECS = 0.5
@@ -28,7 +29,7 @@ class Pauses:
         words = self._paused()
         told, self._told = self._told, words is not None
         if words is not None and not told:
-            sys.stderr.write(f"nbtrain: {words}\n")
+            say(f"nbtrain: {words}")
 
 
 class Waiting:

@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from nbtrain.core import own_files
+
 FILE = "steering.jsonl"
+
+# Bytes of a journal that are read at most: one with a checkpoint each second has as many after two
+# months.
+MOST_BYTES = 1 << 30
 
 # The most unreadable lines that a message names.
 _MOST_NAMED = 5
@@ -27,10 +33,13 @@ def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
 
     Args:
         unread: A list to which the numbers of skipped lines are added, from 1.
+
+    Raises:
+        OSError: The file is not there, or cannot be opened.
     """
-    with open(logdir / FILE, encoding="utf-8", errors="replace", newline="\n") as file:
-        for number, line in enumerate(file, 1):
-            if (entry := entry_of(line)) is not None:
+    with own_files.opened(logdir / FILE) as file:
+        for number, line in enumerate(own_files.lines(file, MOST_BYTES), 1):
+            if (entry := entry_of(line.decode("utf-8", "replace"))) is not None:
                 yield entry
             elif unread is not None and line.strip():
                 unread.append(number)

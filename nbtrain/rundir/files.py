@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import math
 import os
 import secrets
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from nbtrain.core import own_files
+from nbtrain.core.own_files import NotOwnError
 
 # The largest file that is read: a status with a hundred checkpoints has 20 kB, and one with 10,000
 # scalars 400 kB.
 MOST_BYTES = 1 << 24
 
-# Not on Windows. A named pipe is not waited for.
-_NO_FOLLOW, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)
-
-_LINK = "it is a symbolic link, and links are not followed"
+# Characters of a name in that of its temporary file; one may take four bytes of 255.
+_NAMED = 50
 
 
 class Untrusted(ValueError):  # noqa: N818 - the reason is the message
@@ -49,15 +48,20 @@ def replace(path: Path, fields: Mapping[str, Any], *, sync: bool = True) -> None
                 file.flush()
                 os.fsync(file.fileno())
         os.replace(new, path)  # noqa: PTH105 - one call, and it raises OSError alone
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             new.unlink()
+        if isinstance(error, OSError):  # the name of the temporary file differs each time
+            error.filename, error.filename2 = os.fspath(path), None
         raise
 
 
 def temporary(path: Path) -> Path:
-    """Returns a path beside a JSON file, for a file that takes its place."""
-    return path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    """Returns a path beside a JSON file, for a file that takes its place.
+
+    It has the beginning of the name only, as the whole may be as long as a name can be.
+    """
+    return path.with_name(f".{path.stem[:_NAMED]}.json-{secrets.token_hex(4)}")
 
 
 def sweep(folder: Path, *, before: float = math.inf) -> None:
@@ -86,25 +90,17 @@ def read(
         Untrusted: It is a link, no file, of another user, too large, or not a JSON object.
         Malformed: It is not JSON.
     """
-    if not _NO_FOLLOW and Path(path).is_symlink():
-        raise Untrusted(_LINK)
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT)
-    except OSError as error:
-        if error.errno == errno.ELOOP and Path(path).is_symlink():
-            raise Untrusted(_LINK) from None
-        raise
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise Untrusted("it is not a file")
+        file = own_files.opened(path)
+    except NotOwnError as error:
+        raise Untrusted(error.strerror) from None
+    with file:
+        found = os.fstat(file.fileno())
         if owner is not None and found.st_uid != owner:
             raise Untrusted(f"it belongs to user {found.st_uid}, and the run to user {owner}")
         if found.st_size > most_bytes:
             raise Untrusted(f"it has {found.st_size:,} bytes, and {most_bytes:,} is the most")
-        content = os.read(descriptor, found.st_size)
-    finally:
-        os.close(descriptor)
+        content = file.read(found.st_size)
     try:
         fields = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -18,8 +18,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import launched
+from nbtrain.rundir.entries import FILE as JOURNAL
 from nbtrain.rundir.lock import RunLock
 
 BASE = Path("runs")
@@ -163,7 +165,8 @@ class Logdir:
     def log(self, **entry: object) -> None:
         """Appends one line to `steering.jsonl`."""
         line = json.dumps(entry, default=str).encode() + b"\n"
-        with open(self.path / "steering.jsonl", "ab+") as file:
+        number = own_files.descriptor(self.path / JOURNAL, own_files.APPEND_AND_READ)
+        with open(number, "ab+") as file:
             if file.tell():
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":  # the last write was cut short: a full disk, or a crash

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbtrain.core.arms import ArmResult
+from nbtrain.core.visible import visible
 from nbtrain.rundir.answers import results_in
 from nbtrain.rundir.entries import (
     Entry,
@@ -171,7 +172,7 @@ class Marks:
 
     def __repr__(self) -> str:
         """Returns one line for each mark, the newest last."""
-        return "\n".join(map(str, self)) or "no marks yet"
+        return visible("\n".join(map(str, self))) or "no marks yet"
 
 
 class Journal:

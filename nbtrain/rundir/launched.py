@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import time
 from pathlib import Path
 
+from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import files, mailbox, status_file
 from nbtrain.rundir.files import Untrusted
@@ -106,9 +108,12 @@ def _move_commands(old: Path, new: Path) -> None:
 
 def _move_log(old: Path, new: Path) -> None:
     """Appends the log to the one of the run, and lets this process go on printing there."""
-    with open(old, "rb") as begun, open(new, "ab") as log:
+    with (
+        own_files.opened(old) as begun,
+        open(own_files.descriptor(new, own_files.APPEND), "ab") as log,
+    ):
         here = os.fstat(begun.fileno())
-        log.write(begun.read())
+        shutil.copyfileobj(begun, log)
         log.flush()
         for number in (1, 2):
             with contextlib.suppress(OSError):  # closed

@@ -8,7 +8,6 @@ it, and another run can take the name of the folder.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import threading
@@ -16,7 +15,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nbtrain.core import own_files
 from nbtrain.core.errors import BusyError
+from nbtrain.rundir import files
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -28,8 +29,8 @@ def is_held(folder: Path) -> bool:
         return False
     from filelock import Timeout
 
-    lock = _lock_of(folder)
     try:
+        lock = _lock_of(folder)
         lock.acquire(timeout=0)
     except Timeout:
         return True
@@ -40,10 +41,17 @@ def is_held(folder: Path) -> bool:
 
 
 def _lock_of(folder: Path) -> FileLock:
-    """Returns the lock of a folder. Its library is loaded here: who only reads needs none."""
+    """Returns the lock of a folder. Its library is loaded here: who only reads needs none.
+
+    Raises:
+        NotOwnError: Its file is a link or no regular file, which the library may open and empty.
+    """
     from filelock import FileLock
 
-    return FileLock(folder / "run.lock", thread_local=False)
+    path = folder / "run.lock"
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        own_files.state(path)
+    return FileLock(path, thread_local=False)
 
 
 class RunLock:
@@ -70,7 +78,7 @@ class RunLock:
         owner["since"] = time.strftime("%Y-%m-%d %H:%M:%S")
         try:
             found = Path(lock.lock_file).stat()
-            (self._folder / "run.json").write_text(json.dumps(owner) + "\n", encoding="utf-8")
+            files.replace(self._folder / "run.json", owner, sync=False)
         except OSError:
             lock.release()
             raise
@@ -111,7 +119,7 @@ class RunLock:
         """Returns the holder's name if it is in this kernel, otherwise None; and what to do."""
         elsewhere = "give another name= or logdir="
         try:
-            owner = json.loads((self._folder / "run.json").read_text(encoding="utf-8"))
+            owner = files.read(self._folder / "run.json")
             here = (owner["process"], owner["host"]) == (os.getpid(), socket.gethostname())
             where = "this kernel" if here else "another process"
             found = f"runs()[{owner['name']!r}]" if here else f"attach({str(self._folder)!r})"

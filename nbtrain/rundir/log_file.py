@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from nbtrain.core import own_files
+
 # Lines of a log that are shown at most, and the bytes that are read for them.
 SHOWN_LINES = 20
 _BYTES = 1 << 14
@@ -24,9 +26,9 @@ def descriptor_of(path: Path) -> int | None:
 def last_lines(path: Path) -> list[str] | None:
     """Returns lines from the end of a log, more than are shown; None if it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, path.stat().st_size - _BYTES))
-            text = file.read().decode(errors="replace")
+        with own_files.opened(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _BYTES))
+            text = (file.read(_BYTES) or b"").decode(errors="replace")
     except OSError:
         return None
     return text.rstrip().splitlines()

@@ -13,7 +13,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from nbtrain.core import own_files
 from nbtrain.core.log_lines import LEVELS, SOURCES, LogLine
+from nbtrain.core.own_files import LONGEST_LINE
 
 _LINE = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d) step (\d{1,18}) "
@@ -64,8 +66,9 @@ def append(path: Path, lines: Iterable[LogLine]) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    with open(path, "a", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.writelines(map(text_of, lines))
+    text = "".join(map(text_of, lines)).encode(errors="replace")
+    with open(own_files.descriptor(path, own_files.APPEND), "ab") as file:
+        file.write(text)
 
 
 class LogTail:
@@ -91,7 +94,7 @@ class LogTail:
             OSError: It cannot be read.
         """
         try:
-            found = self._path.stat()
+            found = own_files.state(self._path)
         except (FileNotFoundError, NotADirectoryError):
             return []
         state = (found.st_ino, found.st_size)
@@ -101,15 +104,16 @@ class LogTail:
         if replaced or found.st_size < self._offset:
             self._offset, self._rest = 0, b""
         self._state = state
-        with open(self._path, "rb") as file:
+        with own_files.opened(self._path) as file:
             begin = max(self._offset, found.st_size - MOST_BYTES)
             cut = begin > self._offset
             file.seek(begin)
-            data = file.read(MOST_BYTES)
+            data = file.read(MOST_BYTES) or b""
         self._offset = begin + len(data)
         *complete, rest = (data if cut else self._rest + data).split(b"\n")
         # A progress bar may never end its line: only its present text is kept.
-        self._rest = rest[rest.rfind(b"\r", 0, len(rest.rstrip(b"\r"))) + 1 :]
+        rest = rest[rest.rfind(b"\r", 0, len(rest.rstrip(b"\r"))) + 1 :]
+        self._rest = rest[:LONGEST_LINE]  # of a line without an end
         return [self._parsed(line) for line in complete[cut:]]
 
     def _parsed(self, line: bytes) -> LogLine:

@@ -23,11 +23,13 @@ import os
 import re
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nbtrain.core import own_files
 from nbtrain.rundir import files
 from nbtrain.rundir.answers import outcome_of
 from nbtrain.rundir.files import Malformed, Untrusted
@@ -79,11 +81,13 @@ class Letter:
         id: The name of the file, without `.json`.
         fields: The command and its arguments; empty if it is refused.
         refusal: Why it cannot be a command for this run; "" if it can.
+        is_early: Whether it was sent before this start, and is not for it.
     """
 
     id: str
     fields: Mapping[str, Any]
     refusal: str = ""
+    is_early: bool = False
 
 
 class _State(NamedTuple):
@@ -123,26 +127,26 @@ class Mailbox:
         self._owner: int | None = None
         self._unfinished: dict[str, tuple[_State, float]] = {}  # files, and since when they are so
         self._refused: set[str] = set()  # files that stay until their refusals are written
+        self._early: set[str] = set()  # files that were there before this start
+        self._waiting: deque[tuple[str, _State]] = deque()  # files of the last look, to be taken
 
-    def open(self) -> list[Letter]:
-        """Creates the folders, and takes what was sent before this start.
+    def open(self) -> list[str]:
+        """Creates the folders, and notes what was sent before this start.
+
+        Of that, `take` returns the commands that have waited since the launch of this process, and
+        those that are for any start; the others are early.
 
         Returns:
-            The commands of earlier starts, to be refused: those that were taken then, whose answer
-            the journal may know, and those that were not. And, without a refusal, those that have
-            waited since the launch of this process, and those that are for any start.
+            The commands that earlier starts have taken and not answered for good, by their ids. The
+            journal may know the answers.
 
         Raises:
             OSError: They cannot be created.
         """
         self.create()
+        self._early = set(self._new())
         taken = [path.stem for path in sorted(self._taken.glob("*.json"))]
-        early = [Letter(key, {}, "taken") for key in taken if not self._is_closed(key)]
-        for each in self.take():
-            waited = self._launch is not None and each.fields.get("attempt") == self._launch
-            valid = waited or each.fields.get("command") in _FOR_ANY_START
-            early.append(each if valid else Letter(each.id, {}, each.refusal or "early"))
-        return early
+        return [key for key in taken if not self._is_closed(key)]
 
     def create(self) -> None:
         """Creates the folders if they are not there.
@@ -152,9 +156,8 @@ class Mailbox:
         """
         make(self._box.parent)
         for folder in (self._box, self._taken, self._answers):
+            own_files.check_folder(folder)
             folder.mkdir(mode=0o700, exist_ok=True)
-            if folder.is_symlink():
-                raise NotADirectoryError(f"{folder} is a symbolic link")
         files.sweep(self._answers)  # only this start writes there
         probe = files.temporary(self._answers / "owner.json")
         probe.touch()
@@ -181,13 +184,14 @@ class Mailbox:
             OSError: The mailbox is gone or cannot be read.
         """
         taken: list[Letter] = []
-        found = self._new()
-        self._unfinished = {
-            name: known for name, known in self._unfinished.items() if name in found
-        }
-        for name, state in sorted(found.items(), key=lambda each: (each[1].at, each[0])):
-            if len(taken) >= most:
-                break
+        if not self._waiting:
+            found = self._new()
+            self._unfinished = {
+                name: known for name, known in self._unfinished.items() if name in found
+            }
+            self._waiting.extend(sorted(found.items(), key=lambda each: (each[1].at, each[0])))
+        while self._waiting and len(taken) < most:
+            name, state = self._waiting.popleft()
             if name in self._refused:
                 continue
             try:
@@ -201,8 +205,15 @@ class Mailbox:
                 why = f"{lead}{getattr(error, 'strerror', None) or error}"
                 letter = self._refusal(self._box / name, why)
             if letter is not None:
-                taken.append(letter)
+                taken.append(self._judged(letter) if name in self._early else letter)
+            self._early.discard(name)
         return taken
+
+    def _judged(self, letter: Letter) -> Letter:
+        """Returns a letter that was sent before this start; early unless it is for this one too."""
+        waited = self._launch is not None and letter.fields.get("attempt") == self._launch
+        valid = waited or letter.refusal or letter.fields.get("command") in _FOR_ANY_START
+        return letter if valid else Letter(letter.id, {}, is_early=True)
 
     def _new(self) -> dict[str, _State]:
         """The files of commands, by their names."""
@@ -297,4 +308,5 @@ def make(folder: Path) -> None:
     Raises:
         OSError: It cannot be created.
     """
+    own_files.check_folder(folder / MAILBOX)
     (folder / MAILBOX).mkdir(mode=0o700, exist_ok=True)

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nbtrain.core import mirror_plan
+from nbtrain.core import mirror_plan, own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.mirror_plan import ASIDE, FOLDERS, JOURNAL, STATE, Snapshot, Step, Version
+from nbtrain.core.own_files import NotOwnError
 from nbtrain.rundir.store import PART, Store, words
 
 # The folder in a run's folder that a fetch writes into: while it is there, the fetch has not ended.
@@ -52,20 +53,26 @@ def snapshot(folder: Path) -> Snapshot:
         path = folder / below / STATE
         try:
             # The version first: if the file is replaced meanwhile, the next look sees another one.
-            files[below + STATE] = _version(path.stat())
-            states[below] = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+            files[below + STATE] = _version(own_files.state(path))
+            states[below] = _content(path)
+        except (FileNotFoundError, NotADirectoryError, NotOwnError):
             files.pop(below + STATE, None)
     for below in (*FOLDERS, *ASIDE):
         try:
             with os.scandir(folder / below) as found:
                 for each in found:
                     path_in = below + each.name
-                    if mirror_plan.is_mirrored(path_in) and each.name != STATE and each.is_file():
-                        files[path_in] = _version(each.stat())
+                    wanted = mirror_plan.is_mirrored(path_in) and each.name != STATE
+                    if wanted and each.is_file(follow_symlinks=False):
+                        files[path_in] = _version(each.stat(follow_symlinks=False))
         except (FileNotFoundError, NotADirectoryError):
             continue  # also a file that was deleted meanwhile: the next look finds the rest
     return Snapshot(files, states)
+
+
+def _content(path: Path) -> bytes:
+    with own_files.opened(path) as file:
+        return file.read()
 
 
 def _version(found: os.stat_result) -> Version:
@@ -171,8 +178,8 @@ def _has_all_of(store: Store, folder: Path, here: Snapshot, sizes: Mapping[str, 
     Raises:
         ArgumentError: Each has lines that the other lacks.
     """
-    there = store.read(JOURNAL) if JOURNAL in sizes else b""
-    own = (folder / JOURNAL).read_bytes() if JOURNAL in here.files else b""
+    there = store.read(JOURNAL, sizes[JOURNAL]) if JOURNAL in sizes else b""
+    own = _content(folder / JOURNAL) if JOURNAL in here.files else b""
     if not here.files or (own and own != there and there.startswith(own)):
         return False
     if own.startswith(there):
@@ -202,7 +209,7 @@ def _same(
         for files in mirror_plan.complete(list(here.files), below).values():
             if not alike.issuperset(files):
                 continue
-            if store.read(files[-1]) == (folder / files[-1]).read_bytes():
+            if store.read(files[-1]) == _content(folder / files[-1]):
                 found |= {path: here.files[path] for path in files}
     return found
 
@@ -222,7 +229,7 @@ def _fetched(
     temporary.mkdir()
     try:
         for path in wanted:
-            store.get(path, temporary / path)
+            store.get(path, temporary / path, sizes[path])
             if (size := (temporary / path).stat().st_size) != sizes[path]:
                 raise ArgumentError(
                     f"{store.address}/{path} has {sizes[path]:,} bytes, of which {size:,} came: is "

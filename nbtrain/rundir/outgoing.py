@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import files
 from nbtrain.rundir.files import Untrusted
@@ -27,6 +28,7 @@ def send(folder: Path, key: str, fields: Mapping[str, Any]) -> None:
     """
     if not is_id(key):
         raise ArgumentError(f"id={key!r}: {ID_ADVICE}.")
+    own_files.check_folder(folder / MAILBOX)
     files.replace(folder / MAILBOX / f"{key}.json", {"nbtrain": VERSION, **fields})
 
 
@@ -36,6 +38,7 @@ def answer(folder: Path, key: str) -> Mapping[str, Any] | None:
     Raises:
         OSError: The answer cannot be read.
     """
+    own_files.check_folder(folder / MAILBOX, folder / MAILBOX / ANSWERS)
     try:
         return files.read(folder / MAILBOX / ANSWERS / f"{key}.json")
     except FileNotFoundError:
@@ -47,6 +50,7 @@ def answer(folder: Path, key: str) -> Mapping[str, Any] | None:
 def withdraw(folder: Path, key: str) -> bool:
     """Takes a command back; tells if the run had not taken it, so that it will never be done."""
     try:
+        own_files.check_folder(folder / MAILBOX)
         (folder / MAILBOX / f"{key}.json").unlink()
     except OSError:
         return False

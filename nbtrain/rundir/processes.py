@@ -30,7 +30,7 @@ def is_gone(host: str, process: int, started: float, alive: float) -> bool:
         now = found.create_time()
         other = abs(now - started) > _START_SECS and now > alive
         return other or bool(found.status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, ValueError, OverflowError):  # no process can have such a number
         return True
     except psutil.Error:  # access is denied: it is there
         return False

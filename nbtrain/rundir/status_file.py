@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, cast
 
 from nbtrain.core.direction import read as read_directions
-from nbtrain.core.ranges import Hyperparameter, Scale
-from nbtrain.core.states import Checkpoint, Phase, Status, Usage
-from nbtrain.core.tasks import Task, TaskState
+from nbtrain.core.states import Status
 from nbtrain.rundir import files
 from nbtrain.rundir.files import Untrusted
+from nbtrain.rundir.schema import WORDS, Misfit, made
 
 FILE = "status.json"
 
@@ -34,8 +34,8 @@ LAUNCH = "launch-"
 # The newest checkpoints in the file. The folder and the journal have them all.
 CHECKPOINTS = 100
 
-# JSON has no names for these.
-_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+# A time of a sign of life is below this many seconds since the epoch: until the year 36,812.
+_LATEST = 2.0**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,11 @@ class SignOfLife:
     status: Status
 
 
-# The names in the file, asked for once: a thousand files are read every second.
-_WRITER = tuple(each.name for each in fields(Writer))
-_STATUS = tuple(each.name for each in fields(Status))
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """The field of the file that neither the writer nor the status has."""
+
+    alive: float
 
 
 def write(folder: Path, sign: SignOfLife) -> None:
@@ -105,10 +107,15 @@ def read(folder: Path) -> SignOfLife:
     """
     told = files.read(f"{folder}/{FILE}")
     try:
-        writer = Writer(**{name: told[name] for name in _WRITER})
-        return SignOfLife(writer, float(told["alive"]), _status(told, folder))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Untrusted(f"it is not the status of a run: {type(error).__name__}: {error}") from None
+        writer, status = made(Writer, told), made(Status, told)
+        alive = made(_Sign, told).alive
+    except Misfit as error:
+        raise Untrusted(f"it is not the status of a run: {error}") from None
+    if not (0 <= alive < _LATEST and 0 <= writer.process_started < _LATEST):
+        raise Untrusted("it is not the status of a run: its time is out of range")
+    held = tuple(replace(each, path=str(folder / each.path)) for each in status.checkpoints)
+    directions = read_directions(status.directions).told
+    return SignOfLife(writer, alive, replace(status, checkpoints=held, directions=directions))
 
 
 def _told(status: Status, folder: Path) -> dict[str, Any]:
@@ -129,32 +136,6 @@ def _told(status: Status, folder: Path) -> dict[str, Any]:
     return cast(dict[str, Any], plain(told | more))
 
 
-def _status(told: Mapping[str, Any], folder: Path) -> Status:
-    known = {name: told[name] for name in _STATUS if name in told}
-    known |= {name: number(told.get(name)) for name in ("steps_per_s", "eta_s")}
-    known["phase"] = Phase(known["phase"])
-    known["values"] = {tag: number(value) for tag, value in told.get("values", {}).items()}
-    known["checkpoints"] = tuple(
-        Checkpoint(**held | {"path": str(folder / held["path"]), "order": number(held["order"])})
-        for held in told.get("checkpoints", ())
-    )
-    known["hyperparameters"] = tuple(map(_hyperparameter, told.get("hyperparameters", ())))
-    known["threads"] = tuple(told.get("threads", ()))
-    known["log"] = tuple(told.get("log", ()))
-    known["tags"] = tuple(map(str, told.get("tags", ())))
-    known["directions"] = read_directions(told.get("directions")).told
-    known["usage"] = Usage(**told["usage"]) if told.get("usage") else None
-    known["tasks"] = tuple(
-        Task(**task | {"state": TaskState(task["state"])}) for task in told.get("tasks", ())
-    )
-    return Status(**known)
-
-
-def _hyperparameter(told: Mapping[str, Any]) -> Hyperparameter:
-    known = {name: number(value) for name, value in told.items()}
-    return Hyperparameter(**known | {"scale": Scale(told["scale"])})
-
-
 def _relative(path: str, folder: Path) -> str:
     """Returns the path as seen from the folder, which may be mounted elsewhere."""
     return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
@@ -169,6 +150,10 @@ def plain(value: Any) -> Any:
             return "NaN"
         case float() if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
+        case Integral():  # also one of NumPy's, which JSON cannot hold
+            return int(value)
+        case Real() if not isinstance(value, float):
+            return plain(float(value))
         case Mapping():
             return {str(name): plain(each) for name, each in value.items()}
         case Sequence():
@@ -178,4 +163,4 @@ def plain(value: Any) -> Any:
 
 def number(value: Any) -> Any:
     """Returns the number that a word of `plain` stands for; everything else as it is."""
-    return _WORDS.get(value, value) if isinstance(value, str) else value
+    return WORDS.get(value, value) if isinstance(value, str) else value

@@ -7,11 +7,16 @@ store.put(path, "checkpoints/ckpt-300.index"); store.sizes(); store.delete("..."
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import functools
 import importlib
 import re
 import secrets
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +31,12 @@ _EXTRAS = {
     **dict.fromkeys(("gs", "gcs"), "gcs"),
     **dict.fromkeys(("abfs", "abfss", "az", "adl"), "azure"),
 }
+
+# Seconds without an answer after which a store counts as one that does not answer. A slow line
+# needs longer for a large file: a second for so many bytes, of which a store tells its progress
+# after each part of this size at the latest.
+ANSWER_SECS = 30.0
+_BYTES_A_SEC, _PART_BYTES = 250_000, 100 << 20
 
 # Seconds to connect, and tries: the caller tries again, and says so.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -54,6 +65,12 @@ class Store:
     """
 
     def __init__(self, address: str, name: str) -> None:
+        self._waiting: tuple[float, float] | None = None  # since when, and the most seconds
+        if not address.partition("://")[2].strip("/") and "://" in address:
+            raise ArgumentError(
+                f"mirror={address!r} names no folder: give one, such as s3://bucket/runs, "
+                "gs://bucket/runs or file:///mnt/disk/runs."
+            )
         self.address = _USER.sub("", f"{address.rstrip('/')}/{name}")
         scheme = address.partition("://")[0]
         options = dict(_OPTIONS.get(_EXTRAS.get(scheme, ""), {}))
@@ -96,10 +113,26 @@ class Store:
                 "out, and then a run that only the mirror holds begins from scratch."
             ) from error
 
+    @property
+    def waiting_secs(self) -> float:
+        """Seconds for which no byte has moved that is waited for; any thread."""
+        return 0.0 if (waiting := self._waiting) is None else time.monotonic() - waiting[0]
+
+    @property
+    def stalled_secs(self) -> float:
+        """The same without the seconds that a large file needs on a slow line; any thread."""
+        return 0.0 if self._waiting is None else max(0.0, ANSWER_SECS - self._left)
+
+    @property
+    def _left(self) -> float:
+        """Seconds until the answer is given up."""
+        since, most = self._waiting or (time.monotonic(), ANSWER_SECS)
+        return most - (time.monotonic() - since)
+
     def sizes(self) -> dict[str, int]:
         """Returns the sizes of the files in bytes, by their paths in the folder."""
         try:
-            found = self._store.find(self._root, detail=True)
+            found = self._ask(lambda _: self._act("find", self._root, detail=True))
         except FileNotFoundError:
             return {}
         within = len(self._root.rstrip("/")) + 1
@@ -107,31 +140,95 @@ class Store:
 
     def put(self, local: Path, path: str) -> None:
         """Copies a file of this machine, which replaces one of this path as a whole."""
-        with self._replacing(path) as target:
-            self._store.put_file(str(local), target)
+
+        def put(callback: Any) -> Any:
+            with self._replacing(path) as target:
+                return self._act("put_file", str(local), target, callback=callback)
+
+        self._ask(put, local.stat().st_size)
 
     def write(self, content: bytes, path: str) -> None:
         """Writes a small file as a whole."""
-        with self._replacing(path) as target:
-            self._store.pipe_file(target, content)
 
-    def read(self, path: str) -> bytes:
-        """Returns the content of a small file."""
-        content = self._store.cat_file(self._at(path))
+        def write(_callback: Any) -> Any:
+            with self._replacing(path) as target:
+                return self._act("pipe_file", target, content)
+
+        self._ask(write, len(content))
+
+    def read(self, path: str, size: int = 0) -> bytes:
+        """Returns the content of a small file.
+
+        Args:
+            size: Its bytes, if they are known.
+        """
+        content = self._ask(lambda _: self._act("cat_file", self._at(path)), size)
         return bytes(content)
 
-    def get(self, path: str, local: Path) -> None:
-        """Copies a file to this machine."""
+    def get(self, path: str, local: Path, size: int = 0) -> None:
+        """Copies a file to this machine; see `read`."""
         local.parent.mkdir(parents=True, exist_ok=True)
-        self._store.get_file(self._at(path), str(local))
+
+        def get(callback: Any) -> Any:
+            return self._act("get_file", self._at(path), str(local), callback=callback)
+
+        self._ask(get, size)
 
     def delete(self, path: str) -> None:
         """Deletes a file; does nothing if it is gone."""
         with contextlib.suppress(FileNotFoundError):
-            self._store.rm_file(self._at(path))
+            self._ask(lambda _: self._act("rm_file", self._at(path)))
 
     def _at(self, path: str) -> str:
         return f"{self._root.rstrip('/')}/{path}"
+
+    def _act(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Calls a method of the file system: returns a coroutine if that has its own loop."""
+        name = f"_{method}" if self._store.async_impl else method
+        return getattr(self._store, name)(*args, **kwargs)
+
+    def _ask(self, act: Callable[[Any], Any], size: int = 0) -> Any:
+        """Waits for an answer, as long as bytes move.
+
+        Args:
+            act: Asks the file system; gets a callback of fsspec's for the progress.
+            size: The bytes that it moves.
+
+        Raises:
+            TimeoutError: Nothing has come. The request is taken back, if the store can do that.
+        """
+        most = ANSWER_SECS + min(size, _PART_BYTES) / _BYTES_A_SEC
+        self._waiting = time.monotonic(), most
+
+        def moved(*_: object, **__: object) -> None:
+            self._waiting = time.monotonic(), most
+
+        callback = importlib.import_module("fsspec.callbacks").Callback(hooks={"moved": moved})
+        try:
+            answer = self._asked(functools.partial(act, callback))
+            while not wait([answer], max(0.0, self._left)).done:
+                if self._left <= 0:
+                    answer.cancel()
+                    raise TimeoutError(f"no answer within {most:.0f} s")
+            return answer.result()
+        finally:
+            self._waiting = None
+
+    def _asked(self, act: Callable[[], Any]) -> Future[Any]:
+        """Begins to ask: in the loop of the file system, or in a thread of its own."""
+        if self._store.async_impl:
+            return asyncio.run_coroutine_threadsafe(act(), self._store.loop)
+        answer: Future[Any] = Future()
+        answer.set_running_or_notify_cancel()  # a thread cannot be cancelled
+
+        def run() -> None:
+            try:
+                answer.set_result(act())
+            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                answer.set_exception(error)
+
+        threading.Thread(target=run, name="nbtrain store", daemon=True).start()
+        return answer
 
     @contextlib.contextmanager
     def _replacing(self, path: str) -> Iterator[str]:

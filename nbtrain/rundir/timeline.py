@@ -124,18 +124,28 @@ class RunTimeline(Timeline):
 
         Their `order` and `abandoned` are set. A checkpoint that is not in the journal was saved
         before the next known one of its folder. If there is no next one, it is the newest: the
-        run was killed before the line was written.
+        run was killed before the line was written. But where the journal knows no copy of a folder,
+        as after it was deleted, a copy is older than what led to a later step.
         """
         rows: list[tuple[float, int, Checkpoint]] = []
         for found in folders:
             tops = [max(held.step for held in found[: end + 1]) for end in range(len(found))]
             order = float("inf")
+            if found and not any(map(self.knows, found)) and side_folder(found[-1].path):
+                order = self._first_beyond(max(tops))
             for held, top in reversed(list(zip(found, tops, strict=True))):
                 order = self._saved.get(_key(held), order)
                 abandoned = not self.counts(held.step, order)
                 rows.append((order, top, replace(held, order=order, abandoned=abandoned)))
         rows.reverse()
         return tuple(held for _, _, held in sorted(rows, key=lambda row: row[:2]))
+
+    def _first_beyond(self, step: int) -> float:
+        """Returns the order of the first checkpoint of a later step that counts; inf without."""
+        beyond = [
+            order for (_, at), order in self._saved.items() if at > step and self.counts(at, order)
+        ]
+        return min(beyond, default=float("inf"))
 
 
 def side_folder(path: str) -> str:

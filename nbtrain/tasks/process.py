@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from nbtrain.core import own_files
 from nbtrain.tasks import task_file
 from nbtrain.tasks.description import TF_CONFIG, Description
 
@@ -46,7 +47,7 @@ class TaskProcess:
         left_out = {"MPLBACKEND"} if "inline" in os.environ.get("MPLBACKEND", "") else set()
         environment = {name: text for name, text in os.environ.items() if name not in left_out}
         environment |= {TF_CONFIG: description.tf_config, **(env or {})}
-        with open(own / task_file.LOG, "ab") as log:
+        with own_files.opened(own / task_file.LOG, own_files.APPEND) as log:
             # An interrupt of the kernel is sent to its session only.
             self._process = subprocess.Popen(  # noqa: S603 - the user's own script
                 command,

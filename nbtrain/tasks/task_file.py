@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from nbtrain.rundir import files
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.log_file import SHOWN_LINES, last_lines
+from nbtrain.rundir.schema import Misfit, made
 from nbtrain.tasks.description import TaskAddress
 
 FOLDER = "tasks"
@@ -78,9 +79,6 @@ class TaskStatus:
         return f"{self.job} {self.index}"
 
 
-_NAMES = tuple(each.name for each in fields(TaskStatus))
-
-
 def folder_of(folder: Path, task: TaskAddress | TaskStatus) -> Path:
     """Returns the folder of a task, below the folder of its cluster."""
     return folder / FOLDER / f"{task.job}-{task.index}"
@@ -104,12 +102,9 @@ def read(folder: Path) -> TaskStatus:
     """
     told = files.read(f"{folder}/{FILE}")  # a Path costs a tenth of the time
     try:
-        known = {name: told[name] for name in _NAMES}
-        return TaskStatus(**known | {"state": State(known["state"])})
-    except (KeyError, TypeError, ValueError) as error:
-        raise Untrusted(
-            f"it is not the status of a task: {type(error).__name__}: {error}"
-        ) from None
+        return made(TaskStatus, told)
+    except Misfit as error:
+        raise Untrusted(f"it is not the status of a task: {error}") from None
 
 
 def seen(

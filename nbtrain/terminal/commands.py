@@ -17,6 +17,7 @@ from nbtrain.core.commands import NO_SENDER, Command, Sender
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.learning_rate import range_test
 from nbtrain.core.receipts import Outcome, Receipt
+from nbtrain.core.visible import say
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.run.held_trial import post
 from nbtrain.rundir.answers import fields_of
@@ -36,13 +37,13 @@ def send(options: argparse.Namespace) -> int:
     """Sends the command of a line, waits for the answer and prints it."""
     told = posted(options.folder, asked(options), options.timeout)
     if options.json:
-        print(json.dumps(told.fields))
+        say(json.dumps(told.fields), sys.stdout)
     elif told.late:
-        print(f"no answer within {options.timeout:g} s: {told.outcome.text}", file=sys.stderr)
+        say(f"no answer within {options.timeout:g} s: {told.outcome.text}")
     else:
-        print(told.outcome, file=sys.stdout if told.outcome.applied else sys.stderr)
+        say(told.outcome, sys.stdout if told.outcome.applied else sys.stderr)
         if told.outcome.table:
-            print(told.outcome.table)
+            say(told.outcome.table, sys.stdout)
     return _CODES[told.state]
 
 

@@ -13,6 +13,7 @@ REFUSED = 1  # or the run has failed
 USAGE = 2
 NO_RUN = 3
 NO_ANSWER = 4  # or no sign of life
+INTERRUPTED = 130  # as a shell reports an interrupt
 
 
 class NoRunError(NbtrainError):

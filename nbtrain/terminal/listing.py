@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nbtrain.core.states import Phase, Status
 from nbtrain.core.text_table import in_columns
+from nbtrain.core.visible import on_one_line, say
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.words import of
@@ -37,17 +40,18 @@ def ls(options: argparse.Namespace) -> int:
     if not base.is_dir():
         raise NoRunError(f"There is no folder {options.folder!r}: give one that holds runs.")
     wanted = {*options.tag}
-    shown = [each for each in runs_below(base) if wanted <= {*each[2].tags}]
+    shown = [each for each in runs_below(base) if wanted <= {*each.status.tags}]
     if options.json:
-        print(json.dumps([fields_of(*each) for each in shown]))
+        say(json.dumps([_fields_of(each) for each in shown]), sys.stdout)
     elif not shown and wanted:
-        print(f"No run below {options.folder} has {' and '.join(map(repr, options.tag))}.")
+        tags = " and ".join(map(repr, options.tag))
+        say(f"No run below {options.folder} has {tags}.", sys.stdout)
     elif not shown:
-        print(f"No run has a {status_file.FILE} below {options.folder}.")
+        say(f"No run has a {status_file.FILE} below {options.folder}.", sys.stdout)
     else:
-        rows = [_HEAD, *(_row(*each) for each in shown)]
+        rows = [_HEAD, *map(_row, shown)]
         tagged = any(row[-1] for row in rows[1:])
-        print(in_columns(rows if tagged else [row[:-1] for row in rows]))
+        say(in_columns(rows if tagged else [row[:-1] for row in rows]), sys.stdout)
     return DONE
 
 
@@ -57,15 +61,15 @@ def status(options: argparse.Namespace) -> int:
         silent = is_silent(run)
         found, sign = run.status, run.sign
     if options.json:
-        print(json.dumps(fields_of(run.logdir, sign, found)))
+        say(json.dumps(fields_of(run.logdir, sign, found)), sys.stdout)
     else:
-        print(found)
+        say(found, sys.stdout)
         ago = max(0.0, time.time() - sign.alive)
-        print(f"\nLast sign of life {ago:.0f} s ago, from {of(sign.writer)}.")
+        say(f"\nLast sign of life {ago:.0f} s ago, from {of(sign.writer)}.", sys.stdout)
     if found.phase is Phase.FAILED:
         return REFUSED
     if silent:
-        print("No sign of life.", file=sys.stderr)
+        say("No sign of life.")
     return NO_ANSWER if silent else DONE
 
 
@@ -83,13 +87,59 @@ def is_silent(run: AttachedRun) -> bool:
     return False
 
 
-def runs_below(base: Path) -> list[tuple[Path, SignOfLife, Status]]:
-    """Returns folder, last sign of life and status of the runs below a folder, the latest first."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A run as it is listed.
+
+    Attributes:
+        folder: Its folder.
+        sign: Its last sign of life.
+        status: Its status, which has failed if its process is gone.
+        silent: Whether it has not ended and gives no sign of life.
+    """
+
+    folder: Path
+    sign: SignOfLife
+    status: Status
+    silent: bool = False
+
+
+def runs_below(base: Path) -> list[Listed]:
+    """Returns the runs below a folder, the latest sign of life first.
+
+    The clock of another machine may differ, so that a sign of an old date is waited for.
+    """
     found = sorted(_below(base), key=lambda pair: -pair[1].alive)
-    shown = [(folder, sign, Liveness(folder, sign)) for folder, sign in found]
-    for folder, _, liveness in shown:
+    shown = []
+    for folder, sign in found:
+        liveness = Liveness(folder, sign)
         liveness.look(there=folder.is_dir())
-    return [(folder, sign, liveness.status) for folder, sign, liveness in shown]
+        shown.append(Listed(folder, sign, liveness.status, liveness.is_silent))
+    now, here = time.time(), socket.gethostname()
+    waiting = {
+        each.folder: each.sign.alive
+        for each in shown
+        if not each.status.phase.ended
+        and each.sign.writer.host != here
+        and abs(now - each.sign.alive) > _SILENT_SECS
+    }
+    until = time.monotonic() + _SILENT_SECS
+    while waiting and time.monotonic() < until:
+        time.sleep(0.05)
+        waiting = {folder: at for folder, at in waiting.items() if _alive(folder) in (None, at)}
+    return [replace(each, silent=each.silent or each.folder in waiting) for each in shown]
+
+
+def _alive(folder: Path) -> float | None:
+    """Returns the time of the last sign of life of a run; None if it cannot be read now."""
+    try:
+        return status_file.read(folder).alive
+    except (OSError, Untrusted):
+        return None
+
+
+def _fields_of(each: Listed) -> dict[str, Any]:
+    return fields_of(each.folder, each.sign, each.status) | {"silent": each.silent}
 
 
 def fields_of(folder: Path, sign: SignOfLife, found: Status) -> dict[str, Any]:
@@ -105,12 +155,15 @@ def _below(base: Path) -> Iterator[tuple[Path, SignOfLife]]:
             try:
                 yield Path(folder), status_file.read(Path(folder))
             except (OSError, Untrusted) as error:
-                print(f"{folder}: {status_file.FILE}: {error}", file=sys.stderr)
+                say(f"{folder}: {status_file.FILE}: {error}")
 
 
-def _row(folder: Path, sign: SignOfLife, found: Status) -> tuple[str, ...]:
+def _row(each: Listed) -> tuple[str, ...]:
+    found, writer = each.status, each.sign.writer
+    phase = f"{found.phase}, no sign of life" if each.silent else str(found.phase)
     total = f" of {found.total_steps:,}" if found.total_steps else ""
     speed = "" if found.steps_per_s is None else f"{found.steps_per_s:,.1f}/s"
-    where = f"{sign.writer.process} on {sign.writer.host}"
+    where = f"{writer.process} on {writer.host}"
     tags = ", ".join(found.tags)
-    return found.name, str(found.phase), f"{found.step:,}{total}", speed, where, str(folder), tags
+    row = found.name, phase, f"{found.step:,}{total}", speed, where, str(each.folder), tags
+    return tuple(map(on_one_line, row))

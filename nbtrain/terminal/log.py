@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections import deque
+from collections.abc import Iterable, Iterator
+from io import FileIO
 from pathlib import Path
-from typing import TextIO
 
+from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.log_lines import LogLine, selected
+from nbtrain.core.log_lines import LogLine, at_return, selected
+from nbtrain.core.visible import say
 from nbtrain.rundir.log_text import line_of
 from nbtrain.rundir.names import LOG
 from nbtrain.terminal.exits import DONE, NoRunError, run_in
+
+# Bytes at the end of a log that are read at most.
+_MOST_BYTES = 1 << 28
 
 # Seconds between two looks for more.
 _SECS = 0.2
@@ -24,23 +31,32 @@ def show(options: argparse.Namespace) -> int:
     """Prints the last lines, and follows the file until the run has ended if asked to."""
     if options.lines < 0:
         raise ArgumentError(f"--lines {options.lines}: give 0 or more.")
-    with opened(Path(options.folder).expanduser()) as file:
+    path = Path(options.folder).expanduser() / LOG
+    with opened(path) as file:
         chosen = Chosen(options)
-        last = list(deque(filter(chosen, file), options.lines))
+        last = list(deque(filter(chosen, lines_of(file)), options.lines))
         if options.json:
-            print(json.dumps({"file": file.name, "lines": [each.rstrip("\n") for each in last]}))
+            told = {"file": str(path), "lines": [each.rstrip("\n") for each in last]}
+            say(json.dumps(told), sys.stdout)
             return DONE
-        sys.stdout.writelines(last)
+        _show(last)
         if options.follow:
             with run_in(options.folder) as run:
                 while True:
                     ended = run.status.phase.ended
-                    sys.stdout.writelines(filter(chosen, file.readlines()))
-                    sys.stdout.flush()
+                    _show(filter(chosen, lines_of(file)))
                     if ended:
                         break
                     time.sleep(_SECS)
     return DONE
+
+
+def _show(lines: Iterable[str]) -> None:
+    """Prints lines; of one that a progress bar has written over and over, the last text."""
+    for line in lines:
+        text = line.removesuffix("\n")
+        say(at_return(text).rstrip("\r"), sys.stdout, end=line[len(text) :])
+    sys.stdout.flush()
 
 
 class Chosen:
@@ -56,16 +72,26 @@ class Chosen:
         return bool(selected([self._before], **self._filter))
 
 
-def opened(folder: Path) -> TextIO:
-    """Opens the log of a run.
+def opened(path: Path, most_bytes: int = _MOST_BYTES) -> FileIO:
+    """Opens the log of a run, at the last `most_bytes` of it.
 
     Raises:
-        NoRunError: It has none.
+        NoRunError: It has none, or it cannot be read.
     """
-    path = folder / LOG
-    if not path.is_file():
+    try:
+        file = own_files.opened(path)
+    except (FileNotFoundError, NotADirectoryError):
         raise NoRunError(
             f"{path} is not there: the run has printed and logged nothing, or an earlier version "
             "of nbtrain has trained it."
-        )
-    return open(path, encoding="utf-8", errors="replace")
+        ) from None
+    except OSError as error:
+        raise NoRunError(f"{path} cannot be read: {error.strerror or error}.") from None
+    size = os.fstat(file.fileno()).st_size
+    file.seek(max(0, size - most_bytes))
+    return file
+
+
+def lines_of(file: FileIO) -> Iterator[str]:
+    """Yields the lines of a log from where it was read to."""
+    return (line.decode("utf-8", "replace") for line in own_files.lines(file))

@@ -1,22 +1,25 @@
 """The command line: `nbtrain status runs/digits`, `nbtrain pause runs/digits`, and so on.
 
 The exit code tells what became of it: 0 done, or the run is well; 1 refused, or the run has failed;
-2 the line cannot be understood; 3 there is no such run; 4 no answer, or no sign of life, in time.
+2 the line cannot be understood; 3 there is no such run; 4 no answer, or no sign of life, in time;
+130 ended by Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
+import math
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.core.log_lines import LEVELS, SOURCES
+from nbtrain.core.visible import say
 from nbtrain.terminal import commands, listing, log, watch
-from nbtrain.terminal.exits import NO_RUN, REFUSED, USAGE, NoRunError
+from nbtrain.terminal.exits import INTERRUPTED, NO_RUN, REFUSED, USAGE, NoRunError
 
 _FOLDER = "the folder of a run, such as runs/digits"
 
@@ -38,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
         prog="nbtrain",
         description="See and steer trainings from a terminal, through the folders of their runs.",
         epilog="Exit codes: 0 done, 1 refused or failed, 2 usage, 3 no such run, 4 no answer or "
-        "no sign of life in time.",
+        "no sign of life in time, 130 ended by Ctrl-C.",
     )
     verbs = made.add_subparsers(dest="verb", metavar="VERB", required=True)
     _add_looking(verbs)
@@ -93,7 +96,7 @@ def _add_steering(verbs: Any) -> None:
         sub.add_argument("--json", action="store_true", help="print JSON")
         sub.add_argument("folder", help=_FOLDER)
         sub.add_argument(
-            "--timeout", type=float, default=30.0, metavar="SECS", help="seconds to wait (30)"
+            "--timeout", type=_seconds, default=30.0, metavar="SECS", help="seconds to wait (30)"
         )
         return sub
 
@@ -152,6 +155,21 @@ def _mcp(options: argparse.Namespace) -> int:
     return serve(Path(options.folder).expanduser(), allow_steering=options.allow_steering)
 
 
+def _seconds(text: str) -> float:
+    """Returns seconds to wait.
+
+    Raises:
+        ArgumentTypeError: The text is no number, or a wait cannot be as long.
+    """
+    try:
+        secs = float(text)
+    except ValueError:
+        secs = math.nan
+    if not 0 <= secs <= threading.TIMEOUT_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r}: give seconds, 0 or more.")
+    return secs
+
+
 def _values(sub: argparse._ActionsContainer, more: str = "") -> None:
     told = f"such as learning_rate=1e-4{more}"
     sub.add_argument("values", nargs="+", metavar="NAME=VALUE", help=told)
@@ -159,19 +177,16 @@ def _values(sub: argparse._ActionsContainer, more: str = "") -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line, and returns the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a pipe may take ASCII alone
-            stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:
         return int(options.act(options))
     except NbtrainError as error:
-        print(f"nbtrain {options.verb}: {error}", file=sys.stderr)
+        say(f"nbtrain {options.verb}: {error}")
         if isinstance(error, NoRunError):
             return NO_RUN
         return USAGE if isinstance(error, ArgumentError) else REFUSED
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # `nbtrain ls | head`
         sys.stderr.close()
         return 0

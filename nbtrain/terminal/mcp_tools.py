@@ -32,13 +32,17 @@ from nbtrain.core.text_table import some
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.letters import sender_here
 from nbtrain.rundir.entries import entries
+from nbtrain.rundir.names import LOG
 from nbtrain.terminal import commands, listing, log
-from nbtrain.terminal.exits import run_in
+from nbtrain.terminal.exits import NoRunError, run_in
 from nbtrain.terminal.summaries import summaries
 
 # Runs, checkpoints and characters of a log that are told at most; seconds to wait for curves.
 _RUNS, _CHECKPOINTS, _CHARS = 100, 10, 20_000
 _READ_SECS = 60.0
+
+# Bytes at the end of a log that are read: more than are told.
+_LOG_BYTES = 1 << 22
 
 Fields = dict[str, Any]
 Run = Annotated[str, Field(description="The run, as list_runs names it, such as digits.")]
@@ -82,7 +86,8 @@ class Folders:
                 f"{run!r} is not below {self.base}: give the name of a run as list_runs shows it."
             )
         if not folder.exists():
-            there = [repr(self.name(each)) for each, *_ in listing.runs_below(self.base)]
+            runs = listing.runs_below(self.base)
+            there = [repr(self.name(each.folder)) for each in runs]
             named = f" These are there: {some(there)}." if there else ""
             raise ArgumentError(f"There is no folder {run!r}: give the name of a run.{named}")
         return folder
@@ -95,19 +100,23 @@ class Reading:
         self._folders = folders
 
     def list_runs(self) -> Fields:
-        """Lists the runs, the latest sign of life first, with phase and step of each."""
+        """Lists the runs, the latest sign of life first, with phase and step of each.
+
+        `silent` means that the process of a run that has not ended gives no sign of life.
+        """
         found = listing.runs_below(self._folders.base)
         runs = [
             {
-                "run": self._folders.name(folder),
-                "phase": status.phase,
-                "step": status.step,
-                "total_steps": status.total_steps,
-                "epoch": status.epoch,
-                "epochs": status.epochs,
-                "seconds_since_sign_of_life": round(max(0.0, time.time() - sign.alive), 1),
+                "run": self._folders.name(each.folder),
+                "phase": each.status.phase,
+                "step": each.status.step,
+                "total_steps": each.status.total_steps,
+                "epoch": each.status.epoch,
+                "epochs": each.status.epochs,
+                "seconds_since_sign_of_life": round(max(0.0, time.time() - each.sign.alive), 1),
+                "silent": each.silent,
             }
-            for folder, sign, status in found[:_RUNS]
+            for each in found[:_RUNS]
         ]
         return {"folder": str(self._folders.base), "runs": runs, "more": len(found) - len(runs)}
 
@@ -154,14 +163,16 @@ class Reading:
             return {"lines": list(deque(entries(folder), last))}
         except FileNotFoundError:
             return {"lines": []}
+        except OSError as error:
+            raise NoRunError(f"{error.filename} cannot be read: {error.strerror}.") from None
 
     def get_log(self, run: Run, last: Lines = 50) -> Fields:
         """Returns the newest lines that the process of a run has printed.
 
         Each line has its time, step, level and source.
         """
-        with log.opened(self._folders.of(run)) as file:
-            text = "".join(deque(file, last))
+        with log.opened(self._folders.of(run) / LOG, _LOG_BYTES) as file:
+            text = "".join(deque(log.lines_of(file), last))
         return {"text": text[-_CHARS:], "left_out_characters": max(0, len(text) - _CHARS)}
 
 

@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import Phase, Status
+from nbtrain.core.visible import on_one_line, visible
 from nbtrain.terminal.warned import Warnings, Watched
 
 # The last values that fit into a line.
@@ -37,7 +38,7 @@ class Line:
         self._run = run
         self._warnings = Warnings()
         self._bar = _Bar(
-            desc=run.name,
+            desc=on_one_line(run.name),
             total=status.total_steps,
             initial=status.step,
             unit=" steps",
@@ -51,11 +52,11 @@ class Line:
         """Shows the present state; closes the line when the run has ended."""
         status, bar = self._run.status, self._bar
         for text in self._warnings.new(status):
-            bar.write(f"{self._run.name}: {text}", file=bar.fp)
+            bar.write(visible(f"{self._run.name}: {text}"), file=bar.fp)
         bar.total = status.total_steps
         if status.step < bar.n:  # the run went back
             bar.initial = bar.n = status.step
-        bar.set_postfix_str(described(status), refresh=False)
+        bar.set_postfix_str(on_one_line(described(status)), refresh=False)
         bar.update(status.step - bar.n)
         if self._run.is_over:
             bar.refresh()

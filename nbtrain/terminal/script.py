@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from nbtrain.core.visible import say
 from nbtrain.remote.words import shown
 from nbtrain.run import registry
 from nbtrain.terminal.warned import Lines
@@ -47,8 +48,8 @@ def how_to_resume(logdir: Path, *, in_foreground: bool) -> str:
 def interrupted(run: Any) -> bool:
     """Asks the run to stop after Ctrl-C; tells that the wait goes on."""
     run.request_stop()
-    sys.stderr.write(
+    say(
         f"\nnbtrain: {run.name} stops after the step at hand and saves a last checkpoint. Ctrl-C "
-        "again ends the wait.\n"
+        "again ends the wait."
     )
     return True

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from nbtrain.core.states import Phase, Status
+from nbtrain.core.visible import say
 
 # A warning, with the lines of a stack that are indented below it.
 _PARAGRAPHS = re.compile(r"^\S.*(?:\n[ \t].*)*", re.MULTILINE)
@@ -65,7 +66,6 @@ class Lines:
         """Writes the new warnings."""
         status, file = self._run.status, sys.stderr
         for text in self._warnings.new(status):
-            if file is not None:
-                print(f"{self._run.name}: {text}", file=file, flush=True)
+            say(f"{self._run.name}: {text}", file, flush=True)
         if self._run.is_over:
             self._forget()

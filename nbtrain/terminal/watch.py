@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from collections.abc import Sequence
 
@@ -17,6 +18,7 @@ from rich.text import Text
 
 from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.states import Phase, Status
+from nbtrain.core.visible import on_one_line, say, visible
 from nbtrain.panel.view import line
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.rundir import status_file
@@ -70,7 +72,7 @@ def _lines(run: AttachedRun) -> None:
         if sign is not last or ended:
             last = sign
             told = status_file.SignOfLife(sign.writer, sign.alive, run.status)
-            print(json.dumps(status_file.fields_of(told, run.logdir)), flush=True)
+            say(json.dumps(status_file.fields_of(told, run.logdir)), sys.stdout, flush=True)
         if ended:
             return
         time.sleep(_SECS / 5)
@@ -85,9 +87,9 @@ def picture(run: AttachedRun, width: int) -> RenderableType:
     """
     status = run.status
     head = Text.assemble(
-        (f"{status.name} ", "bold"),
+        (f"{on_one_line(status.name)} ", "bold"),
         (str(status.phase), f"bold {_COLOURS.get(status.phase, 'white')}"),
-        "".join(f" · {label} {text}" for label, text in line(status)),
+        on_one_line("".join(f" · {label} {text}" for label, text in line(status))),
     )
     parts: list[RenderableType] = [head]
     if status.total_steps:
@@ -96,9 +98,11 @@ def picture(run: AttachedRun, width: int) -> RenderableType:
         parts.append(bar)
     parts.append(_values(run, status, width))
     if marks := list(run.marks)[-_MARKS:]:
-        parts.append(Text("\n".join(map(str, marks)), style="dim"))
+        parts.append(Text(visible("\n".join(map(str, marks))), style="dim"))
     said = [text for text in (status.failure, status.message, status.notice) if text]
-    parts += [Text(text, style="red" if text is status.failure else "yellow") for text in said]
+    parts += [
+        Text(visible(text), style="red" if text is status.failure else "yellow") for text in said
+    ]
     return Group(*parts)
 
 
@@ -106,17 +110,17 @@ def _values(run: AttachedRun, status: Status, width: int) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False)
     curves = run.scalars.curves()
     values = {tag: each for tag, each in status.values.items() if not tag.startswith(SYSTEM)}
-    shown = {tag: f"{value:.4g}" for tag, value in values.items()}
+    shown = {tag: (on_one_line(tag), f"{value:.4g}") for tag, value in values.items()}
     # Each of the three columns has a blank on both sides.
-    used = max(map(len, shown), default=0) + max(map(len, shown.values()), default=0) + 6
+    used = sum(max(map(len, column)) for column in zip(*shown.values(), strict=True)) + 6
     columns = max(1, min(_COLUMNS, width - used))
-    for tag, value in shown.items():
+    for tag, (name, value) in shown.items():
         means = [
             curve.buckets.mean[curve.buckets.whole]
             for curve in curves
             if curve.tag == tag and not curve.abandoned
         ]
-        table.add_row(tag, value, sparkline(np.concatenate(means) if means else (), columns))
+        table.add_row(Text(name), value, sparkline(np.concatenate(means) if means else (), columns))
     return table
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 
+from nbtrain.core import own_files
 from nbtrain.tfevents.crc import crc32c, crc32c_columns, masked
 from nbtrain.tfevents.framing import FOOTER, HEADER
 from nbtrain.tfevents.names import ENDING, PREFIX
@@ -56,7 +57,7 @@ class EventWriter:
         # TensorFlow's format of names, which TensorBoard looks for and sorts by.
         name = f"{PREFIX}{_time_of_next(logdir):010d}.{socket.gethostname()}"
         self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
-        self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
+        self._file = own_files.opened(self.path, own_files.APPEND)
         self._made = os.fstat(self._file.fileno())
         self.doubt: str | None = None
         self._has_session = False

@@ -124,7 +124,10 @@ def test_the_next_start_finds_what_was_taken_and_what_was_not(box: Mailbox, tmp_
     box.take()
     send(tmp_path, "waits", PAUSE)
     later = Mailbox(tmp_path, "later")
-    assert later.open() == [Letter("taken", {}, "taken"), Letter("waits", {}, "early")]
+    assert later.open() == ["taken"]
+    assert later.take() == [Letter("waits", {}, is_early=True)]
+    send(tmp_path, "new", PAUSE)
+    assert later.take() == [Letter("new", {"nbtrain": 1, **PAUSE})]
 
 
 @pytest.mark.parametrize("attempt", [{}, {"attempt": "now"}])
@@ -134,15 +137,18 @@ def test_the_next_start_takes_a_note_that_was_sent_as_the_process_ended(
     note = {"command": "note", "text": "the loss is flat", **attempt}
     send(tmp_path, "early", note)
     later = Mailbox(tmp_path, "later")
-    assert [(letter.id, letter.refusal) for letter in later.open()] == [("early", "")]
+    assert later.open() == []
     send(tmp_path, "late", note)
-    assert [(letter.id, letter.refusal) for letter in later.take()] == [("late", "")]
+    letters = [(letter.id, letter.refusal, letter.is_early) for letter in later.take()]
+    assert letters == [("early", "", False), ("late", "", False)]
 
 
 def test_a_refused_file_stays_until_its_answer_is_written(box: Mailbox, tmp_path: Path) -> None:
     put(tmp_path, "a1.json", "[1]")
     (first,) = box.take()
-    (later,) = Mailbox(tmp_path, "later").open()  # the first start was killed
+    start = Mailbox(tmp_path, "later")
+    assert start.open() == []  # the first start was killed
+    (later,) = start.take()
     assert first == later
     assert "not a JSON object" in later.refusal
 
@@ -263,6 +269,18 @@ def test_a_command_in_a_file_of_another_name_is_refused(box: Mailbox, tmp_path: 
     path = put(tmp_path, "my pause.json", json.dumps(PAUSE))
     (letter,) = box.take()
     assert letter.refusal.startswith("its name is 'my pause': give letters, digits, - and _")
+    box.close(letter.id, {"state": "refused"})
+    assert (tmp_path / "mailbox" / "answers" / path.name).exists()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("letters", [81, 241, 250])
+def test_a_name_that_is_as_long_as_a_name_can_be_is_refused_and_answered(
+    box: Mailbox, tmp_path: Path, letters: int
+) -> None:
+    path = put(tmp_path, f"{letters * 'a'}.json", json.dumps(PAUSE))
+    (letter,) = box.take()
+    assert "at most 80 characters" in letter.refusal
     box.close(letter.id, {"state": "refused"})
     assert (tmp_path / "mailbox" / "answers" / path.name).exists()
     assert not path.exists()

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import socket
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Status, Usage
 from nbtrain.core.tasks import Task, TaskState
+from nbtrain.panel.view import line
+from nbtrain.remote.liveness import Liveness
 from nbtrain.rundir import status_file
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.status_file import SignOfLife, Writer
+from nbtrain.terminal import listing
 
 WRITER = Writer("9f6c02d1", "lab-3", 4711, 1790000000.25)
 
@@ -120,4 +127,59 @@ def test_a_damaged_field_is_not_believed(tmp_path: Path, field: str) -> None:
     told = json.loads((tmp_path / "status.json").read_text())
     (tmp_path / "status.json").write_text(json.dumps({**told, field: 7}))
     with pytest.raises(Untrusted, match="not the status of a run"):
+        status_file.read(tmp_path)
+
+
+WRONG = ["x", -1, 1.5, True, None, [], {}, [[1]], {"a": []}, 10**400, 2**63, "NaN", math.inf]
+
+
+def paths(told: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The places of all values in JSON."""
+    inner = told.items() if isinstance(told, dict) else enumerate(told)
+    for key, value in inner:
+        yield (*above, key)
+        if isinstance(value, dict | list):
+            yield from paths(value, (*above, key))
+
+
+def test_a_value_of_a_wrong_type_harms_no_reader(tmp_path: Path) -> None:
+    host = socket.gethostname()
+    writer = Writer("9f6c02d1", host, 4711, 1790000000.25)
+    status_file.write(tmp_path, SignOfLife(writer, 1790000321.5, full(tmp_path)))
+    whole = (tmp_path / "status.json").read_text()
+    read = 0
+    for path in list(paths(json.loads(whole))):
+        for wrong in WRONG:
+            told = part = json.loads(whole)
+            for key in path[:-1]:
+                part = part[key]
+            part[path[-1]] = wrong
+            (tmp_path / "status.json").write_text(json.dumps(told))
+            try:
+                sign = status_file.read(tmp_path)
+            except Untrusted:
+                continue
+            read += 1
+            liveness = Liveness(tmp_path, sign)
+            liveness.look(there=True)
+            assert repr(liveness.status)
+            assert line(liveness.status) is not None
+            assert status_file.fields_of(sign, tmp_path)
+            assert listing._row(listing.Listed(tmp_path, sign, liveness.status))
+    assert read > 100
+
+
+def test_numbers_of_numpy_are_written_as_numbers(tmp_path: Path) -> None:
+    values = {"loss": np.float32(0.5), "count": np.int64(3)}
+    status = Status(name="a", engine="b", phase=Phase.RUNNING, step=np.int64(7), values=values)  # type: ignore[arg-type]
+    status_file.write(tmp_path, SignOfLife(WRITER, 1.0, status))
+    read = status_file.read(tmp_path).status
+    assert (read.step, read.values) == (7, {"loss": 0.5, "count": 3.0})
+
+
+def test_a_wrong_type_is_said_with_the_field(tmp_path: Path) -> None:
+    status_file.write(tmp_path, SignOfLife(WRITER, 1.0, full(tmp_path)))
+    told = json.loads((tmp_path / "status.json").read_text())
+    (tmp_path / "status.json").write_text(json.dumps({**told, "step": "x"}))
+    with pytest.raises(Untrusted, match="not the status of a run: step: 'x' is no whole number"):
         status_file.read(tmp_path)

@@ -79,6 +79,21 @@ def test_without_a_journal_copies_are_ordered_by_step() -> None:
     assert [each.step for each in every] == [90, 100, 160, 200, 150]
 
 
+def test_a_copy_that_a_journal_lacks_does_not_outrank_what_the_journal_knows() -> None:
+    """The journal was deleted in mid-run, and goes on with later lines."""
+    copies = [held(step, "checkpoints/last_good") for step in (0, 20)]
+    own = [held(10), held(30), held(40)]
+    every = RunTimeline(Path(), [saved(30), saved(40)]).ordered(own, copies)
+    assert [each.step for each in every][-1] == 40
+    assert not any(each.abandoned for each in every)
+
+
+def test_a_copy_of_a_run_that_has_gone_back_is_the_newest_though_its_line_is_missing() -> None:
+    timeline = RunTimeline(Path(), [saved(5), saved(9), back(5)])
+    every = timeline.ordered([held(5), held(9)], [held(7, "checkpoints/last_good")])
+    assert [each.step for each in every if not each.abandoned] == [5, 7]
+
+
 def test_a_folder_without_a_journal_has_an_empty_timeline(tmp_path: Path) -> None:
     assert RunTimeline.of(tmp_path).ordered([held(5)]) == (held(5),)
     (tmp_path / "steering.jsonl").write_text(json.dumps(saved(5)) + "\n", encoding="utf-8")

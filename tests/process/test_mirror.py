@@ -175,3 +175,24 @@ def test_a_store_that_cannot_be_used_is_told_before_the_training(s3: S3) -> None
     with pytest.raises(ArgumentError, match="or leave mirror= out, and then a run that only the"):
         nbtrain.train(counter.step, steps=3, name="far", mirror=s3.address)
     assert not Path("runs").exists()
+
+
+def test_a_store_that_never_answers_is_said_and_holds_up_no_stop(
+    s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nbtrain.rundir.store.ANSWER_SECS", 8.0)
+    monkeypatch.setattr("nbtrain.run.mirror._QUICK_SECS", 0.2)
+    monkeypatch.setattr("nbtrain.run.mirror._LAST_FAILING_SECS", 1.0)
+    answers = threading.Event()
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="far", mirror=s3.address)
+    run.save().wait()
+    eventually(lambda: str(run.status.mirror).startswith("ckpt-"))
+    s3.refuses = lambda *_: not answers.wait(SOON)
+    run.save().wait()
+    eventually(lambda: "waiting for the store for" in str(run.status.mirror))
+    eventually(lambda: "no answer within 8 s" in str(run.status.message))
+    run.request_stop()
+    run.wait(SOON)
+    answers.set()
+    assert f"The run has ended. The mirror {s3.address}/far lacks" in str(run.status.message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -152,6 +153,20 @@ def test_a_killed_run_has_failed(far: Forked, capsys: pytest.CaptureFixture[str]
     assert "ended without a word" in said(capsys, "resume", FOLDER, code=1)
 
 
+def test_a_process_that_stands_still_is_listed_as_silent(
+    far: Forked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert far.pid is not None
+    assert [each["silent"] for each in told(capsys, "ls")] == [False]
+    os.kill(far.pid, signal.SIGSTOP)
+    try:
+        eventually(lambda: told(capsys, "ls")[0]["silent"])
+        assert "running, no sign of life" in said(capsys, "ls")
+    finally:
+        os.kill(far.pid, signal.SIGCONT)
+    eventually(lambda: not told(capsys, "ls")[0]["silent"])
+
+
 def told_phase(capsys: pytest.CaptureFixture[str]) -> str:
     """The phase that a status tells, whatever the exit code."""
     main(["status", FOLDER, "--json"])
@@ -240,7 +255,16 @@ def test_a_line_that_cannot_be_done_says_why(
     assert text in said(capsys, *words, code=code)
 
 
-@pytest.mark.parametrize("words", [(), ("explode",), ("pause",), ("log", ".", "-n", "some")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("explode",),
+        ("pause",),
+        ("log", ".", "-n", "some"),
+        *(("pause", ".", "--timeout", secs) for secs in ("-1", "nan", "inf", "soon")),
+    ],
+)
 def test_a_line_that_is_not_understood_shows_the_usage(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:

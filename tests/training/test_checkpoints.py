@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ from nbtrain.core.states import Checkpoint
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from tests.gate import SOON
 from tests.models import Counter, Line, applied
+from tests.on_disk import journal
 from tests.room import no_room
 
 NAN = float("nan")
@@ -443,6 +446,14 @@ TORN = {
     "cut in a line": b'model_checkpoint_path: "ckpt-9"\nall_model_ch',
     "cut after a line": b'model_checkpoint_path: "ckpt-9"\nall_model_checkpoint_paths: "ckpt-5"\n',
     "gone": None,
+    "of a checkpoint that is nowhere": (
+        b'model_checkpoint_path: "ckpt-99"\nall_model_checkpoint_paths: "ckpt-99"\n'
+    ),
+}
+# What is said of it, if not that it cannot be read.
+SAID = {
+    "gone": "is missing",
+    "of a checkpoint that is nowhere": "names only checkpoints that are not there",
 }
 
 
@@ -465,7 +476,7 @@ def test_a_run_goes_on_from_the_checkpoints_beside_a_file_that_cannot_be_read(to
     again.start()
     applied(paused)
     told = again.status.message or ""
-    assert told.startswith(f"{file} {'is missing' if torn == 'gone' else 'cannot be read'}")
+    assert told.startswith(f"{file} {SAID.get(torn, 'cannot be read')}")
     assert told.endswith("It was written again from the checkpoints beside it, of steps 5, 9.")
     assert "Goes on from ckpt-9:" in str(again.status.notice)
     applied(again.save())
@@ -474,6 +485,42 @@ def test_a_run_goes_on_from_the_checkpoints_beside_a_file_that_cannot_be_read(to
     again.wait(SOON)
     assert int(counter.count.numpy()) == 12
     assert [held.step for held in again.checkpoints] == [5, 9, 11, 12]
+
+
+def test_a_copy_from_before_the_journal_was_deleted_is_not_gone_on_from() -> None:
+    counter = Counter()
+    run = nbtrain.train(
+        counter.step, checkpoint=counter.checkpoint, steps=9, save_steps=3, name="a"
+    )
+    run.wait(SOON)
+    first = Counter()  # its first state was copied, and the journal was deleted after that
+    ObjectSaver(first.checkpoint, run.logdir / "checkpoints" / "last_good", keep=3).save(0)
+    lines = (run.logdir / "steering.jsonl").read_text().splitlines(keepends=True)
+    later = [line for line in lines if json.loads(line)["step"] >= 6]
+    (run.logdir / "steering.jsonl").write_text("".join(later))
+    counter = Counter()
+    again = nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=12, name="a")
+    again.wait(SOON)
+    assert "resume" in [line["event"] for line in journal(again) if line["step"] == 9]
+    assert int(counter.count.numpy()) == 12
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "a pipe", "a link"])
+def test_a_checkpoint_file_that_is_no_file_is_not_read(tmp_path: Path, target: str) -> None:
+    line = trained(1)
+    saver_of(line, tmp_path).save(1)
+    file = tmp_path / "checkpoint"
+    (tmp_path / "elsewhere").write_bytes(file.read_bytes())
+    file.unlink()
+    if target == "a pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to(target if target == "/dev/zero" else tmp_path / "elsewhere")
+    assert listed(tmp_path) == ()
+    saver = saver_of(line, tmp_path)
+    assert "was written again from the checkpoints beside it, of steps 1" in str(saver.mended)
+    assert not file.is_symlink()
+    assert saver.resume() is not None
 
 
 def test_copies_whose_file_cannot_be_read_are_found_too(tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def test_no_port_is_opened_for_commands() -> None:
         ({"command": "restore", "checkpoint": 77}, "77"),
         ({"command": "resume"}, "Cannot resume while running"),
         ({"command": "pause", "at": "soon"}, "at='soon'"),
+        ({"command": "pause", "at": True}, "at=True"),
         ({"command": "stop", "at": 9}, "cannot be planned"),
         ({"command": "pause", "attempt": "another"}, "earlier start"),
         ([], "not a JSON object"),
@@ -113,6 +114,23 @@ def test_a_command_that_cannot_be_done_is_refused_in_words(
     assert reply["state"] == "refused"
     assert said in reply["text"]
     assert run.status.phase is Phase.RUNNING
+
+
+def test_a_command_restores_no_checkpoint_of_another_folder(run: nbtrain.Run) -> None:
+    run.save().wait()
+    own, elsewhere = Path(run.checkpoints[-1].path), run.logdir.parent / "elsewhere"
+    shutil.copytree(own.parent, elsewhere)
+    (run.logdir / "link").symlink_to(elsewhere)
+    away = (elsewhere, run.logdir / "link", run.logdir / ".." / "elsewhere")
+    for number, folder in enumerate(away):
+        command = {"command": "restore", "checkpoint": str(folder / own.name)}
+        send(run.logdir, f"a{number}", command)
+        reply = answered(run.logdir, f"a{number}")
+        assert reply["state"] == "refused"
+        assert "is outside of the folder of the run" in reply["text"]
+    send(run.logdir, "own", {"command": "restore", "checkpoint": str(own)})
+    assert answered(run.logdir, "own")["state"] == "applied"
+    assert run.restore(str(elsewhere / own.name)).wait().applied
 
 
 def test_a_click_that_comes_both_ways_is_done_once(run: nbtrain.Run) -> None:

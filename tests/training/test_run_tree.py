@@ -101,7 +101,7 @@ def test_the_tree_tells_of_another_kernel_that_trains_and_that_was_killed() -> N
         other.kill()
     eventually(lambda: "another process" not in tree())  # its last sign of life is overdue
     assert tree().splitlines()[1:] == ["other   finished  50 of 50", "killed  failed    7"]
-    listed = {status.name: str(status.phase) for _, _, status in runs_below(Path("runs"))}
+    listed = {each.status.name: str(each.status.phase) for each in runs_below(Path("runs"))}
     assert listed == {"other": "finished", "killed": "failed"}, "as in a terminal"
 
 
