@@ -40,12 +40,12 @@ class Life:
     Attributes:
         save_at: The steps of this process after which it saves; 0 is before the first.
         kill_in: The step in which it is killed; None trains to the end.
-        back_to: The steps to which it goes back, one after each step of this process.
+        back_to: The step to which it goes back before its first step; None stays.
     """
 
     save_at: tuple[int, ...] = ()
     kill_in: int | None = None
-    back_to: tuple[int, ...] = ()
+    back_to: int | None = None
     run: Any = None
     count: int = 0
     receipts: list[Receipt] = field(default_factory=list)
@@ -65,10 +65,10 @@ class Life:
         self._ask()
 
     def _ask(self) -> None:
+        if self.count == 0 and self.back_to is not None:
+            self.receipts.append(self.run.restore(self.back_to))
         if self.count in self.save_at:
             self.receipts.append(self.run.save())
-        if self.count < len(self.back_to):
-            self.receipts.append(self.run.restore(self.back_to[self.count]))
 
 
 class Linear:
@@ -110,6 +110,7 @@ def by_step_function(life: Life) -> list[Any]:
     run = nbtrain.train(linear.step, data=dataset(), epochs=EPOCHS, **linear.options, start=False)
     life.run = run
     run.start()
+    life.begin()
     run.wait()
     return linear.state()
 
@@ -255,6 +256,7 @@ def by_graph(life: Life) -> list[Any]:
         run = nbtrain.tf1.supervise(train, steps=EPOCHS * STEPS, name=NAME, keep=None, start=False)
     life.run = run
     run.start()
+    life.begin()
     run.wait()
     reader = tf.train.load_checkpoint(run.checkpoints[-1].path)
     return [reader.get_tensor(name) for name in sorted(reader.get_variable_to_shape_map())]
@@ -287,7 +289,7 @@ def rows_of_steps(folder: Path) -> set[str]:
 def test_a_save_soon_after_a_start_holds_all_that_was_restored(
     train: Callable[[Life], list[Any]], tmp_path: Path
 ) -> None:
-    """Two starts are killed after such a save; the last goes back to each checkpoint."""
+    """Two starts are killed after such a save, and later ones go back to each checkpoint."""
     whole = tmp_path / "whole"
     whole.mkdir()
     with Forked(live, train, Life(), folder=whole) as child:
@@ -307,7 +309,10 @@ def test_a_save_soon_after_a_start_holds_all_that_was_restored(
         held = [each.step for each in listed(folder / "runs" / NAME / "checkpoints")]
         print(held)
         assert held[-1] >= first
-        with Forked(live, train, Life((0,), None, (*reversed(held),)), folder=folder) as child:
+        for step in held[:0:-1]:  # it saves where it has gone back to
+            with Forked(live, train, Life((0,), 3, step), folder=folder) as child:
+                assert child.wait() == -signal.SIGKILL, child.err
+        with Forked(live, train, Life((0,), None, held[0]), folder=folder) as child:
             state, outcomes = child.answer()
         assert all(outcome.applied for outcome in outcomes), outcomes
         assert rows_of_steps(folder) == order

@@ -38,6 +38,10 @@ _ELSEWHERE = (
     "The checkpoint was saved in another loop, to which a program cannot go: the data go on where "
     "they were. Track the loop around both too, as in `for epoch in run.track(range(50)):`."
 )
+_ELSEWHERE_WITHIN = (
+    "The checkpoint was saved in another loop of its turn, to which a program cannot go: the data "
+    "go on where they were."
+)
 _ENDED = (
     "{} have ended: there is nothing left to train. Give fresh=True or another name= to start from "
     "scratch."
@@ -295,9 +299,10 @@ class Tracks:
         if all(each.key[-1] == number for each, (number, _) in common):
             self._resume, self._resumed = wanted, len(common)
             self._go_to([done for _, (_, done) in common], step_in_name(path))
-        elif self._loop is not None and wanted[0][0] != self._open[0].key[0]:
+        elif self._loop is not None:
             self._read = None
-            self._loop.note("track", _ELSEWHERE)
+            within = wanted[0][0] == self._open[0].key[0]
+            self._loop.note("track", _ELSEWHERE_WITHIN if within else _ELSEWHERE)
 
     def _go_to(self, turns: list[int], step: int | None) -> None:
         """Moves the open loops, whose bodies run on, to their turns; the others to their start."""
