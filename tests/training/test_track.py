@@ -263,7 +263,7 @@ def test_a_save_before_the_loops_have_begun_holds_where_they_go_on(
 
 
 def test_a_save_after_a_restore_between_two_turns_holds_the_restored_position() -> None:
-    """The restored loop has not begun, and the trial whose start it was is over."""
+    """The loop that was restored has not begun again, and then the program fails."""
     receipts: list[Any] = []
 
     def start(name: str, *, back: bool = False, **options: Any) -> Training:
@@ -272,17 +272,19 @@ def test_a_save_after_a_restore_between_two_turns_holds_the_restored_position() 
         @nbtrain.background(name=name, checkpoint=training.checkpoint, **options)
         def loop(run: Any) -> None:
             for epoch in run.track(range(EPOCHS)):
+                if receipts and back:
+                    raise ValueError("before the loop that was restored")
                 for batch in run.track(data):
                     training.step(epoch, batch)
                 if back and epoch == 1:
                     receipts.extend([run.restore(4), run.save()])
-                    run.request_stop()
 
         loop.wait(SOON)
         return training
 
     whole = start("whole")
-    start("broken", back=True, save_steps=4, keep=None)
+    with pytest.raises(ValueError, match="before the loop"):
+        start("broken", back=True, save_steps=4, keep=None)
     assert [applied(receipt).step for receipt in receipts] == [2 * BATCHES, 4]
     assert start("broken").taken == whole.taken[4:]
 
