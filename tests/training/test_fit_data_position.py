@@ -119,6 +119,30 @@ def test_a_run_of_mixed_precision_goes_on() -> None:
     assert isinstance(again.optimizer, keras.optimizers.LossScaleOptimizer)
 
 
+class SaveAtOnce(Late):
+    """Saves before the first batch, and stops the run there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.receipts: list[Any] = []
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.receipts.append(self.run.save())
+        self.run.request_stop()
+
+
+@pytest.mark.parametrize("kind", ["arrays", "dataset"])
+def test_a_save_before_the_first_batch_holds_the_metrics_of_the_epoch(kind: str) -> None:
+    """Although the first batch creates their variables."""
+    unbroken = ended(classifier(late=True), "whole", **KINDS[kind](), epochs=EPOCHS)
+    ended(classifier(late=True), "broken", StopAt(STEPS + 5), **KINDS[kind](), epochs=EPOCHS)
+    saves = SaveAtOnce()
+    ended(classifier(late=True), "broken", saves, **KINDS[kind](), epochs=EPOCHS)
+    assert applied(saves.receipts[0]).step == STEPS + 5
+    run = ended(classifier(late=True), "broken", **KINDS[kind](), epochs=EPOCHS)
+    assert run.history == unbroken.history
+
+
 def message_of(run: FitRun) -> str:
     """Returns the warning of the panel."""
     return run.status.message or ""

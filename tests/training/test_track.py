@@ -16,6 +16,7 @@ import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
 from tests.gate import SOON, Gate
+from tests.models import applied
 
 ROWS, BATCH, EPOCHS = 42, 8, 4
 BATCHES = 6  # of an epoch
@@ -229,6 +230,63 @@ def test_a_stopped_run_goes_on_with_the_next_batch(kind: str, stopped_at: int) -
     assert int(then.sum) == int(whole.sum)
     assert run.status.step == len(whole.taken)
     assert run.status.phase is Phase.FINISHED
+
+
+@pytest.mark.parametrize("kind", ["dataset", "list"])
+@pytest.mark.parametrize("stopped_at", [3, BATCHES, BATCHES + 4, 2 * BATCHES + 1])
+def test_a_save_before_the_loops_have_begun_holds_where_they_go_on(
+    kind: str, stopped_at: int
+) -> None:
+    def start(name: str, *, save: bool = False, **options: Any) -> Training:
+        training, data = Training(), KINDS[kind]()
+
+        @nbtrain.background(name=name, checkpoint=training.checkpoint, **options)
+        def loop(run: Any) -> None:
+            if save:
+                receipts.append(run.save())
+                run.request_stop()
+            for batch in run.track(listed()):
+                training.step(-1, batch)
+            for epoch in run.track(range(2)):
+                for batch in run.track(data):
+                    training.step(epoch, batch)
+
+        loop.wait(SOON)
+        return training
+
+    receipts: list[Any] = []
+    whole = start("whole")
+    first = start("broken", steps=stopped_at)
+    assert start("broken", save=True).taken == []
+    assert applied(receipts[0]).step == stopped_at
+    assert first.taken + start("broken").taken == whole.taken
+
+
+def test_a_save_after_a_restore_between_two_turns_holds_the_restored_position() -> None:
+    """The loop that was restored has not begun again, and then the program fails."""
+    receipts: list[Any] = []
+
+    def start(name: str, *, back: bool = False, **options: Any) -> Training:
+        training, data = Training(), shuffled()
+
+        @nbtrain.background(name=name, checkpoint=training.checkpoint, **options)
+        def loop(run: Any) -> None:
+            for epoch in run.track(range(EPOCHS)):
+                if receipts and back:
+                    raise ValueError("before the loop that was restored")
+                for batch in run.track(data):
+                    training.step(epoch, batch)
+                if back and epoch == 1:
+                    receipts.extend([run.restore(4), run.save()])
+
+        loop.wait(SOON)
+        return training
+
+    whole = start("whole")
+    with pytest.raises(ValueError, match="before the loop"):
+        start("broken", back=True, save_steps=4, keep=None)
+    assert [applied(receipt).step for receipt in receipts] == [2 * BATCHES, 4]
+    assert start("broken").taken == whole.taken[4:]
 
 
 def test_a_run_started_again_in_its_process_goes_on_within_its_loops() -> None:

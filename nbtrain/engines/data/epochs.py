@@ -18,17 +18,16 @@ import tensorflow as tf
 
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.data.as_read import AsRead
 from nbtrain.engines.data.beginning import beginning
-from nbtrain.engines.data.iterators import Iterators
+from nbtrain.engines.data.iterators import NAMES, Iterators
 from nbtrain.engines.data.pass_length import PassLength
 from nbtrain.engines.signatures import whole
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.time_usage import Draws
 
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-
-# The name of the position in a checkpoint, in all versions.
-_POSITION = "place"
+# The names of the position and of elements in a checkpoint, in all versions.
+_POSITION, _UNDONE = "place", "undone"
 
 
 class EpochIterator(Iterator[Any]):
@@ -206,7 +205,7 @@ class EpochIterator(Iterator[Any]):
         if self.kept:
             found = self._iterators.saved(drawn=bool(self._epoch or self._number))
             parts = tf.nest.flatten(undone, expand_composites=True)
-            found["undone"] = [tf.Variable(part, trainable=False) for part in parts]
+            found[_UNDONE] = [tf.Variable(part, trainable=False) for part in parts]
         number = max(0, self._number - len(undone))
         held = {"epoch": self._epoch, "number": number, "kept": "iterator" in found}
         found[_POSITION] = tf.Variable(json.dumps(held), trainable=False)
@@ -214,21 +213,24 @@ class EpochIterator(Iterator[Any]):
 
     def take(self, path: str) -> None:
         """Restores the position of a checkpoint."""
-        reader = tf.train.load_checkpoint(path)
+        self.restore(position_in(path))
+
+    def restore(self, read: AsRead) -> None:
+        """Restores the position that was read from a checkpoint."""
         undone, self._note, self._length.began = self._undone(), None, None
         self._ahead, self._at_hand = [], (self._at_hand[0], [])
-        if not reader.has_tensor(key := f"besides/{_POSITION}{_VALUE}"):
+        if (position := read.value(_POSITION)) is None:
             self._ahead = undone
             self._say(
                 "The checkpoint holds no position in the data: the data go on where they were."
             )
             return
-        held = json.loads(reader.get_tensor(key))
+        held = json.loads(position.numpy())
         epoch, number, why = held["epoch"], held["number"], self._lost
         if why is None and held["kept"]:
             try:
-                self._iterators.restore(path)
-                self._ahead = self._packed(reader)
+                self._iterators.restore(read)
+                self._ahead = self._packed(read)
             except (tf.errors.OpError, ValueError):
                 if self._iterators.again:  # otherwise there is no other
                     self._iterators.at_hand = None
@@ -266,11 +268,11 @@ class EpochIterator(Iterator[Any]):
             else None
         )
 
-    def _packed(self, reader: Any) -> list[Any]:
+    def _packed(self, read: AsRead) -> list[Any]:
         """The elements that were saved with a checkpoint."""
         parts: list[Any] = []
-        while reader.has_tensor(key := f"besides/undone/{len(parts)}{_VALUE}"):
-            parts.append(tf.constant(reader.get_tensor(key)))
+        while (part := read.value(f"{_UNDONE}/{len(parts)}")) is not None:
+            parts.append(part)
         specs = self.specs or ()
         size = len(tf.nest.flatten(specs, expand_composites=True))
         return [
@@ -283,6 +285,11 @@ class EpochIterator(Iterator[Any]):
         # The loop of an earlier start may be of another run; `begin` tells the next one.
         if self._loop is not None and self._loop.is_own_thread():
             self._loop.note("position", note)
+
+
+def position_in(path: str) -> AsRead:
+    """Reads the position of a checkpoint."""
+    return AsRead(path, _POSITION, _UNDONE, *NAMES)
 
 
 def epochs_over(data: Any, epochs: int | None) -> EpochIterator | None:

@@ -12,12 +12,15 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.engines.data.as_read import AsRead
+
 # Seconds between two looks, and their number, until an iterator being dropped has no references
 # but those of the list and of the call that counts them.
 _LOOK_SECS, _LOOKS = 0.1, 600
 _OWN = 2
 
-_NEXT = "besides/next/.ATTRIBUTES/ITERATOR_STATE"
+# The names of their states in a checkpoint.
+NAMES = _AT_HAND, _NEXT = "iterator", "next"
 
 
 class Iterators:
@@ -66,22 +69,23 @@ class Iterators:
         if self.at_hand is None:
             return {}
         if self.endless or not self.again or not drawn:
-            return {"iterator": self.at_hand}
+            return {_AT_HAND: self.at_hand}
         self._next = self._next or self._new()
-        return {"iterator": self.at_hand, "next": self._next}
+        return {_AT_HAND: self.at_hand, _NEXT: self._next}
 
-    def restore(self, path: str) -> None:
-        """Restores the states saved in a checkpoint under `besides`.
+    def restore(self, read: AsRead) -> None:
+        """Restores the states that were read from a checkpoint.
 
         Raises:
             tf.errors.OpError: The states are those of another pipeline.
         """
         self.start()
-        drawn = tf.train.load_checkpoint(path).has_tensor(_NEXT)
+        drawn = read.state(_NEXT) is not None
         # One by one: the last determines the order of later passes.
         for name, iterator in self.saved(drawn=drawn).items():
-            besides = tf.train.Checkpoint(**{name: iterator})
-            tf.train.Checkpoint(besides=besides).restore(path).expect_partial()
+            tf.raw_ops.DeserializeIterator(
+                resource_handle=iterator._iterator_resource, serialized=read.state(name)
+            )
 
 
 def ended_apart(iterator: Any) -> Any:

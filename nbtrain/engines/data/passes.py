@@ -38,6 +38,11 @@ class Passes(EpochIterator):
         """Elements of the last complete pass; None before there is one."""
         return self._length.steps
 
+    @property
+    def is_behind(self) -> bool:
+        """True if elements are to be drawn again before the next."""
+        return self._behind > 0
+
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
         """Begins a loop; returns the iterator to draw from."""
         self.elements = super().begin(loop)

@@ -5,7 +5,8 @@
 
 A path has a pair for each open loop, from the outermost: its number among the loops in the same
 turn of the loop around it, and its turns that are done. A program that is started again runs from
-its first line. Loops that were completed yield nothing, and the others go on where they were.
+its first line. Loops that were completed yield nothing, and the others go on where they were. Until
+they have begun, a save writes the path and the states of their data as they were read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import tensorflow as tf
 
 from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.epoch import Epoch
+from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.epochs import position_in
 from nbtrain.engines.data.open_loop import OpenLoop
 from nbtrain.engines.data.passes import Passes
 from nbtrain.engines.data.sources import Sources
@@ -34,6 +37,10 @@ _KEY = "besides/tracks/.ATTRIBUTES/VARIABLE_VALUE"
 _ELSEWHERE = (
     "The checkpoint was saved in another loop, to which a program cannot go: the data go on where "
     "they were. Track the loop around both too, as in `for epoch in run.track(range(50)):`."
+)
+_ELSEWHERE_WITHIN = (
+    "The checkpoint was saved in another loop of its turn, to which a program cannot go: the data "
+    "go on where they were."
 )
 _ENDED = (
     "{} have ended: there is nothing left to train. Give fresh=True or another name= to start from "
@@ -62,7 +69,8 @@ class Tracks:
         self._ended: Path = []  # where a stop, an error or their end has left the loops
         self._resume: Path = []  # where they go on
         self._resumed = 0  # loops that have gone on
-        self._file: tuple[str, tuple[int, ...]] | None = None  # it holds the data of this key
+        # The data of a checkpoint, which the loop of this key takes once it begins.
+        self._read: tuple[AsRead, tuple[int, ...]] | None = None
         self._loop: LoopHandle | None = None
 
     def begin(self, *, again: bool) -> None:
@@ -71,9 +79,10 @@ class Tracks:
         Args:
             again: Whether the loops go on where an earlier start has left them.
         """
+        held = self._ended or self._waiting() if again else []
         self._open, self._next, self._loop = [], 0, None
         self._sources.begin()
-        self._resume, self._resumed, self._ended = self._ended if again else [], 0, []
+        self._resume, self._resumed, self._ended = held, 0, []
 
     def end(self) -> None:
         """Ends a start of the run; says so if the program has nothing left to train."""
@@ -109,7 +118,7 @@ class Tracks:
             return opened[0].source
 
         def leave(*, broken: bool, failed: bool) -> None:
-            stopped = loop.track.must_end
+            stopped = loop.track.must_end or opened[0].source.is_behind
             self._leave(opened[0], broken=broken, stopped=stopped, failed=failed)
 
         return loop.track.turns(enter, leave)
@@ -123,10 +132,10 @@ class Tracks:
         number = self._next if around is None else around.next_inner()
         key = (*(around.key if around else ()), number)
         done, size = self._done_before(len(self._open), number), size_of(iterable)
-        in_file = self._file is not None and self._file[1] == key
+        was_read = self._read is not None and self._read[1] == key
         again = again or (around is None and self._sources.has_earlier(key, iterable))
         # An earlier start has taken a pass in each turn of the loop around.
-        passes = 0 if in_file or around is None else around.source.number - 1
+        passes = 0 if was_read or around is None else around.source.number - 1
         if done is None:
             self._sources.complete(key, iterable, passes)
             source: Passes | Turns = Turns(())
@@ -136,9 +145,9 @@ class Tracks:
         if isinstance(source, Passes):
             self._data = key, source
             size = size or source.size
-        if isinstance(source, Passes) and in_file and self._file is not None:
-            source.take(self._file[0])
-            self._file = None
+        if isinstance(source, Passes) and was_read and self._read is not None:
+            source.restore(self._read[0])
+            self._read = None
         else:
             source.go_to(done or 0)
         before = loop.step - source.number
@@ -166,8 +175,9 @@ class Tracks:
         """Ends a loop, and those within it that an error has left open."""
         if left not in self._open:
             return
+        skipped = bool(self._waiting()) and left.key[-1] < self._resume[len(left.key) - 1][0]
         if stopped:
-            self._ended = self._ended or self._path()
+            self._ended = self._ended or self._waiting() or self._path()
         elif failed:
             self._ended = self._ended or self._path_within_turn()
             left.source.failed = True
@@ -184,7 +194,7 @@ class Tracks:
             return
         self._next += 1
         self._sources.drop_before(left.key)
-        if stopped or failed:
+        if stopped or failed or skipped:
             return
         at_end = broken or isinstance(left.source, Passes)  # only a range or a list may grow
         self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
@@ -225,9 +235,27 @@ class Tracks:
 
     def _path_within_turn(self) -> Path:
         """The path after an error: the turn of the innermost open loop, without its ended loops."""
+        if waiting := self._waiting(within_turn=True):
+            return waiting
         path = [(each.key[-1], max(0, each.source.number - 1)) for each in self._open]
         inner = self._open[-1].next_inner()
         return [*path, (inner, 0)] if inner else path
+
+    def _waiting(self, *, within_turn: bool = False) -> Path:
+        """The path where loops go on that have not begun yet; empty if there are none.
+
+        Args:
+            within_turn: Whether the innermost open loop is within a turn, not at a step boundary.
+        """
+        if self._resumed == len(self._resume):
+            return []
+        for each, (number, done) in zip(self._open, self._resume, strict=False):
+            if each.key[-1] < number:  # completed, so that it yields nothing
+                break
+            within = within_turn or each is not self._open[-1]
+            if each.key[-1] > number or each.source.number != done + within:
+                return []  # that turn has passed without the loop
+        return self._resume
 
     @property
     def kept(self) -> bool:
@@ -245,12 +273,14 @@ class Tracks:
 
     def besides(self) -> tf.train.Checkpoint | None:
         """Returns the objects that save the position; None if no loop was tracked."""
-        path = self._ended or self._path() or self._resume
+        path = self._ended or self._waiting() or self._path()
         if not path:
             return None
         key, found = None, tf.train.Checkpoint()
         if self._data is not None:
             key, found = self._data[0], self._data[1].besides()
+        elif self._read is not None:
+            key, found = self._read[1], self._read[0].again()
         found.tracks = tf.Variable(json.dumps({"path": path, "data": key}), trainable=False)
         return found
 
@@ -261,24 +291,27 @@ class Tracks:
         if not reader.has_tensor(_KEY):
             return  # the loops go on where they are
         held = json.loads(reader.get_tensor(_KEY))
-        self._file = None if held["data"] is None else (path, tuple(held["data"]))
+        self._read = None
+        if held["data"] is not None:
+            self._read, self._data = (position_in(path), tuple(held["data"])), None
         wanted: Path = [(number, done) for number, done in held["path"]]
         common = list(zip(self._open, wanted, strict=False))
         if all(each.key[-1] == number for each, (number, _) in common):
             self._resume, self._resumed = wanted, len(common)
             self._go_to([done for _, (_, done) in common], step_in_name(path))
-        elif self._loop is not None and wanted[0][0] != self._open[0].key[0]:
-            self._file = None
-            self._loop.note("track", _ELSEWHERE)
+        elif self._loop is not None:
+            self._read = None
+            within = wanted[0][0] == self._open[0].key[0]
+            self._loop.note("track", _ELSEWHERE_WITHIN if within else _ELSEWHERE)
 
     def _go_to(self, turns: list[int], step: int | None) -> None:
         """Moves the open loops, whose bodies run on, to their turns; the others to their start."""
         stuck = False
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
             assert isinstance(each, OpenLoop)
-            if isinstance(each.source, Passes) and self._file and self._file[1] == each.key:
-                each.source.take(self._file[0])
-                self._file = None
+            if isinstance(each.source, Passes) and self._read and self._read[1] == each.key:
+                each.source.restore(self._read[0])
+                self._read, self._data = None, (each.key, each.source)
                 continue
             # The present turn of a loop around others becomes the one after those that are done.
             wanted = done if each is self._open[-1] else done + 1

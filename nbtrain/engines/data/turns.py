@@ -40,6 +40,7 @@ class Turns:
         self._iterable = iterable
         self._left = repeat(True, sys.maxsize)  # has one less for each element that was drawn
         self._before: int | None = None  # elements that others have drawn of an iterator
+        self._missing = 0  # elements up to the position that a stop has left undrawn
         self._loop: LoopHandle | None = None
         if isinstance(iterable, Iterator):
             with contextlib.suppress(TypeError):  # not all can be referred to weakly
@@ -47,8 +48,13 @@ class Turns:
 
     @property
     def number(self) -> int:
-        """Elements that were drawn."""
-        return sys.maxsize - length_hint(self._left) - (self._before or 0)
+        """Elements that were drawn, or are still to be drawn up to the position."""
+        return sys.maxsize - length_hint(self._left) - (self._before or 0) + self._missing
+
+    @property
+    def is_behind(self) -> bool:
+        """True if a stop has ended the drawing before the position was reached."""
+        return self._missing > 0
 
     def begin(self, loop: LoopHandle) -> None:
         """Begins a loop at the position."""
@@ -57,8 +63,9 @@ class Turns:
     def go_to(self, number: int) -> None:
         """Goes to the position after this many elements, or to the end of a shorter iterable.
 
-        A stop ends the drawing before the position is reached.
+        A stop ends the drawing before the position is reached: then the loop has no elements.
         """
+        self._missing = 0
         if not isinstance(self._iterable, Iterator):
             self._left = repeat(True, sys.maxsize)
         elif self._before is None:
@@ -66,8 +73,9 @@ class Turns:
         # Counts without a call of Python: a step has emptied the processor's caches.
         self.elements = compress(self._iterable, self._left)
         while self.number < number:
-            asked = self._loop is not None and self._loop.host.asked_to_stop()
-            if asked or next(self.elements, self) is self:
+            if self._loop is not None and self._loop.host.asked_to_stop():
+                self.elements, self._missing = iter(()), number - self.number
+            elif next(self.elements, self) is self:
                 break
 
     def _begin_iterator(self, number: int) -> None:

@@ -53,10 +53,13 @@ class CallbackState:
                 counts[name] += 1
 
     def saved(self) -> Saved:
-        """Their counts and best values."""
+        """Their counts and best values; those of a checkpoint until the training begins."""
+        now = {name: {**vars(each)} for name, each in self._callbacks.items()}
+        for name, values in (self._held or {}).items():
+            now[name] |= values
         return {
-            name: {key: vars(callback)[key] for key in _ATTRIBUTES if key in vars(callback)}
-            for name, callback in self._callbacks.items()
+            name: {key: values[key] for key in _ATTRIBUTES if key in values}
+            for name, values in now.items()
         }
 
     def weights(self) -> dict[str, list[tf.Variable]]:

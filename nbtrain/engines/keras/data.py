@@ -20,7 +20,8 @@ import keras
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import step_in_name
-from nbtrain.engines.data.iterators import Iterators
+from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.iterators import NAMES, Iterators
 from nbtrain.engines.keras.arrays import common_count, rows_of
 
 # Batches of arrays that are gathered in advance.
@@ -197,7 +198,7 @@ class Dataset(Data):
         if not (self.kept and held):
             return
         try:
-            self._iterators.restore(path)
+            self._iterators.restore(AsRead(path, *NAMES))
             self._restored = True
         except tf.errors.OpError:
             self._misfit = "the checkpoint holds the state of another tf.data pipeline"

@@ -47,8 +47,10 @@ class DataPosition:
         self.saved = tf.Variable("", trainable=False)
         self.numbers, self.memory = numbers, memory
         self._model = model
-        # The extra contents of the checkpoint that was restored, until training continues.
-        self._held: dict[str, Any] | None = None
+        # The extra contents of the checkpoint that was restored, until the training has continued
+        # and variables have taken them; by kind and number.
+        self._held: dict[tuple[str, int], Any] = {}
+        self._continues = True  # a batch has been trained since the last restore
 
     @property
     def kept(self) -> bool:
@@ -62,21 +64,29 @@ class DataPosition:
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """Ends the epoch, with these logs."""
         self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
+        self._drop_metrics()
         self.data.end_epoch()
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
     def vary(self, repeat: int, _steps: int) -> bool:
         """Takes another order of the data, and other random draws; tells if there is an order."""
-        held = self._held or {}
-        for name, value in held.items():
+        for key, value in self._held.items():
             if value.shape == (2,) and value.dtype.kind in "iu":  # a seed and a counter
-                held[name] = value + np.array([repeat, 0], value.dtype)
+                self._held[key] = value + np.array([repeat, 0], value.dtype)
         return self.data.vary(repeat)
 
     def besides(self) -> tf.train.Checkpoint:
-        """Returns the objects to save that a `tf.train.Checkpoint` of the model does not reach."""
-        found = {**self._variables(), "best_weights": self.memory.weights()}
+        """Returns the objects to save that a `tf.train.Checkpoint` of the model does not reach.
+
+        Values of the restored checkpoint that still wait for their variables are among them.
+        """
+        variables = self._variables()
+        for (kind, number), value in sorted(self._held.items(), key=lambda item: item[0]):
+            if not self._continues or number >= len(variables[kind]):
+                waiting = tf.Variable(value, trainable=False)
+                variables[kind][number : number + 1] = [waiting]
+        found = {**variables, "best_weights": self.memory.weights()}
         data = self.data
         if data.kept:
             found |= data.saved()
@@ -102,7 +112,8 @@ class DataPosition:
             return
         self.moved = True
         names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
-        self._held = {name: reader.get_tensor(name) for name in names}
+        self._held = {_place(name): reader.get_tensor(name) for name in names}
+        self._continues = False
         held = json.loads(self.saved.numpy())
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
@@ -119,6 +130,8 @@ class DataPosition:
                 f"{self.epoch + 1} begins again."
             )
             self.batch = 0
+        if self.batch == 0:  # the metrics start with the epoch
+            self._drop_metrics()
         if isinstance(self.data, Dataset):
             self.data.restore(path, held=held["iterator"] and self.note is None)
         self.go_on()  # it may be saved again before it continues
@@ -127,7 +140,7 @@ class DataPosition:
         """Returns the data arguments for a call of `fit`."""
         arguments = self.data.arguments(self.epoch, self.batch)
         self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to learn its kind
-        if self._held is None:
+        if self._continues:
             return arguments
         if self.data.inexact and self.note is None:
             self.note = (
@@ -140,21 +153,27 @@ class DataPosition:
         """Restores what TensorFlow does not reach from the model, before the first batch.
 
         It does so again when the step is traced, because Keras creates the variables of its metrics
-        late.
+        late. Until then a number may be that of another variable.
         """
-        if self._held is None:
+        if not self._held:
             return
-        for name, variables in self._variables().items():
-            if name == "metrics" and self.batch == 0:
-                continue  # they start with the epoch
+        for kind, variables in self._variables().items():
             for number, variable in enumerate(variables):
-                value = self._held.get(f"besides/{name}/{number}{_VALUE}")
-                if value is not None:
+                value = self._held.get((kind, number))
+                if value is not None and variable.shape == value.shape:
                     variable.assign(value)
+                    if self._continues:  # a later batch has created it
+                        del self._held[kind, number]
 
     def gone_on(self) -> None:
-        """Notes that the first batch has been trained."""
-        self._held = None
+        """Notes that the first batch has been trained; values without a variable wait longer."""
+        self._continues = True
+        if self._held:
+            there = {kind: len(variables) for kind, variables in self._variables().items()}
+            self._held = {key: self._held[key] for key in self._held if key[1] >= there[key[0]]}
+
+    def _drop_metrics(self) -> None:
+        self._held = {key: self._held[key] for key in self._held if key[0] != "metrics"}
 
     def _variables(self) -> dict[str, list[Any]]:
         metrics = [variable for metric in self._model.metrics for variable in metric.variables]
@@ -163,6 +182,12 @@ class DataPosition:
         # The variables of the random generators, in layers such as Dropout.
         others = [item for item in self._model.variables if id(item) not in known]
         return {"metrics": metrics, "others": others}
+
+
+def _place(name: str) -> tuple[str, int]:
+    """The kind and number of a variable in a checkpoint: `besides/metrics/0` gives metrics, 0."""
+    _, kind, number, *_ = name.split("/")
+    return kind, int(number)
 
 
 def _best_weights(reader: Any) -> dict[str, list[Any]]:
