@@ -39,6 +39,7 @@ class DataPosition:
         self, model: Any, data: Data, epoch: int, numbers: PythonScalars, memory: CallbackState
     ) -> None:
         self.data = data
+        data.first_epoch = epoch
         self.epoch, self.batch = epoch, 0
         self.history: History = {}
         self.logs: dict[str, Any] = {}
@@ -62,7 +63,7 @@ class DataPosition:
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """Ends the epoch, with these logs."""
         self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
-        self.data.end_epoch()
+        self.data.end_epoch(self.epoch)
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
@@ -109,7 +110,7 @@ class DataPosition:
         self.data.seed = held["seed"]
         self.numbers.take(held.get("numbers", {}))
         self.memory.take(held.get("callbacks", {}), _best_weights(reader))
-        size, steps = self._model.steps_per_execution, self.data.steps
+        size, steps = self._model.steps_per_execution, self.data.steps_of(self.epoch)
         # If the size is the same, a partial execution is the last one of data of unknown length.
         within = self.batch % size and self.batch != steps and held.get("size") != size
         if held["steps"] not in (None, steps) or within:

@@ -35,10 +35,20 @@ class FitRun(Run):
         super().__init__(engine, logdir, settings)
         engine.guard.describe = self.__repr__
 
+    def _begin_attempt(self, *parts: Any) -> None:
+        """Makes an attempt, in which Keras alone knows the end of the input.
+
+        An error that means it elsewhere comes from the user's code here, such as a callback.
+        """
+        super()._begin_attempt(*parts)
+        self.attempt.input_ends = ()
+
     def start(self) -> Run:
         """Starts the run; from here on the model is guarded."""
+        guard = self._engine.guard
+        guard.was_set.clear()
         super().start()
-        self._engine.guard.is_set.wait(_GUARD_SECS)
+        guard.was_set.wait(_GUARD_SECS)
         return self
 
     @property
