@@ -22,6 +22,7 @@ import scipy.sparse  # type: ignore[import-untyped]
 import tensorflow as tf
 
 import nbtrain
+from tests.gate import SOON
 
 ROWS, COLUMNS, CLASSES, BATCH = 26, 4, 3, 8
 STEPS = 4  # of an epoch; the last has 2 rows
@@ -832,3 +833,48 @@ def test_a_fit_is_keras_s_fit(name: str, capsys: Any) -> None:
         theirs.asked = ours.asked = []
     for part in vars(theirs):
         assert getattr(ours, part) == getattr(theirs, part), part
+
+
+# --- what is meant to differ ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shuffle", [True, "batch"])
+def test_rows_are_shuffled_by_a_seed_of_the_run(shuffle: bool | str) -> None:
+    drawn: list[Any] = []
+
+    class Order(keras.Model):
+        def train_step(self, data: Any) -> Any:
+            drawn.append([int(row) for row in data[:, 0]])
+            return {"rows": tf.size(data)}
+
+    orders = []
+    for fit in (by_keras, by_nbtrain):
+        model = Order()
+        model.compile(run_eagerly=True)
+        drawn.clear()
+        x = np.arange(ROWS)[:, np.newaxis]
+        fit(model, {"x": x, "batch_size": BATCH, "shuffle": shuffle, "epochs": 2, "verbose": 0})
+        orders.append([*drawn])
+    theirs, ours = orders
+    assert [len(batch) for batch in ours] == [len(batch) for batch in theirs]
+    for epoch in (slice(0, STEPS), slice(STEPS, None)):
+        found, expected = sum(ours[epoch], []), sum(theirs[epoch], [])
+        assert sorted(found) == sorted(expected)
+        assert found != sorted(found)
+    if shuffle == "batch":
+        assert [sorted(batch) for batch in ours] == [sorted(batch) for batch in theirs]
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [keras.callbacks.TerminateOnNaN, lambda: Ends(epoch=0)],
+    ids=["TerminateOnNaN", "a callback of the user's"],
+)
+def test_a_fit_that_a_callback_has_ended_is_not_paused_by_a_nan(callback: Any) -> None:
+    model = line(optimizer=keras.optimizers.SGD(1e30))
+    run = nbtrain.fit(
+        model, X, T, batch_size=13, epochs=3, callbacks=[callback()], on_nan="pause", name="run"
+    )
+    run.wait(SOON)
+    assert run.status.phase == "finished"
+    assert any("NaN" in mark.text or "inf" in mark.text for mark in run.marks)

@@ -63,6 +63,18 @@ def test_a_run_that_was_stopped_and_goes_on_ends_as_an_unbroken_one(kind: str) -
     assert run.status.step == unbroken.status.step
 
 
+@pytest.mark.filterwarnings("ignore:.*ran out of data:UserWarning")
+@pytest.mark.parametrize("kind", ["arrays drawn on", "PyDataset drawn on"])
+def test_a_run_goes_on_within_a_pass_of_several_epochs(kind: str) -> None:
+    whole, again = classifier(), classifier()
+    unbroken = ended(whole, "whole", **KINDS[kind](), epochs=5)
+    ended(classifier(), "broken", StopAt(9), **KINDS[kind](), epochs=5)
+    run = ended(again, "broken", **KINDS[kind](), epochs=5)
+    assert_same(again, whole)
+    assert run.history == unbroken.history
+    assert run.status.step == unbroken.status.step == 7 + 5 + 7 + 5 + 7
+
+
 @pytest.mark.parametrize("kind", ["arrays", "dataset", "generator"])
 def test_a_run_is_started_again_where_it_stopped(kind: str) -> None:
     whole, broken = classifier(), classifier()
