@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import keras
@@ -858,7 +859,7 @@ def test_rows_are_shuffled_by_a_seed_of_the_run(shuffle: bool | str) -> None:
     theirs, ours = orders
     assert [len(batch) for batch in ours] == [len(batch) for batch in theirs]
     for epoch in (slice(0, STEPS), slice(STEPS, None)):
-        found, expected = sum(ours[epoch], []), sum(theirs[epoch], [])
+        found, expected = [*chain(*ours[epoch])], [*chain(*theirs[epoch])]
         assert sorted(found) == sorted(expected)
         assert found != sorted(found)
     if shuffle == "batch":

@@ -116,10 +116,10 @@ def fit(
 
     A checkpoint holds the model, its optimizer, metrics and random generators, and the position in
     the data. A run that was stopped or killed continues with the next batch. Arrays and a
-    `PyDataset` continue in the order of the run's seed (drawn from NumPy's generator if they are
-    shuffled, which `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved state of its pipeline,
-    and a generator after as many batches. If the position cannot be kept, as with a distributed
-    pipeline or one that calls Python, the panel says so.
+    `PyDataset`, if shuffled, continue in the order of the run's seed (drawn from NumPy's generator,
+    which `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved state of its
+    pipeline, and a generator after as many batches. If the position cannot be kept, as with a
+    distributed pipeline or one that calls Python, the panel says so.
 
     The state of `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` is saved as well: their
     counts, the best value, and the best weights if they are to be restored. Other callbacks keep
