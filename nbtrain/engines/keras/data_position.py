@@ -84,7 +84,7 @@ class DataPosition:
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
-            "steps": data.steps,
+            "steps": data.steps_of(self.epoch),
             "size": self._model.steps_per_execution,
             "seed": data.seed,
             "iterator": "iterator" in found,
