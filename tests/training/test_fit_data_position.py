@@ -161,8 +161,8 @@ def test_a_restore_goes_back_in_the_data_too(kind: str, saved: int, left: int) -
 @pytest.mark.parametrize("kind", ["arrays", "dataset", "dataset drawn on", "PyDataset"])
 def test_a_restore_of_the_first_copy_begins_again_in_the_same_order(kind: str, left: int) -> None:
     whole, model, back = classifier(), classifier(), Back(0, left)
-    unbroken = ended(whole, "whole", **KINDS[kind](), epochs=2)
-    run = ended(model, "back", back, **KINDS[kind](), epochs=2)
+    unbroken = ended(whole, "whole", **KINDS[kind](), epochs=3)
+    run = ended(model, "back", back, **KINDS[kind](), epochs=3)
     assert [applied(receipt).step for receipt in back.receipts] == [left]
     assert_same(model, whole)
     assert run.history == unbroken.history
