@@ -357,6 +357,14 @@ def test_a_finished_run_goes_on_with_further_epochs() -> None:
     assert run.history == unbroken.history
 
 
+def test_an_initial_epoch_that_the_run_has_reached_changes_no_order() -> None:
+    whole, again = classifier(), classifier()
+    ended(whole, "whole", **KINDS["arrays"](), epochs=2)
+    ended(classifier(), "broken", **KINDS["arrays"](), epochs=1)
+    ended(again, "broken", **KINDS["arrays"](), initial_epoch=1, epochs=2)
+    assert_same(again, whole)
+
+
 def test_a_run_whose_epochs_are_over_says_what_to_give() -> None:
     ended(classifier(), "run", **KINDS["arrays"](), epochs=2)
     run = ended(classifier(), "run", **KINDS["arrays"](), epochs=2)

@@ -84,6 +84,7 @@ class DataPosition:
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
+            "first": data.first_epoch,
             "steps": data.steps_of(self.epoch),
             "size": self._model.steps_per_execution,
             "seed": data.seed,
@@ -107,7 +108,7 @@ class DataPosition:
         held = json.loads(self.saved.numpy())
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
-        self.data.seed = held["seed"]
+        self.data.seed, self.data.first_epoch = held["seed"], held.get("first", 0)
         self.numbers.take(held.get("numbers", {}))
         self.memory.take(held.get("callbacks", {}), _best_weights(reader))
         size, steps = self._model.steps_per_execution, self.data.steps_of(self.epoch)
