@@ -270,8 +270,9 @@ class Dataset(Data):
 
     def must_renew(self, epoch: int) -> bool:
         """Returns whether a new call of `fit` must train this epoch, with the iterator at hand."""
-        self._restored = super().must_renew(epoch)
-        return self._restored
+        renews = super().must_renew(epoch)
+        self._restored = self._restored or renews
+        return renews
 
     def restore(self, path: str, *, held: bool) -> None:
         """Restores the position of a checkpoint; `held`: whether it has the iterators."""
