@@ -62,7 +62,10 @@ class Attempt(AttemptEnd):
         ident: The identifier of the training thread while it trains; otherwise 0.
         in_foreground: Whether the thread that starts it trains.
         abandon: Ends a loop in the foreground at the end of its process; its thread.
+        input_ends: The errors that say that the input is exhausted, and end the loop well.
     """
+
+    input_ends: tuple[type[BaseException], ...] = (StopIteration, tf.errors.OutOfRangeError)
 
     def __init__(
         self, context: Context, evaluate: Evaluation | None, lines: LogLines, *, again: bool
@@ -258,8 +261,8 @@ class Attempt(AttemptEnd):
                 self.context.coord.raise_requested_exception()
             except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
                 error = raised
-        if error is None or isinstance(error, (StopIteration, tf.errors.OutOfRangeError)):
-            return None  # the input is exhausted
+        if error is None or isinstance(error, self.input_ends):
+            return None
         return self._unless_stopped(error)
 
     def _evaluate(self, evaluate: Evaluation) -> Mapping[str, SupportsFloat]:

@@ -99,7 +99,7 @@ class Boundary:
         with contextlib.suppress(PhaseError):  # the run was asked to stop while preparing
             context.lifecycle.apply(Event.READY)
 
-    def look_up(self, *, last: bool = False) -> bool:
+    def look_up(self, *, last: bool = False, ended: bool = False) -> bool:
         """Does the work that is not due at every step; tells if the loop must end.
 
         Called ten times a second, and when a command waits.
@@ -107,6 +107,7 @@ class Boundary:
         Args:
             last: Whether the loop ends by itself after this step. Bad values are then detected
                 here.
+            ended: Whether the user's code has ended it. Bad values do not pause it then.
         """
         steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
         if steps.step < self._later and not (self.must_end or commands.attention):
@@ -119,7 +120,7 @@ class Boundary:
         if not at_end:
             self.policy.save_if_due()
         self.executor.control.look()
-        self._recovery.look(drain=at_end)
+        self._recovery.look(drain=at_end, pauses=not ended)
         if lifecycle.phase is not Phase.STOPPING:
             self.executor.evaluator.if_due()
         self.best.look()

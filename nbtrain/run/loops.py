@@ -45,16 +45,20 @@ class OwnLoop:
         self._tags = boundary.tags
         self._note = context.monitor.notices.note
 
-    def reach(self, *, last: bool = False) -> bool:
+    def reach(self, *, last: bool = False, ended: bool = False) -> bool:
         """Handles the boundary between two steps; tells if the loop must end.
 
         A step function that asks only learns whether a stop was requested.
+
+        Args:
+            last: Whether the loop ends by itself after this step.
+            ended: Whether the user's code has ended it, so that a bad value pauses no more.
         """
         if self.driven or self._steps.tracked:
             return bool(self._coord.should_stop())
-        return self.count_and_look(last=last)
+        return self.count_and_look(last=last, ended=ended)
 
-    def count_and_look(self, *, last: bool = False) -> bool:
+    def count_and_look(self, *, last: bool = False, ended: bool = False) -> bool:
         """Does what `reach` does, also if a step function or a tracked loop takes the steps."""
         boundary, steps = self._boundary, self._steps
         if last:
@@ -63,7 +67,7 @@ class OwnLoop:
             self._begin()
         else:
             self.count()
-        must_end = steps.step >= steps.next and boundary.look_up(last=last)
+        must_end = steps.step >= steps.next and boundary.look_up(last=last, ended=ended)
         if boundary.counting is _LOOP and not self._tags.changing:
             steps.thread = self._commands.thread
         return must_end

@@ -35,11 +35,12 @@ class Recovery:
         self._recoveries = 0
         self._last: tuple[int, int] | None = None  # the bad step, and where the run went back to
 
-    def look(self, *, drain: bool = False) -> None:
+    def look(self, *, drain: bool = False, pauses: bool = True) -> None:
         """Reacts to a new bad value.
 
         Args:
             drain: Whether to check the waiting records too, because no boundary follows.
+            pauses: Whether the run can pause; if not, a bad value only becomes a mark.
         """
         loss_monitor = self._context.recorder.loss_monitor
         if loss_monitor is None:
@@ -53,7 +54,7 @@ class Recovery:
                 self._recoveries = 0
         elif anomaly is not self._told:
             self._told = anomaly
-            self._act(anomaly)
+            self._act(anomaly, pauses=pauses)
         else:  # the run was resumed without a restore
             loss_monitor.acknowledge()
             text = f"The run goes on although {anomaly}: nothing is saved until that is over."
@@ -64,7 +65,7 @@ class Recovery:
         self._told = None
         self._monitor.notices.note("nan", None)
 
-    def _act(self, anomaly: Anomaly) -> None:
+    def _act(self, anomaly: Anomaly, *, pauses: bool) -> None:
         if self._context.lifecycle.phase is Phase.STOPPING:
             return
         if self._executor.fail_trial(f"{anomaly}"):
@@ -81,6 +82,9 @@ class Recovery:
             if self._steps.step != bad and (left := self._policy.non_finite()):
                 why, good = f"{left} has gone bad, and is in no checkpoint", None
             why = f" The run could not recover: {why}."
+        if not pauses:
+            self._monitor.log(event="nan", step=anomaly.step, text=f"{anomaly}.{why}", good=good)
+            return
         step = self._steps.step
         text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
         self._monitor.notices.note("nan", text)  # first, so that the reason is shown with the pause

@@ -63,6 +63,18 @@ def test_a_run_that_was_stopped_and_goes_on_ends_as_an_unbroken_one(kind: str) -
     assert run.status.step == unbroken.status.step
 
 
+@pytest.mark.filterwarnings("ignore:.*ran out of data:UserWarning")
+@pytest.mark.parametrize("kind", ["arrays drawn on", "PyDataset drawn on"])
+def test_a_run_goes_on_within_a_pass_of_several_epochs(kind: str) -> None:
+    whole, again = classifier(), classifier()
+    unbroken = ended(whole, "whole", **KINDS[kind](), epochs=5)
+    ended(classifier(), "broken", StopAt(9), **KINDS[kind](), epochs=5)
+    run = ended(again, "broken", **KINDS[kind](), epochs=5)
+    assert_same(again, whole)
+    assert run.history == unbroken.history
+    assert run.status.step == unbroken.status.step == 7 + 5 + 7 + 5 + 7
+
+
 @pytest.mark.parametrize("kind", ["arrays", "dataset", "generator"])
 def test_a_run_is_started_again_where_it_stopped(kind: str) -> None:
     whole, broken = classifier(), classifier()
@@ -173,8 +185,8 @@ def test_a_restore_goes_back_in_the_data_too(kind: str, saved: int, left: int) -
 @pytest.mark.parametrize("kind", ["arrays", "dataset", "dataset drawn on", "PyDataset"])
 def test_a_restore_of_the_first_copy_begins_again_in_the_same_order(kind: str, left: int) -> None:
     whole, model, back = classifier(), classifier(), Back(0, left)
-    unbroken = ended(whole, "whole", **KINDS[kind](), epochs=2)
-    run = ended(model, "back", back, **KINDS[kind](), epochs=2)
+    unbroken = ended(whole, "whole", **KINDS[kind](), epochs=3)
+    run = ended(model, "back", back, **KINDS[kind](), epochs=3)
     assert [applied(receipt).step for receipt in back.receipts] == [left]
     assert_same(model, whole)
     assert run.history == unbroken.history
@@ -367,6 +379,14 @@ def test_a_finished_run_goes_on_with_further_epochs() -> None:
     run = ended(again, "broken", **KINDS["dataset"](), epochs=3)
     assert_same(again, whole)
     assert run.history == unbroken.history
+
+
+def test_an_initial_epoch_that_the_run_has_reached_changes_no_order() -> None:
+    whole, again = classifier(), classifier()
+    ended(whole, "whole", **KINDS["arrays"](), epochs=2)
+    ended(classifier(), "broken", **KINDS["arrays"](), epochs=1)
+    ended(again, "broken", **KINDS["arrays"](), initial_epoch=1, epochs=2)
+    assert_same(again, whole)
 
 
 def test_a_run_whose_epochs_are_over_says_what_to_give() -> None:

@@ -36,14 +36,24 @@ class Iterators:
         begin: Returns the iterator of a new pass.
         again: Whether passes can be repeated; also an attribute.
         endless: Whether a pass has no end, so that no other follows; also an attribute.
+        spare: Whether to begin and drop a pass before each pass but the first. The order in which
+            a pipeline shuffles depends on how many of its passes were begun.
 
     Attributes:
         at_hand: The iterator to draw from, once there is one.
         begun: Passes that were begun.
     """
 
-    def __init__(self, begin: Callable[[], Any], again: bool, *, endless: bool = False) -> None:
+    def __init__(
+        self,
+        begin: Callable[[], Any],
+        again: bool,
+        *,
+        endless: bool = False,
+        spare: bool = False,
+    ) -> None:
         self.at_hand: Any = None
+        self._spare = spare
         self.again, self.begun = again, 0
         self._next: Any = None
         self._begin, self.endless = begin, endless
@@ -57,6 +67,8 @@ class Iterators:
         self.at_hand, self._next = self._next or self._new(), None
 
     def _new(self) -> Any:
+        if self._spare and self.begun:
+            ended_apart(self._begin())
         self.begun += 1
         return ended_apart(self._begin())
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras.arrays import ClassWeights, common_count, is_array, split, tensor_of
 from nbtrain.engines.keras.batches import Batches
+from nbtrain.engines.keras.building import has_keras_fit
 from nbtrain.engines.keras.data import Arrays, Data, Dataset
 from nbtrain.engines.keras.stream import Stream
 from nbtrain.engines.signatures import whole
@@ -34,12 +35,7 @@ def check_model(model: Any) -> None:
 
 def further(*, epochs: Any, initial_epoch: Any, callbacks: Any, **more: Any) -> dict[str, Any]:
     """Returns the arguments of `fit` that are not about its data, checked."""
-    first, end = whole("initial_epoch", initial_epoch, least=0), whole("epochs", epochs)
-    if first >= end:
-        raise ArgumentError(
-            f"initial_epoch={first} with epochs={end}: there is no epoch to train; give more "
-            "epochs."
-        )
+    first, end = whole("initial_epoch", initial_epoch, least=0), whole("epochs", epochs, least=0)
     found = _checked(callbacks)
     return {**more, "epochs": end, "initial_epoch": first, "callbacks": found}
 
@@ -82,6 +78,9 @@ def training_data(
     size = None if batch_size is None else whole("batch_size", batch_size)
     steps = None if steps is None else whole("steps_per_epoch", steps)
     flat = [part for part in keras.tree.flatten(parts) if part is not None]
+    if not has_keras_fit(model):
+        more = {"batch_size": size, "class_weight": class_weight, "validation_split": share}
+        return _untouched(model, parts, steps, shuffle=shuffle, **more), None
     if flat and all(map(is_array, flat)):
         arrays = keras.tree.map_structure(
             lambda part: None if part is None else tensor_of(part), parts
@@ -90,7 +89,14 @@ def training_data(
         packed = _packed(arrays, class_weight)
         count = common_count(packed)
         size = size or (-(-count // steps) if steps else _BATCH_SIZE)
-        return Arrays(packed, size, shuffle=shuffle, steps=steps, seed=_seed()), validation
+        data = Arrays(
+            *(packed, size),
+            shuffle=shuffle,
+            steps=steps,
+            seed=_seed() if shuffle else 0,
+            execution=model.steps_per_execution,
+        )
+        return data, validation
     x, y, sample_weight = parts
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
@@ -104,6 +110,16 @@ def training_data(
             "split; give validation_data."
         )
     return _batches(model, x, steps, class_weight, bool(shuffle)), None
+
+
+def _untouched(model: Any, parts: tuple[Any, Any, Any], steps: int | None, **more: Any) -> Data:
+    """Returns data for a `fit` of the user's own, which gets them as they are."""
+    x, y, weights = parts
+    data = Data(x, steps, model.steps_per_execution, y=y, sample_weight=weights, **more)
+    if isinstance(x, tf.data.Dataset) and int(x.cardinality()) > 0:
+        data.given = steps or int(x.cardinality())
+    data.lose(f"{type(model).__name__}.fit makes the batches itself")
+    return data
 
 
 def _packed(arrays: Any, class_weight: Any) -> Any:
@@ -140,7 +156,10 @@ def _batches(model: Any, x: Any, steps: int | None, class_weight: Any, shuffle: 
     if isinstance(x, keras.utils.PyDataset):
         if x.num_batches == 0:
             raise ArgumentError("x is a PyDataset without a batch: give one that has some.")
-        return Batches(x, shuffle=shuffle, steps=steps, seed=_seed(), class_weight=class_weight)
+        shuffle = shuffle and x.num_batches is not None
+        seed = _seed() if shuffle else 0
+        more: dict[str, Any] = {"steps": steps, "size": size, "class_weight": class_weight}
+        return Batches(x, shuffle=shuffle, seed=seed, **more)
     if isinstance(x, Iterator):
         if class_weight is not None:
             raise ArgumentError(

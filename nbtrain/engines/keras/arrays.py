@@ -27,6 +27,8 @@ def tensor_of(part: Any) -> Tensor:
     if hasattr(part, "tocoo"):
         found = part.tocoo()
         part = tf.SparseTensor(np.stack([found.row, found.col], 1), found.data, found.shape)
+    if isinstance(part, np.ndarray) and part.dtype != object:
+        keras.backend.standardize_dtype(part.dtype)  # raises Keras's error, such as for strings
     if not tf.is_tensor(part):
         column = hasattr(part, "to_numpy") and len(part.shape) == 1  # a pandas Series
         part = np.asarray(part)[:, np.newaxis] if column else np.asarray(part)

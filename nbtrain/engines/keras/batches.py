@@ -23,27 +23,43 @@ class Batches(Data):
     kept = True
 
     def __init__(
-        self, batches: Any, *, shuffle: bool, steps: int | None, seed: int, class_weight: Any
+        self,
+        batches: Any,
+        *,
+        shuffle: bool,
+        steps: int | None,
+        size: int,
+        seed: int,
+        class_weight: Any,
     ) -> None:
-        super().__init__(_Ordered(batches, steps))
-        self.steps = self._x.num_batches
+        super().__init__(None, steps, size, batches.num_batches)
         self.seed = seed
+        self._batches = batches
         self._shuffle, self._class_weight = shuffle, class_weight
-        self._given = batches, steps
+        self._adapter: Any = None  # made, and given to no `fit` yet
         self._enqueuer: Any = None  # Keras's, if workers load the batches
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """Returns the batches in Keras's own adapter: only this way can workers be stopped."""
-        self._x = _Ordered(*self._given)
-        if get_data_adapter is None:
-            return {"x": self._x, "class_weight": self._class_weight, **self._more}
-        adapter = get_data_adapter(self._x, class_weight=self._class_weight)
+        arguments = super().arguments(epoch, batch)
+        if self._adapter is None:
+            self._adapt()
+        adapter, self._adapter = self._adapter, None
+        self._x.left_out = self._left
+        if adapter is None:
+            return {**arguments, "x": self._x, "class_weight": self._class_weight}
         self._enqueuer = adapter.enqueuer
-        return {"x": adapter, **self._more}
+        return {**arguments, "x": adapter}
 
-    def first(self) -> Any:
-        """Returns the first batch, without class weights."""
-        return self._x[0]
+    def spec(self) -> Any:
+        """Returns the types of its batches, which Keras takes from two of them."""
+        self._adapt()
+        return None if self._adapter is None else self._adapter.get_tf_dataset().element_spec
+
+    def _adapt(self) -> None:
+        self._x = _Ordered(self._batches)
+        if get_data_adapter is not None:
+            self._adapter = get_data_adapter(self._x, class_weight=self._class_weight)
 
     def vary(self, number: int) -> bool:
         """Takes another order of the batches, unless they are not shuffled; tells if it did."""
@@ -51,11 +67,14 @@ class Batches(Data):
         return bool(self._shuffle)
 
     def begin(self, epoch: int, batch: int) -> None:
-        """Puts the batches into the order of this epoch."""
-        self._x.begin(epoch, batch, self.seed if self._shuffle else None)
+        """Puts the batches into the order of this epoch's pass."""
+        super().begin(epoch, batch)
+        turn, first = self.place(epoch)
+        self._x.begin(turn, first + batch, self.seed if self._shuffle else None)
 
     def leave(self) -> None:
         """Stops the workers in a separate thread, as this waits for batches in progress."""
+        super().leave()
         self._x.left = True
         enqueuer, self._enqueuer = self._enqueuer, None
         if enqueuer is not None and enqueuer.is_running():
@@ -75,32 +94,35 @@ class _Ordered(keras.utils.PyDataset):
         left: Whether no more batches are wanted: then each is None, which Keras skips.
     """
 
-    def __init__(self, batches: Any, steps: int | None) -> None:
+    def __init__(self, batches: Any) -> None:
         super().__init__(
             workers=batches.workers,
             use_multiprocessing=batches.use_multiprocessing,
             max_queue_size=batches.max_queue_size,
         )
-        self._batches, self._steps = batches, steps
-        self.left = False
+        self._batches = batches
+        self.left, self.left_out = False, 0
         self.begin(0, 0, None)
 
-    def begin(self, epoch: int, batch: int, seed: int | None) -> None:
-        self._origin, self._skipped = epoch * (self.num_batches or 0), batch
-        self._seed, self._passed = seed, None
-        self._orders: dict[int, Any] = {}
+    def begin(self, turn: int, first: int, seed: int | None) -> None:
+        """Begins an epoch of the pass `turn`, whose batches before `first` are passed over."""
+        self._turn, self._first, self._seed = turn, first, seed
+        self._passed: Any = None
+        self._order: Any = None
 
     @property
     def num_batches(self) -> int | None:
-        return self._steps or self._count
+        count = self._count
+        return None if count is None else count - self.left_out
 
     def __getitem__(self, index: int) -> Any:
         if self.left:
             return None
-        if index >= self._skipped:
-            return self._batches[self._number(index)]
+        number = index + self.left_out
+        if number >= self._first:
+            return self._batches[self._number(number)]
         if self._passed is None:  # any batch will do for the skipped ones
-            self._passed = self._batches[self._number(self._skipped)]
+            self._passed = self._batches[self._number(self._first)]
         return self._passed
 
     def on_epoch_begin(self) -> None:
@@ -114,14 +136,10 @@ class _Ordered(keras.utils.PyDataset):
         found: int | None = self._batches.num_batches
         return found
 
-    def _number(self, index: int) -> int:
-        """The number in the other dataset of the epoch's batch `index`."""
-        number, count = self._origin + index, self._count
-        if not count:
+    def _number(self, number: int) -> int:
+        """The number in the other dataset of the pass's batch `number`."""
+        if self._seed is None or (count := self._count) is None:
             return number
-        turn, place = divmod(number, count)
-        if self._seed is None:
-            return place
-        if turn not in self._orders:
-            self._orders[turn] = np.random.default_rng((self._seed, turn)).permutation(count)
-        return int(self._orders[turn][place])
+        if self._order is None:
+            self._order = np.random.default_rng((self._seed, self._turn)).permutation(count)
+        return int(self._order[number])

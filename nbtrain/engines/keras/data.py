@@ -8,7 +8,7 @@ arguments = data.arguments(epoch, batch)   # for each call of `fit`
     data.begin(epoch, batch)               # at the start of each epoch
     data.pass_over(iterator)               # for each batch that was trained before
     data.draw_from(iterator, count)        # before each execution; Keras's own, or another
-    data.end_epoch()
+    data.end_epoch(epoch + 1)
 data.leave()                               # after each call
 """
 
@@ -31,12 +31,20 @@ _PREFETCHED = 2
 class Data:
     """Data of an unknown kind, such as a torch DataLoader; training thread only.
 
+    With `steps_per_epoch`, a pass over the data holds several epochs, as in Keras: each continues
+    where the last one ended. The last is shorter if the pass ends in it, and the next one begins
+    another pass.
+
     Args:
+        steps: The `steps_per_epoch`.
         size: Batches of an execution; Keras makes only whole executions while data last.
+        count: Batches of a pass; None if it is unknown or has no end.
         more: Further arguments of `fit`.
 
     Attributes:
-        steps: Batches of an epoch; None while unknown.
+        given: The steps of an epoch that Keras tells its callbacks.
+        steps: Batches of the current epoch; None while unknown.
+        first_epoch: The epoch with which the first pass begins.
         began: The completed steps when the epoch began that is trained; None before the first.
         seed: The seed of the order, if it is drawn here; saved with the position.
         kept: Whether the position in the data can be saved exactly.
@@ -46,14 +54,56 @@ class Data:
     kept = False
     why = "the position of such an object cannot be saved"
 
-    def __init__(self, x: Any, steps: int | None = None, size: int = 1, **more: Any) -> None:
-        self.steps = -(-steps // size) * size if steps else None
+    def __init__(
+        self,
+        x: Any,
+        steps: int | None = None,
+        size: int = 1,
+        count: int | None = None,
+        **more: Any,
+    ) -> None:
+        self.given = steps or count
+        self.first_epoch = 0
+        self._count, self._steps = count, -(-steps // size) * size if steps else None
+        self._left = 0  # batches of the pass that came before the call of `fit`
+        self.steps = self.steps_of(0)
         self.began: int | None = None
         self.seed = 0
         self._x, self._more = x, {"shuffle": False, "steps_per_epoch": steps, **more}
 
+    def place(self, epoch: int) -> tuple[int, int]:
+        """Returns the number of the pass that holds an epoch, and the epoch's first batch in it."""
+        epoch -= self.first_epoch
+        if self._steps is None:
+            return epoch, 0
+        if self._count is None:
+            return 0, epoch * self._steps
+        turn, epoch = divmod(epoch, -(-self._count // self._steps))
+        return turn, epoch * self._steps
+
+    def steps_of(self, epoch: int) -> int | None:
+        """Returns the batches of an epoch; None while unknown."""
+        if self._steps is None or self._count is None:
+            return self._steps or self._count
+        return min(self._steps, self._count - self.place(epoch)[1])
+
+    def steps_before(self, epoch: int) -> int | None:
+        """Returns the batches of all epochs before this one; None while unknown."""
+        turn, batch = self.place(epoch)
+        if self._count is None:
+            return batch if self._steps else None
+        return turn * self._count + batch
+
+    def must_renew(self, epoch: int) -> bool:
+        """Returns whether a new call of `fit` must train this epoch.
+
+        Keras was given the rest of a pass, and would take it for the length of the next one.
+        """
+        return self._left > 0 and self.place(epoch)[1] == 0
+
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """The arguments of a `fit` that continues at this epoch and batch, both counted from 0."""
+        self._left = 0 if self._count is None else self.place(epoch)[1]
         return {"x": self._x, **self._more}
 
     def lose(self, why: str) -> None:
@@ -73,18 +123,26 @@ class Data:
         """The `tf.data` iterators to save with the position; empty if Keras has its own."""
         return {}
 
-    def first(self) -> Any:
-        """Returns a batch to build the model with; None if there is none."""
+    def spec(self) -> Any:
+        """Returns what has the shapes and types of a batch; None if it cannot be known.
+
+        No batch is drawn for it but those that Keras draws to learn the same.
+        """
         return None
 
     def begin(self, epoch: int, batch: int) -> None:
         """Sets the next batch to train."""
+        self.steps = self.steps_of(epoch)
 
-    def end_epoch(self) -> None:
-        """Ends the epoch."""
+    def run_out(self) -> None:
+        """Notes that the pass has ended before its epoch."""
+
+    def end_epoch(self, epoch: int) -> None:
+        """Ends the epoch before this one."""
 
     def leave(self) -> None:
         """Ends the call of `fit`, perhaps in the middle of an epoch."""
+        self._left = 0
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Returns the iterator for the next `count` batches; by default Keras's own."""
@@ -98,36 +156,48 @@ class Data:
 class Arrays(Data):
     """Arrays, with batches addressed by number.
 
-    With `steps_per_epoch`, each epoch continues at the row where the last one ended.
-
     Args:
         arrays: Tensors with rows, nested as in Keras.
         size: Rows of a batch.
+        execution: Batches of an execution.
     """
 
     kept = True
 
     def __init__(
-        self, arrays: Any, size: int, *, shuffle: bool | str, steps: int | None, seed: int
+        self,
+        arrays: Any,
+        size: int,
+        *,
+        shuffle: bool | str,
+        steps: int | None,
+        seed: int,
+        execution: int,
     ) -> None:
-        super().__init__(None)
+        self._rows = common_count(arrays)
+        super().__init__(None, steps, execution, -(-self._rows // size))
         self._arrays, self._size, self._shuffle = arrays, size, shuffle
-        self._count = common_count(arrays)
-        self._batches = -(-self._count // size)
-        self.steps = steps or self._batches
         self.seed = seed
-        # Read by the pipeline: the seed, and the number of the epoch's first batch.
+        # Read by the pipeline: the seed, and the number of the first batch that it gives.
         self._at = tf.Variable([seed, 0], dtype=tf.int64, trainable=False)
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """Returns a pipeline of one epoch; Keras makes an iterator of it for each."""
-        numbers = tf.data.Dataset.range(self.steps)
+        """Returns a pipeline of the rest of a pass; Keras makes an iterator of it for each."""
+        arguments = super().arguments(epoch, batch)
+        assert self._count is not None, "arrays have an end"
+        numbers = tf.data.Dataset.range(self._count - self._left)
         batches = numbers.map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
-        return {"x": batches, **self._more}
+        return {**arguments, "x": batches}
 
-    def first(self) -> Any:
-        """Returns the first batch."""
-        return self._batch(tf.constant(0, tf.int64))
+    def spec(self) -> Any:
+        """Returns the types of the first batch."""
+        size = min(self._size, self._rows)
+        return keras.tree.map_structure(
+            lambda tensor: (
+                None if tensor is None else tf.TensorSpec([size, *tensor.shape[1:]], tensor.dtype)
+            ),
+            self._arrays,
+        )
 
     def vary(self, number: int) -> bool:
         """Takes another order of the rows, unless they are not shuffled; tells if it did."""
@@ -135,21 +205,22 @@ class Arrays(Data):
         return bool(self._shuffle)
 
     def begin(self, epoch: int, batch: int) -> None:
-        """Puts the rows into the order of this epoch."""
-        assert self.steps is not None, "arrays have an end"
-        self._at.assign([self.seed, epoch * self.steps])
+        """Puts the rows into the order of this epoch's pass."""
+        super().begin(epoch, batch)
+        assert self._count is not None, "arrays have an end"
+        self._at.assign([self.seed, self.place(epoch)[0] * self._count + self._left])
 
     def _batch(self, number: Any) -> Any:
         number += self._at[1]
-        turn, place = number // self._batches, number % self._batches
+        turn, place = number // self._count, number % self._count
         begin = place * self._size
-        rows = tf.range(begin, tf.minimum(begin + self._size, self._count))
+        rows = tf.range(begin, tf.minimum(begin + self._size, self._rows))
         random = tf.random.experimental
         if self._shuffle == "batch":
             rows = random.stateless_shuffle(rows, tf.stack([self._at[0], number]))
         elif self._shuffle:  # as if all were shuffled, but a batch needs only its own rows
             seed = tf.cast(tf.stack([self._at[0], turn]), tf.int32)
-            rows = random.index_shuffle(rows, seed, tf.constant(self._count - 1, tf.int64))
+            rows = random.index_shuffle(rows, seed, tf.constant(self._rows - 1, tf.int64))
         return keras.tree.map_structure(
             lambda tensor: None if tensor is None else rows_of(tensor, rows), self._arrays
         )
@@ -159,19 +230,22 @@ class Dataset(Data):
     """A `tf.data.Dataset`, whose iterators are kept here and saved with the checkpoint.
 
     Keras is given a stand-in of the same length. With `steps_per_epoch`, one iterator runs from
-    epoch to epoch, and the dataset repeats at its end. A state saved shortly before that end does
-    not determine the order of the repetition.
+    epoch to epoch until the pass ends. A state saved shortly before that end does not determine the
+    order of the next pass.
     """
 
     kept = True
 
     def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
-        super().__init__(dataset if steps is None else dataset.repeat(), steps, size)
-        known = int(dataset.cardinality())
-        if steps is None and known > 0:
-            self.steps = known
-        self._ends = steps is None
-        self._iterators = Iterators(lambda: iter(self._x), self._ends)
+        cardinality = int(dataset.cardinality())
+        super().__init__(dataset, steps, size, cardinality if cardinality > 0 else None)
+        endless = cardinality == tf.data.INFINITE_CARDINALITY
+        # Keras makes an iterator at the end of each epoch, and another for the next.
+        spare = steps is None and cardinality > 0
+        self._iterators = Iterators(
+            lambda: iter(self._x), not endless, endless=endless, spare=spare
+        )
+        self._over = False  # the pass has ended before its epoch
         self._drawn = self._restored = False
         # Why the checkpoint that was restored does not fit; None once the training has continued.
         self._misfit: str | None = None
@@ -185,9 +259,21 @@ class Dataset(Data):
         """Returns a stand-in, and prepares restored or new iterators."""
         if not self._restored:
             self._iterators.start()
-        self._restored = False
-        numbers = tf.data.Dataset.range(self.steps or 1)
-        return {**self._more, "x": numbers if self.steps else numbers.repeat()}
+        self._restored = self._over = False
+        arguments = super().arguments(epoch, batch)
+        if self._count is not None:
+            numbers = tf.data.Dataset.range(self._count - self._left)
+        elif self._steps:  # its own iterator says when it ends
+            numbers = tf.data.Dataset.range(self._steps)
+        else:
+            numbers = tf.data.Dataset.range(1).repeat()
+        return {**arguments, "x": numbers}
+
+    def must_renew(self, epoch: int) -> bool:
+        """Returns whether a new call of `fit` must train this epoch, with the iterator at hand."""
+        renews = super().must_renew(epoch)
+        self._restored = self._restored or renews
+        return renews
 
     def restore(self, path: str, *, held: bool) -> None:
         """Restores the position of a checkpoint; `held`: whether it has the iterators."""
@@ -207,14 +293,19 @@ class Dataset(Data):
         """Returns its iterators; none before they have reached the position."""
         return {} if self._misfit else self._iterators.saved(drawn=self._drawn)
 
-    def first(self) -> Any:
-        """Returns the first batch."""
-        return next(iter(self._x))
+    def spec(self) -> Any:
+        """Returns the types of its elements."""
+        return self._x.element_spec
 
-    def end_epoch(self) -> None:
-        """Moves on to the iterator of the next epoch."""
-        if self._ends:
+    def run_out(self) -> None:
+        """Notes that the pass has ended before its epoch."""
+        self._over = True
+
+    def end_epoch(self, epoch: int) -> None:
+        """Moves on to the iterator of the next pass, if this one is over."""
+        if self._over or self.place(epoch)[1] == 0:
             self._iterators.turn()
+        self._over = False
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Returns the iterator kept here instead of the stand-in's."""

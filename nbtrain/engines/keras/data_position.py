@@ -39,6 +39,7 @@ class DataPosition:
         self, model: Any, data: Data, epoch: int, numbers: PythonScalars, memory: CallbackState
     ) -> None:
         self.data = data
+        data.first_epoch = epoch
         self.epoch, self.batch = epoch, 0
         self.history: History = {}
         self.logs: dict[str, Any] = {}
@@ -65,7 +66,7 @@ class DataPosition:
         """Ends the epoch, with these logs."""
         self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
         self._drop_metrics()
-        self.data.end_epoch()
+        self.data.end_epoch(self.epoch)
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
@@ -93,7 +94,8 @@ class DataPosition:
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
-            "steps": data.steps,
+            "first": data.first_epoch,
+            "steps": data.steps_of(self.epoch),
             "size": self._model.steps_per_execution,
             "seed": data.seed,
             "iterator": "iterator" in found,
@@ -117,10 +119,10 @@ class DataPosition:
         held = json.loads(self.saved.numpy())
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
-        self.data.seed = held["seed"]
+        self.data.seed, self.data.first_epoch = held["seed"], held.get("first", 0)
         self.numbers.take(held.get("numbers", {}))
         self.memory.take(held.get("callbacks", {}), _best_weights(reader))
-        size, steps = self._model.steps_per_execution, self.data.steps
+        size, steps = self._model.steps_per_execution, self.data.steps_of(self.epoch)
         # If the size is the same, a partial execution is the last one of data of unknown length.
         within = self.batch % size and self.batch != steps and held.get("size") != size
         if held["steps"] not in (None, steps) or within:

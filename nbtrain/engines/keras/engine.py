@@ -17,6 +17,7 @@ from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.data.position_saver import PositionSaver
+from nbtrain.engines.keras.building import build, has_keras_fit
 from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.callback_state import CallbackState
 from nbtrain.engines.keras.data import Data
@@ -70,7 +71,7 @@ class FitEngine:
         memory = CallbackState(arguments["callbacks"])
         self.position = DataPosition(model, data, arguments["initial_epoch"], numbers, memory)
         self.guard = Guard(model, folder.name)
-        self._model = model
+        self._model, self._has_keras_fit = model, has_keras_fit(model)
         self._arguments = arguments
         self._folder, self._keep = folder, keep
         self._thread_state = ThreadState()
@@ -101,8 +102,8 @@ class FitEngine:
     @property
     def total_steps(self) -> int | None:
         """The batches of all epochs; None while the length of an epoch is unknown."""
-        steps, first = self.position.data.steps, self._arguments["initial_epoch"]
-        return None if steps is None else (self.epochs - first) * steps
+        first: int = self._arguments["initial_epoch"]
+        return self.position.data.steps_before(max(self.epochs, first))
 
     @property
     def resumes(self) -> Path | None:
@@ -170,15 +171,16 @@ class FitEngine:
             [each for each in self.hyperparameters.values() if isinstance(each, CallbackRate)],
             verbose=self._arguments["verbose"],
             epochs=self.epochs,
-            steps=position.data.steps,
+            steps=position.data.given,
         )
         boards = [each for each in fit_callbacks.callbacks if isinstance(each, TensorBoard)]
         if not boards:  # which have writers of their own
             # Until the callbacks have ended.
             loop.host.left_open.enter_context(loop.summaries())
-        while position.epoch < self.epochs:
+        while True:
             self._fit(loop, fit_callbacks)
-            if not position.moved or loop.host.asked_to_stop():
+            ends = position.epoch >= self.epochs or not position.moved
+            if ends or loop.host.asked_to_stop():
                 break
         loop.host.at_end(lambda: self._end(fit_callbacks))
         if (
@@ -201,7 +203,7 @@ class FitEngine:
     def _why_over(self, loop: LoopHandle) -> str | None:
         """Says why nothing is left to train and what to give for more; None if something is."""
         position = self.position
-        if position.epoch >= self.epochs:
+        if position.epoch >= self.epochs > self._arguments["initial_epoch"]:
             return (
                 f"{position.epoch:,} of {self.epochs:,} epochs are over: there is nothing left to "
                 "train. Give more epochs="
@@ -220,30 +222,21 @@ class FitEngine:
     def _build(self) -> None:
         """Creates the variables that a checkpoint will set, which Keras creates at the first batch.
 
-        This includes variables of the metrics, unless a trace of the step creates them before it
-        runs. The user's own `train_step` may call the model differently or not at all, and may give
-        the optimizer other variables than those of the layers; then it builds them itself.
+        They are created from the types of a batch, so that no layer computes anything. The user's
+        own `train_step` or `fit` may call the model with something else than a batch of the data:
+        then the first batch creates them, as in Keras. So it does if the model cannot be built.
         """
         model = self._model
-        missing = not model.built or model.run_eagerly
-        is_keras = has_keras_step(model)
+        if not has_keras_step(model) or not self._has_keras_fit:
+            return
         with model.distribute_strategy.scope():
-            if missing and (batch := self.position.data.first()) is not None:
-                x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
-                # An error here will be raised by the first batch too, if the step does the same.
-                with contextlib.nullcontext() if is_keras else contextlib.suppress(Exception):
-                    model(x)
-                    if model.run_eagerly:
-                        model.test_on_batch(x, y, weights)
-            optimizer = model.optimizer
-            if is_keras and model.built and optimizer is not None and not optimizer.built:
-                optimizer.build(model.trainable_variables)
+            build(model, self.position.data.spec)
 
     def _fit(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """Calls Keras's fit once; leaves it if the run stops or has moved."""
         position, model = self.position, self._model
         position.moved = False
-        if position.batch and position.batch == position.data.steps:
+        if position.batch and position.batch == position.data.steps_of(position.epoch):
             model.stop_training = False
             try:
                 self._end_epoch(loop, fit_callbacks)

@@ -37,10 +37,20 @@ class FitRun(Run):
         super().__init__(engine, logdir, settings)
         engine.guard.describe = self.__repr__
 
+    def _begin_attempt(self, *parts: Any) -> None:
+        """Makes an attempt, in which Keras alone knows the end of the input.
+
+        An error that means it elsewhere comes from the user's code here, such as a callback.
+        """
+        super()._begin_attempt(*parts)
+        self.attempt.input_ends = ()
+
     def start(self) -> Run:
         """Starts the run; from here on the model is guarded."""
+        guard = self._engine.guard
+        guard.was_set.clear()
         super().start()
-        self._engine.guard.is_set.wait(_GUARD_SECS)
+        guard.was_set.wait(_GUARD_SECS)
         return self
 
     @property
@@ -108,16 +118,21 @@ def fit(
 
     A checkpoint holds the model, its optimizer, metrics and random generators, and the position in
     the data. A run that was stopped or killed continues with the next batch. Arrays and a
-    `PyDataset` continue in the order of the run's seed (drawn from NumPy's generator, which
-    `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved state of its pipeline,
-    and a generator after as many batches. If the position cannot be kept, as with a distributed
-    pipeline or one that calls Python, the panel says so.
+    `PyDataset`, if shuffled, continue in the order of the run's seed (drawn from NumPy's generator,
+    which `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved state of its
+    pipeline, and a generator after as many batches. If the position cannot be kept, as with a
+    distributed pipeline or one that calls Python, the panel says so.
 
     The state of `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` is saved as well: their
     counts, the best value, and the best weights if they are to be restored. Other callbacks keep
     their state across a restore. A run that an `EarlyStopping` has ended does not train further
     when it is started again, unless the callback is left out or has more `patience`. Then it
     continues from the weights at that time, the best ones if these were to be restored.
+
+    The batches, steps, calls of callbacks, logs and errors are those of `model.fit`. The order of
+    shuffled arrays and of a shuffled `PyDataset` is another one, and a model that is not built
+    may be traced before the first batch, without computing anything. A `fit` of the model's own
+    gets the data as they are; the position in these is not saved.
 
     While the run is live, `compile`, `evaluate`, `fit`, `train_on_batch` and `test_on_batch` of the
     model raise an error in other threads; `predict` works.
@@ -129,7 +144,7 @@ def fit(
             passed on; a restored run draws their epoch again up to the batch.
         y: Targets, with arrays.
         batch_size: Rows of a batch, for arrays; None takes 32.
-        epochs: Epochs counted over all starts of the run.
+        epochs: Epochs counted over all starts of the run; 0 trains nothing.
         verbose: As in Keras; 0 prints nothing, as the panel shows it.
         callbacks: Keras callbacks, called in the training thread.
         validation_split: The fraction of the arrays' last rows that is not trained on.
@@ -139,8 +154,9 @@ def fit(
         class_weight: Class number to weight.
         sample_weight: Weights of the rows, with arrays.
         initial_epoch: The number of a new run's first epoch, from 0.
-        steps_per_epoch: Batches of an epoch; the data continue where the last epoch ended, and
-            repeat at their end.
+        steps_per_epoch: Batches of an epoch, which continues where the last one ended. As in Keras,
+            the epoch in which the data end is shorter, with a warning, and the next one begins them
+            again. A dataset that should go on gets `repeat()`.
         validation_steps: As in Keras.
         validation_batch_size: As in Keras.
         validation_freq: As in Keras.

@@ -187,8 +187,12 @@ class FitCallbacks(keras.callbacks.CallbackList):
         done = self._position.epoch >= self.params["epochs"]
         if not done:
             self._position.data.began = self._run_loop.step + self._at_hand
+        over = done or self.model.stop_training
         if self._at_hand:
-            self._ask(over=done or self.model.stop_training)
+            self._ask(over=over)
+        if not over and self._position.data.must_renew(self._position.epoch):
+            self._position.moved = True
+            raise StopFit
 
     def count_at_hand(self) -> None:
         """Counts the last batch if an error came before its boundary: the weights contain it."""
@@ -199,7 +203,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def _ask(self, *, over: bool = False) -> None:
         """Reaches the step boundary; `over`: Keras ends by itself."""
         self._at_hand = False
-        told = self._run_loop.reach(last=over)
+        told = self._run_loop.reach(last=over, ended=over and self.model.stop_training)
         if self._position.moved or (told and not over):
             raise StopFit
 

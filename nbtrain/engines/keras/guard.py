@@ -31,11 +31,12 @@ class Guard:
     Attributes:
         describe: Describes the state of the run.
         is_set: Set while they are blocked.
+        was_set: Set once they have been blocked; a start clears it.
     """
 
     def __init__(self, model: Any, name: str, describe: Callable[[], str] = str) -> None:
         self.describe = describe
-        self.is_set = threading.Event()
+        self.is_set, self.was_set = threading.Event(), threading.Event()
         self._model, self._name = model, name
         self._own: dict[str, Any] = {}  # the model's own attributes of these names
 
@@ -46,6 +47,7 @@ class Guard:
         for name in _HARM:
             setattr(self._model, name, self._guarded(name, getattr(self._model, name), thread))
         self.is_set.set()
+        self.was_set.set()
 
     def remove(self) -> None:
         """Restores the model's methods; any thread."""

@@ -46,6 +46,14 @@ class ResumedLoss(BatchLoss):
             self._passed -= self.count
             return {}
         iterator = position.data.draw_from(iterator, self._size)
+        try:
+            return self._next(iterator)
+        except (StopIteration, tf.errors.OutOfRangeError):
+            position.data.run_out()
+            raise
+
+    def _next(self, iterator: Any) -> Any:
+        position = self._position
         if not self._goes_on:
             return super()._train(iterator)
         position.go_on()

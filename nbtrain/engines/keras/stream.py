@@ -32,7 +32,7 @@ class Stream(Data):
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """Returns a generator that begins with this batch, or as close to it as possible."""
-        number = epoch * (self.steps or 0) + batch
+        number = (self.place(epoch)[1] if self._steps else 0) + batch
         with self._drawing:
             self._drop(number)
             while self._first < number and self._draw():
@@ -41,7 +41,7 @@ class Stream(Data):
             self._next = max(self._first, number)
         return {"x": self._from(self._next), **self._more}
 
-    def first(self) -> Any:
+    def spec(self) -> Any:
         """Returns the first batch, which will be returned again."""
         with self._drawing:
             return self._ahead[0] if self._ahead or self._draw() else None

@@ -1,0 +1,51 @@
+"""Builds a Keras model without a batch."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+def build(model: Any, spec: Callable[[], Any]) -> None:
+    """Creates the variables of a compiled model, its metrics and its optimizer, without values.
+
+    Keras's own way (`Trainer._symbolic_build`, Keras 3.15) traces the model, so that no layer
+    computes anything. Without it, or if the model cannot be traced, all stays as it is, and Keras
+    creates the variables at the first batch.
+
+    Args:
+        spec: Returns what has the shapes and types of a batch; called only if a layer, a metric or
+            the loss is not built.
+    """
+    build_all = getattr(model, "_symbolic_build", None)
+    if build_all is None:
+        return
+    parts = [*model._flatten_layers(), model._compile_metrics, model._compile_loss]
+    batch = None
+    if not all(part is None or part.built for part in parts):
+        batch = spec()
+        if batch is None or (model.run_eagerly and not _is_definite(batch)):
+            return
+    # What does not fit is told by the first batch.
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        build_all(data_batch=batch)
+
+
+def has_keras_fit(model: Any) -> bool:
+    """Returns whether a model has Keras's `fit` and not one of the user's own."""
+    return getattr(model.fit, "__func__", None) is keras.Model.fit
+
+
+def _is_definite(batch: Any) -> bool:
+    """Returns whether all sizes but that of the batch are known, as an eager step knows them."""
+    return all(
+        tf.TensorShape(part.shape)[1:].is_fully_defined()
+        for part in keras.tree.flatten(batch)
+        if part is not None
+    )
