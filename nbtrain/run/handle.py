@@ -22,6 +22,7 @@ class LoopHandle:
     """The interface of an attempt for its engine; training thread only.
 
     Attributes:
+        steps: The current step, which `should_stop` and `record` of the run count and fill.
         host: Accepts the sessions of the engine, and tells if a stop was requested.
         is_own_thread: Tells if the calling thread is the training thread and is not evaluating.
         reach: The step boundary; tells if the loop must end.
@@ -43,6 +44,7 @@ class LoopHandle:
         remote: RemoteLoop,
         is_own_thread: Callable[[], bool],
     ) -> None:
+        self.steps = boundary.steps
         self.host, self.remote = host, remote
         self.is_own_thread = is_own_thread
         self.reach, self.record = loop.reach, loop.record
