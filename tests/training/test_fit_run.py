@@ -217,7 +217,7 @@ class Logs(Late):
 
     def __init__(self) -> None:
         super().__init__()
-        self.given: list[tuple[int, list[tuple[str, Any]]]] = []
+        self.given: list[tuple[int, list[Any]]] = []
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.given.append((batch, [(name, type(value), value) for name, value in logs.items()]))
