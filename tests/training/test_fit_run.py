@@ -234,7 +234,8 @@ class Counted(keras.metrics.Metric):
         self.rows.assign_add(tf.shape(y_true)[0])
 
     def result(self) -> Any:
-        return {"rows": self.rows + 0, "twice": tf.stack([self.rows, self.rows])}
+        rows = keras.ops.convert_to_tensor(self.rows)
+        return {"rows": rows, "twice": tf.stack([rows, rows])}
 
 
 class Halved(keras.Sequential):
