@@ -223,21 +223,6 @@ class Logs(Late):
         self.given.append((batch, [(name, type(value), value) for name, value in logs.items()]))
 
 
-class Counted(keras.metrics.Metric):
-    """A metric that returns an integer and an array."""
-
-    def __init__(self) -> None:
-        super().__init__(name="counted")
-        self.rows = self.add_variable((), "zeros", dtype="int32", name="rows")
-
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        self.rows.assign_add(tf.shape(y_true)[0])
-
-    def result(self) -> Any:
-        rows = keras.ops.convert_to_tensor(self.rows)
-        return {"rows": rows, "twice": tf.stack([rows, rows])}
-
-
 class Halved(keras.Sequential):
     """A model whose step returns other values than its metrics, as the documentation has it."""
 
@@ -253,8 +238,6 @@ def logged(case: str) -> Any:
         "eager": {"eagerly": True},
     }
     model = classifier(dropout=0.0, **more.get(case, {}))
-    if case == "a metric of other values":
-        model.compile(model.optimizer, model.loss, metrics=[Counted()], jit_compile=False)
     if case == "a step that returns more":
         model = Halved(model.layers)
         compiled(model)
@@ -264,7 +247,7 @@ def logged(case: str) -> Any:
 
 CASES = (
     *("compiled", "eager", "executions of several batches", "XLA"),
-    *("a metric of other values", "a step that returns more"),
+    "a step that returns more",
 )
 
 
