@@ -22,6 +22,7 @@ class LoopHandle:
     """The interface of an attempt for its engine; training thread only.
 
     Attributes:
+        steps: The current step, which `should_stop` and `record` of the run count and fill.
         host: Accepts the sessions of the engine, and tells if a stop was requested.
         is_own_thread: Tells if the calling thread is the training thread and is not evaluating.
         is_evaluating: Returns whether the training thread evaluates between two steps.
@@ -45,6 +46,7 @@ class LoopHandle:
         is_own_thread: Callable[[], bool],
         is_evaluating: Callable[[], bool],
     ) -> None:
+        self.steps = boundary.steps
         self.host, self.remote = host, remote
         self.is_own_thread, self.is_evaluating = is_own_thread, is_evaluating
         self.reach, self.record = loop.reach, loop.record

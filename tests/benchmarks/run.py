@@ -127,6 +127,36 @@ def keras_rows(*, quick: bool) -> Iterator[Row]:
         yield f"{name}: CPU added to its thread", f"{out['cpu_us']:.1f} µs a batch", ""
 
 
+def fit_rows(*, quick: bool) -> Iterator[Row]:
+    """The cost that a fit under nbtrain adds to a batch, beside Keras's own ways to watch one."""
+    from tests.benchmarks.fit_turns import WAYS
+
+    cases = [(way, batches, 1) for way in WAYS for batches in (500, 6_000)]
+    cases += [(way, 60_000, 10) for way in WAYS if way.startswith("nbtrain")]
+    for way, batches, size in cases:
+        batches = batches // 10 if quick and batches > 500 else batches
+        with kernel() as fresh:
+            out = fresh.execute(
+                f"{ONE_THREAD}from tests.benchmarks import fit_turns\n"
+                f"out = fit_turns.measure({way!r}, {batches}, size={size})"
+            )
+        load = os.getloadavg()[0]
+        wall, cpu = out["plain"]
+        many = f", {size} an execution" if size > 1 else ""
+        name = f"Keras batch of {wall:,.0f} µs ({cpu:,.0f} of CPU), {batches:,} batches{many}"
+        for which in ("again", "own"):
+            found = out[which]
+            words = " / ".join(
+                f"{ratio:.3f} (quiet quarter {low:.3f}), {added:+.1f} µs"
+                for ratio, low, added in zip(
+                    found["ratio"], found["quiet"], found["added"], strict=True
+                )
+            )
+            label = way if which == "own" else f"{way}: plain Keras again"
+            aim = "1.01, 5 µs" if which == "own" and way.startswith("nbtrain") else ""
+            yield f"{name}, {label}: wall / CPU of the thread, load {load:.1f}", words, aim
+
+
 def _stalls(found: dict[str, float]) -> str:
     return (
         f"{found['block_ms']:.1f} ms a block, {found['longest_ms']:.1f} in all; "
@@ -282,6 +312,7 @@ PARTS = {
     "steps": step_rows,
     "sessions": session_rows,
     "keras": keras_rows,
+    "fit": fit_rows,
     "updates": update_rows,
     "memory": memory_rows,
     "import": import_rows,

@@ -212,6 +212,67 @@ def test_a_metric_that_gives_an_array_is_in_the_history_as_keras_has_it() -> Non
 # --- callbacks ---------------------------------------------------------------------------
 
 
+class Logs(Late):
+    """Keeps the logs of each batch as they are given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[tuple[int, list[Any]]] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.given.append((batch, [(name, type(value), value) for name, value in logs.items()]))
+
+
+class Halved(keras.Sequential):
+    """A model whose step returns other values than its metrics, as the documentation has it."""
+
+    def compute_metrics(self, *args: Any, **kwargs: Any) -> Any:
+        logs = super().compute_metrics(*args, **kwargs)
+        return {**logs, "half": logs["loss"] / 2}
+
+
+def logged(case: str) -> Any:
+    """A classifier for one of `CASES`; the same at every call."""
+    more: dict[str, Any] = {
+        "executions of several batches": {"per_execution": 5},
+        "eager": {"eagerly": True},
+    }
+    model = classifier(dropout=0.0, **more.get(case, {}))
+    if case == "a step that returns more":
+        model = Halved(model.layers)
+        compiled(model)
+    model.jit_compile = case == "XLA"
+    return model
+
+
+CASES = (
+    *("compiled", "eager", "executions of several batches", "XLA"),
+    "a step that returns more",
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_callbacks_are_given_the_logs_of_keras_after_each_batch(case: str) -> None:
+    ours, keras_own = Logs(), Logs()
+    given: dict[str, Any] = {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False, "epochs": 2}
+    ended(logged(case), "run", ours, **given)
+    logged(case).fit(**given, verbose=0, callbacks=[keras_own])
+    assert repr(ours.given) == repr(keras_own.given)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_curves_and_history_are_the_same_whether_or_not_a_callback_reads_the_logs(
+    case: str,
+) -> None:
+    given: dict[str, Any] = {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False, "epochs": 2}
+    read, unread = (ended(logged(case), n, *cs, **given) for n, cs in (("a", [Logs()]), ("b", [])))
+    own = logged(case).fit(**given, verbose=0)
+    assert repr(unread.history) == repr(read.history) == repr(own.history)
+    one, two = read.scalars["batch_loss"], unread.scalars["batch_loss"]
+    assert one.steps.tolist() == two.steps.tolist()
+    assert one.values.tolist() == two.values.tolist()
+
+
 def test_a_callback_may_end_the_training() -> None:
     stopping = keras.callbacks.EarlyStopping(
         "loss", patience=0, min_delta=100.0, restore_best_weights=True

@@ -67,6 +67,7 @@ class RunCallback(keras.callbacks.Callback):
             )
         self._run.attempt.model_graph.give(*describing({model.name: model}))
         self._put_back.close()
+        self._steps = self._run.handle.steps
         self._loss = BatchLoss(model)
         self._put_back.callback(self._loss.remove)
         self._validation = FitValidation(model, self._run.handle.host.asked_to_stop)
@@ -101,7 +102,10 @@ class RunCallback(keras.callbacks.Callback):
         done, steps = self._begun + self._loss.count, self.params.get("steps")
         done = done if steps is None else min(done, steps)
         count, self._done = done - self._done, done
-        self._run.handle.record_execution(self._loss.scalars, count)
+        if count == 1:
+            self._run.record(self._loss.scalars)
+        else:
+            self._run.handle.record_execution(self._loss.scalars, count)
         if self._begun == 0:
             self._run.handle.note("batch", self._loss.lacks)
         self._cut = self._ask() and done != steps
@@ -137,10 +141,11 @@ class RunCallback(keras.callbacks.Callback):
 
     def _ask(self) -> bool:
         """Reaches the step boundary; tells if the fit must end."""
-        step, told = self._run.handle.step, self._run.should_stop()
+        steps = self._steps
+        step, told = steps.step, self._run.should_stop()
         if told:
             self.model.stop_training = True
         # Abandoned values, such as NaN, do not belong in an epoch's means.
-        if self._run.handle.step < step:
+        if steps.step < step:
             self.model.reset_metrics()
         return told

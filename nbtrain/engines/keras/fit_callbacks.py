@@ -21,7 +21,7 @@ import numpy as np
 
 from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.data_position import DataPosition
-from nbtrain.engines.keras.loss import EPOCH
+from nbtrain.engines.keras.loss import EPOCH, Form
 from nbtrain.engines.keras.resumed_loss import ResumedLoss, numbers
 from nbtrain.run.run import Run
 from nbtrain.run.time_usage import EVALUATE, LOOP
@@ -66,15 +66,20 @@ class FitCallbacks(keras.callbacks.CallbackList):
             callbacks, add_history=True, add_progbar=add_progbar, model=model, **params
         )
         self._position, self._loss = position, loss
-        self._run_loop = run.handle
+        self._run, self._run_loop, self._steps = run, run.handle, run.handle.steps
         self._rates = rates
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
         self._first = True  # no batch has been recorded
         self.begun = False
         # Converting logs that nobody reads would cost time at every batch.
-        self._seen = _look_at(self.callbacks, "on_train_batch_begin", "on_train_batch_end")
-        self._seen_test = _look_at(self.callbacks, "on_test_batch_begin", "on_test_batch_end")
+        self._at_begin = _overriding(self.callbacks, "on_train_batch_begin", "on_batch_begin")
+        self._at_end = _overriding(self.callbacks, "on_train_batch_end", "on_batch_end")
+        self._seen_test = _overriding(
+            self.callbacks,
+            *("on_test_batch_begin", "on_test_batch_end", "on_batch_begin", "on_batch_end"),
+        )
+        loss.form = Form.PACKED if self._at_end else Form.INSTEAD
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Reaches the first boundary of the run."""
@@ -109,27 +114,39 @@ class FitCallbacks(keras.callbacks.CallbackList):
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Reaches the boundary of the batch before."""
+        position, steps = self._position, self._steps
         if self._at_hand:
-            self._ask()
+            self._at_hand = False
+            if self._run.should_stop() or position.moved:
+                raise StopFit
         self._begun = batch
-        if self._seen and batch >= self._position.batch:
-            super().on_train_batch_begin(batch, logs)
-            self._run_loop.settle()
+        if self._at_begin and batch >= position.batch:
+            shared: dict[str, Any] = {}
+            for callback in self._at_begin:
+                callback.on_train_batch_begin(batch, logs=shared)
+            if steps.next <= steps.step + 1:  # else no callback has set a hyperparameter
+                self._run_loop.settle()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Records the batch, or the last of an execution of several."""
-        position, loop = self._position, self._run_loop
+        position = self._position
         done, steps = self._begun + self._loss.count, position.data.steps
         if steps is not None and done > steps:
             done = steps
         if done <= position.batch:
             return  # trained before
         try:
-            if self._seen:
+            if self._at_end and (values := _as_floats(logs)) is not None:
+                for callback in self._at_end:
+                    callback.on_train_batch_end(batch, logs=values)
+            elif self._at_end:
                 super().on_train_batch_end(batch, logs)
         finally:  # it was trained, even if a callback raises
             count, position.batch = done - position.batch, done
-            loop.record_execution(self._loss.scalars, count)
+            if count == 1:
+                self._run.record(self._loss.scalars)
+            else:
+                self._run_loop.record_execution(self._loss.scalars, count)
             self._at_hand = True
         if self._first:
             self._first = False
@@ -233,12 +250,22 @@ def epoch_logs(model: Any, logs: Any) -> dict[str, Any]:
     return numbers(metrics if metrics.keys() == logs.keys() else logs)
 
 
-def _look_at(callbacks: Sequence[Any], *methods: str) -> bool:
-    """Tells if one of the callbacks overrides a method of these names."""
+def _as_floats(logs: Any) -> dict[str, float] | None:
+    """Converts the logs of a batch as Keras does, but faster; None if some are no numbers."""
+    try:
+        return {name: float(logs[name]) for name in sorted(logs)}
+    except (TypeError, ValueError):
+        return None
+
+
+def _overriding(callbacks: Sequence[Any], *methods: str) -> list[Any]:
+    """Returns the callbacks that override a method of these names."""
     base = keras.callbacks.Callback
-    names = {*methods, "on_batch_begin", "on_batch_end"}
-    return any(
-        getattr(getattr(callback, name), "__func__", None) is not getattr(base, name)
+    return [
+        callback
         for callback in callbacks
-        for name in names
-    )
+        if any(
+            getattr(getattr(callback, name), "__func__", None) is not getattr(base, name)
+            for name in methods
+        )
+    ]

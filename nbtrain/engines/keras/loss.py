@@ -1,27 +1,50 @@
 """Takes the scalars of each batch of a Keras model from the compiled step itself.
 
 Keras tells its callbacks the running mean of the loss since the epoch began. Here the loss of the
-batch is taken when the model's loss tracker receives it, and returned beside Keras's logs. For the
+batch is taken when the model's loss tracker receives it, and returned with Keras's logs. For the
 user's own `train_step`, every scalar that it returns is taken.
+
+Each output of the compiled step costs a batch some microseconds, and so does each tensor that is
+converted. So the form of what the step returns depends on who reads it: see `Form`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
+import keras
 import tensorflow as tf
 
-from nbtrain.engines.keras.trackers import Trackers
+from nbtrain.engines.keras.trackers import BATCH, Trackers, has_keras_step
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.traced import Structure
 from nbtrain.run.walk import COMPILED
 
-# The key under which the compiled step returns them.
-_KEY = "nbtrain/batch"
+# The prefix of the keys under which the compiled step returns them beside the logs. A nested dict
+# would take TensorFlow longer to pack.
+_KEY = "nbtrain/"
+
+# The running mean of the loss in Keras's logs.
+_LOSS = "loss"
+
+# The tag of the loss of a batch.
+_BATCH_LOSS = f"{BATCH}loss"
 
 # The prefix of the tags of an epoch's logs.
 EPOCH = "epoch_"
+
+
+class Form(Enum):
+    """What a compiled step of Keras's own returns of a batch.
+
+    With a `train_step` of the user's, the scalars are always returned beside the logs.
+    """
+
+    BESIDE = "beside"  # Keras's logs, and the loss of the batch beside them
+    PACKED = "packed"  # all of these as one tensor, which is read at once: for readers of numbers
+    INSTEAD = "instead"  # the loss of the batch in the place of its running mean: for no reader
 
 
 class BatchLoss:
@@ -33,7 +56,10 @@ class BatchLoss:
     Attributes:
         scalars: The scalars of the last batch, or of the last one of an execution: tag to tensor of
             shape (), the mean over replicas. See `Trackers`.
-        logs: The last result of Keras's step.
+        logs: The last result of Keras's step, with the loss of the batch as `loss` if nobody reads
+            the logs of a batch.
+        form: The form of what the step returns if that is possible. To be set before the first
+            batch.
         count: Batches of the last execution: fewer than in others if the data end within it.
     """
 
@@ -44,6 +70,8 @@ class BatchLoss:
         self.scalars: dict[str, Any] = {}
         self._let_go: Callable[[], object] = lambda: None
         self.logs: Any = {}
+        self.form = self._traced = Form.BESIDE
+        self._names: list[str] = []  # of the logs that are packed
         self._model = model
         self._own = {name: vars(model).get(name) for name in ("train_step", "train_function")}
         # The function inside a tf.function, whose graph would otherwise keep the loss to itself.
@@ -59,7 +87,8 @@ class BatchLoss:
                     synchronization=tf.VariableSynchronization.ON_READ,
                     aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
                 )
-        self._trackers = Trackers(model)  # before the step is replaced
+        self._returns_metrics = _returns_metrics(model)  # before the step is replaced
+        self._trackers = Trackers(model)
         model.train_step = self._train_step
         model.train_function = None  # the existing one was made from the old step
 
@@ -113,8 +142,15 @@ class BatchLoss:
         logs = self._function(iterator)
         if self._counted is not None:  # 0 if the user's own train function does other steps
             self.count = int(self._counted.numpy()) or self._size
-        if type(logs) is dict:
-            self.scalars = logs.pop(_KEY, {})
+        if self._traced is Form.INSTEAD:
+            self.scalars = {_BATCH_LOSS: logs[_LOSS]}
+        elif self._traced is Form.PACKED:
+            *values, loss = logs[_KEY].numpy().tolist()
+            logs = dict(zip(self._names, values, strict=True))
+            self.scalars = {_BATCH_LOSS: loss}
+        elif type(logs) is dict:
+            own = [key for key in logs if key.startswith(_KEY)]
+            self.scalars = {key[len(_KEY) :]: logs.pop(key) for key in own}
         self.logs = logs
         return logs
 
@@ -125,7 +161,28 @@ class BatchLoss:
             self._counted.assign_add(1)
         logs = self._step(data)
         scalars = self._trackers.scalars(logs)
-        return {**logs, _KEY: scalars} if scalars and isinstance(logs, dict) else logs
+        if not isinstance(logs, dict):
+            return logs
+        self._traced = self._form_of(logs, scalars)
+        if self._traced is Form.INSTEAD:
+            return {**logs, _LOSS: scalars[_BATCH_LOSS]}
+        if self._traced is Form.PACKED:
+            self._names = sorted(logs)
+            return {_KEY: tf.stack([*(logs[name] for name in self._names), scalars[_BATCH_LOSS]])}
+        return {**logs, **{f"{_KEY}{tag}": value for tag, value in scalars.items()}}
+
+    def _form_of(self, logs: Mapping[str, Any], scalars: Mapping[str, Any]) -> Form:
+        """The form in which the scalars of a batch are returned; traced."""
+        if not self._returns_metrics or scalars.keys() != {_BATCH_LOSS} or _LOSS not in logs:
+            return Form.BESIDE
+        if self.form is Form.PACKED:
+            all_fit = all(
+                tf.is_tensor(value) and value.dtype == tf.float32 and value.shape.rank == 0
+                for value in logs.values()
+            )
+            if not all_fit or self._model.distribute_strategy.num_replicas_in_sync > 1:
+                return Form.BESIDE
+        return self.form
 
     @property
     def traced(self) -> list[Any]:
@@ -155,3 +212,12 @@ def trace_anew(model: Any) -> None:
         loss.trace_anew()
     else:
         model.train_function = None
+
+
+def _returns_metrics(model: Any) -> bool:
+    """Returns whether the step returns the metrics alone, which Keras reads again at the end."""
+    methods = ("compute_metrics", "get_metrics_result", "make_train_function")
+    return has_keras_step(model) and all(
+        getattr(getattr(model, name), "__func__", None) is getattr(keras.Model, name)
+        for name in methods
+    )
