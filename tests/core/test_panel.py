@@ -195,7 +195,7 @@ def test_later_messages_hold_only_what_is_new(opened: ShownPanel, source: FakeRu
     source.now(step=1, values={"loss": 0.5})
     opened.tick()
     ((content, _buffers),) = opened.sent
-    assert set(content["status"]) == {"step", "line", "last"}
+    assert set(content["status"]) == {"step", "line", "last", "higher"}
     assert content["series"] == [[0, 1, 0, 1, "loss", 0, False]]
     assert_equal(opened.page, source.scalars)
 
