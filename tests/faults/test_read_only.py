@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ def folder() -> Iterator[Path]:
 
 def be_no_root() -> None:
     """Be a user whom the permissions of a file bind."""
+    codecs.lookup("ascii")  # from a folder of Python's that this user may not be able to read
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

@@ -249,7 +249,7 @@ def test_a_logdir_and_files_whose_names_are_no_text_are_told_of(tmp_path: Path) 
     content, _ = board_of(logdir).hear(t="hello")
     ((path, why),) = content["unreadable"]
     assert path.endswith(r"/\xff/events.out.tfevents.1.\xfe")
-    assert why == "It is no regular file"
+    assert why == "it is not a file"
 
 
 @pytest.mark.parametrize("tag", TAGS)

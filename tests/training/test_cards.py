@@ -121,7 +121,10 @@ def test_a_history_and_its_places_are_without_what_was_abandoned(tmp_path: Path)
 
 
 def test_a_tag_whose_points_were_all_abandoned_is_named(tmp_path: Path) -> None:
-    written(tmp_path / "adam" / NAME, [event(5, histogram("x", [0, 1, 2]), 1.0), start(0, 2.0)])
+    written(
+        tmp_path / "adam" / NAME,
+        [start(0, 0.5), event(5, histogram("x", [0, 1, 2]), 1.0), start(0, 2.0)],
+    )
     board = board_of(tmp_path)
     for asked in (history(board, kind="histograms"), summary(board, "histograms")):
         assert asked[0]["text"] == "All that was written here was abandoned: the run went back."

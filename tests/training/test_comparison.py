@@ -103,7 +103,7 @@ def test_the_status_file_of_a_run_tells_the_directions_of_its_scalars(tmp_path: 
 def test_abandoned_points_and_those_that_are_no_numbers_do_not_count(tmp_path: Path) -> None:
     values = [3.0, math.nan, 1.0, math.inf, -9.0, 8.0]
     events = [simple("loss", step, value, step) for step, value in enumerate(values)]
-    written(tmp_path / "a" / NAME, [*events, start(4, 9.0)])
+    written(tmp_path / "a" / NAME, [start(0, -1.0), *events, start(4, 9.0)])
     written(tmp_path / "b" / NAME, [simple("loss", 1, math.nan)])
     loss = nbtrain.compare(tmp_path).metrics["loss"]
     assert loss["a"] == Extent(math.inf, 3, 1.0, 2, 3.0, 0, 4)

@@ -473,7 +473,7 @@ def test_an_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
     path = written(tmp_path / "a" / f"{NAME}.2", [simple("loss", 1, 1.0)])
     reader = read(tmp_path)
     assert rows(reader, "a") == expected(path)
-    assert reader.unreadable() == {str(tmp_path / "a" / NAME): "It is no regular file"}
+    assert reader.unreadable() == {str(tmp_path / "a" / NAME): "it is not a file"}
 
 
 def test_event_files_are_known_as_tensorboard_knows_them(tmp_path: Path) -> None:
