@@ -299,6 +299,11 @@ class Tracks:
         if all(each.key[-1] == number for each, (number, _) in common):
             self._resume, self._resumed = wanted, len(common)
             self._go_to([done for _, (_, done) in common], step_in_name(path))
+        elif self._open and wanted[0][0] > self._open[0].key[0]:
+            # The program comes to that loop later; until then its loops have no turn.
+            self._resume, self._resumed = wanted, 0
+            for each in self._open:
+                each.source.elements = iter(())
         elif self._loop is not None:
             self._read = None
             within = wanted[0][0] == self._open[0].key[0]
