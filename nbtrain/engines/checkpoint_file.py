@@ -115,11 +115,17 @@ class CheckpointFile:
             if step not in children:
                 return {}
             number = children[step]
-        return {
-            each.local_name: key
-            for each in self._nodes[number].children
-            for key in _keys(self._nodes[each.node_id])
-        }
+        found: dict[str, str] = {}
+        waiting = [("", number)]
+        while waiting:
+            name, number = waiting.pop()
+            node = self._nodes[number]
+            if name and node.attributes:
+                found[name] = _keys(node)[0]
+                continue
+            prefix = f"{name}/" if name else ""
+            waiting += [(prefix + each.local_name, each.node_id) for each in node.children]
+        return found
 
     def _matched(self, checkpoint: tf.train.Checkpoint) -> dict[int, Any]:
         """Maps the numbers of the file's nodes to live objects.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -104,7 +103,7 @@ class ObjectSaver:
             reached = {**view.children(root), **reached}
         reached.pop(_COUNTER, None)  # each checkpoint has its own
         besides = tf.train.Checkpoint() if besides is None else besides
-        besides.variables = variables
+        besides.variables = _as_tree(variables)
         self._saved = tf.train.Checkpoint(**reached, besides=besides)
         self._saved_names = names
         return self._saved
@@ -203,7 +202,7 @@ class ObjectSaver:
         So their slots take their values now. An optimizer is left alone if the present models have
         other trainable variables, or variables on several devices.
         """
-        bound, new = self._bound(file), []
+        bound = self._bound(file)
         keys = dict(file.trained(self._checkpoint))
         trained = {optimizer: [bound.get(key) for key in each] for optimizer, each in keys.items()}
         known = {id(variable) for each in trained.values() for variable in each}
@@ -214,10 +213,6 @@ class ObjectSaver:
             return
         for optimizer, variables in trained.items():
             if not optimizer.built and variables and all(map(_is_on_one_device, variables)):
-                new.append((optimizer, variables))
-        for optimizer, variables in new:
-            # The user's own class may fail to; then it is built by the first step.
-            with contextlib.suppress(Exception):
                 optimizer.build(variables)
 
     def _objects(self) -> list[Any]:
@@ -249,6 +244,7 @@ class ObjectSaver:
             and not _counts_saves(item)
             and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
         ]
+        missing.sort(key=lambda item: id(item) in slots)  # the weights first
         changed = self._changed() if missing else set()
         return Restored(
             step=step_in_name(file.path) or 0,
@@ -304,6 +300,24 @@ class LastRestore:
         return {name: each for name, each in self._waiting.items() if name not in live}
 
 
+def _as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns variables in nested dicts, by the parts of their names.
+
+    TensorFlow names a value in the file by its shortest path, which so stays that of the objects.
+    """
+    tree: dict[str, Any] = {}
+    for name, variable in variables.items():
+        *parents, last = name.split("/")
+        at: Any = tree
+        for parent in parents:
+            at = at.setdefault(parent, {}) if isinstance(at, dict) else at
+        if isinstance(at, dict) and last not in at:
+            at[last] = variable
+        else:  # a key of the user's holds a slash
+            tree[name] = variable
+    return tree
+
+
 def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:
     """Gives a variable a value of a file, unless it holds it already."""
     held = tf.convert_to_tensor(variable).numpy()
@@ -325,7 +339,10 @@ def _drop_waiting(item: Any) -> None:
 
 
 def _is_on_one_device(variable: Any) -> bool:
-    return is_variable(variable) and len(handles(variable)) == 1
+    within = variable._value if isinstance(variable, tf.keras.Variable) else variable
+    return isinstance(within, tf.Variable) and not isinstance(
+        within, tf.distribute.DistributedValues
+    )
 
 
 def _path(item: Any) -> str:

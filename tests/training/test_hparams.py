@@ -185,7 +185,8 @@ def test_a_session_without_the_metrics_of_another_program_has_all_its_scalars(
 
 
 def test_the_last_value_that_counts_is_the_metrics(tmp_path: Path) -> None:
-    events = [told({"rate": 0.1}), *(simple("loss", step, step, step) for step in range(6))]
+    loss = (simple("loss", step, step, step) for step in range(6))
+    events = [start(0, -1.0), told({"rate": 0.1}), *loss]
     written(tmp_path / NAME, [*events, start(3, 9.0)])
     assert nbtrain.hparams(tmp_path).rows[0].metrics == {"loss": 2.0}
 
