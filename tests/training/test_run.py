@@ -1051,14 +1051,16 @@ def test_variables_created_by_the_first_step_are_verified_after_it() -> None:
     run.wait(SOON)
 
 
-def test_values_missing_in_a_checkpoint_are_a_warning_after_the_first_step() -> None:
+def test_slots_that_a_checkpoint_lacks_pause_the_run_and_are_a_warning_once_it_goes_on() -> None:
     line = Line()
     part = tf.train.Checkpoint(model=line.model)
     nbtrain.train(line.step, steps=5, checkpoint=part, name="line").wait(SOON)
     other = Line()
     run = nbtrain.train(other.step, checkpoint=other.checkpoint, name="line")
-    reached(run, lambda run: run.status.message is not None)
-    assert "was restored in part" in str(run.status.message)
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    assert "have no value in ckpt-5" in str(run.status.message)
+    applied(run.resume())
+    reached(run, lambda run: "was restored in part" in str(run.status.message))
     assert "not in ckpt-5, so not restored" in str(run.status.message)
     run.request_stop()
     run.wait(SOON)

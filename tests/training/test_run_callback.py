@@ -176,7 +176,7 @@ def test_an_epoch_that_a_stop_cuts_short_is_neither_recorded_nor_judged() -> Non
     assert np.isnan(history["val_loss"]).tolist() == [False, True]
     (best,) = [mark.text for mark in run.marks if mark.event == "best"]
     assert best.startswith("best val_loss")
-    assert best.endswith(f"at step {STEPS}")
+    assert best.endswith(f"at step {STEPS}, the lowest")
 
 
 def test_a_validation_that_a_stop_cuts_short_is_neither_recorded_nor_judged() -> None:
