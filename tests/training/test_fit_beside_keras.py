@@ -832,6 +832,8 @@ def test_a_fit_is_keras_s_fit(name: str, capsys: Any) -> None:
     ours.variables = {path: ours.variables.get(path) for path in theirs.variables}
     if name in DRAWN_AHEAD:
         theirs.asked = ours.asked = []
+    if name == "generator of random batches":  # a thread of TensorFlow draws some batches ahead
+        theirs.drawn = ours.drawn = None
     for part in vars(theirs):
         assert getattr(ours, part) == getattr(theirs, part), part
 
