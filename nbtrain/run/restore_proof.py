@@ -37,6 +37,7 @@ class RestoreProof:
         self.reason = ""
         self._path: str | None = None  # the restored checkpoint while variables may come late
         self._had_gaps = False  # of the last restore, at first
+        self._is_accepted = False
         self._lacking = ""  # trained variables that no checkpoint holds
         self._from: int | None = None  # the step at which nothing was looked at yet
         self._due, self._secs = _NEVER, _SECS
@@ -51,10 +52,12 @@ class RestoreProof:
         self.look_for_lacking(saver, restored.step)
         self._path, self._due, self._secs = restored.path, _NEVER, _SECS
         self.reason, self._had_gaps = _reason(restored), bool(restored.gaps)
+        self._is_accepted = False
         return replace(restored, lacking=self._lacking)
 
     def accept(self) -> None:
         """Lets the run go on from the values that its variables hold."""
+        self._is_accepted = self._is_accepted or bool(self.reason)
         self.reason = ""
 
     def look(self, saver: Saver | None) -> str | None:
@@ -83,7 +86,7 @@ class RestoreProof:
         if proof.late:
             return path
         if is_first:
-            self.reason = _reason(proof)
+            self.reason = "" if self._is_accepted else _reason(proof)
             self._tell(proof)
         if proof.unused:
             self._due = time.monotonic() + self._secs
