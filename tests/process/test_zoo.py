@@ -96,6 +96,10 @@ NOT_FITTED = {kind for kind in ZOO if "tf.Module" in kind or "two networks" in k
 }
 
 
+# How many kinds a way trains in the usual tests; a soak trains all, by every way.
+MOST = {"by_tracked_loops": 17, "in_the_foreground": 4, "by_fit": 21}
+
+
 def lives(pipe: Connection, way: str, kinds: list[str], *, again: bool) -> None:
     """Trains all kinds, whole and broken off, or goes on; sends what each has come to."""
     parts = {"broken": STEPS} if again else {"whole": STEPS, "broken": BROKEN_AT}
@@ -128,10 +132,6 @@ def test_every_model_goes_on_in_another_process_as_without_a_break(way: str) -> 
     assert wrong == [], [(kind, found["whole"][kind], found["broken"][kind]) for kind in wrong[:1]]
     told = {kind: found["broken"][kind][2] for kind in kinds if found["broken"][kind][2]}
     assert told == {}
-
-
-# How many kinds a way trains in the usual tests; a soak trains all, by every way.
-MOST = {"by_tracked_loops": 17, "in_the_foreground": 4, "by_fit": 21}
 
 
 def kinds_of(way: str) -> list[str]:
