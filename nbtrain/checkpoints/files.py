@@ -52,6 +52,8 @@ class Restored:
             checkpoint: a step has trained them from others.
         valueless: Those of `missing` that the training changes.
         lacking: Trained variables that no checkpoint of this run holds, in words.
+        stage: The stage of the training that begins here, with the weights of the checkpoint and
+            new optimizers; None if the one of the checkpoint goes on.
     """
 
     step: int
@@ -64,6 +66,7 @@ class Restored:
     lacking: str = ""
     late: tuple[str, ...] = ()
     valueless: tuple[str, ...] = ()
+    stage: str | None = None
 
     def __str__(self) -> str:
         """Returns the proof in one line."""
@@ -72,7 +75,10 @@ class Restored:
             text = f"{Path(self.path).name} in part: {matched} of it"
         else:
             text = f"{Path(self.path).name}: {matched} matched"
-        text += f", {_count(self.slots, 'optimizer slot')} among them"
+        if self.stage is None:
+            text += f", {_count(self.slots, 'optimizer slot')} among them"
+        else:
+            text += f"; stage {self.stage!r} begins with a new optimizer"
         if self.renewed:
             text += f"; {_count(self.renewed, 'optimizer slot')} as before the first step"
         if self.missing:
@@ -101,9 +107,11 @@ class Saver(Protocol):
 
     Attributes:
         mended: A message if the folder was repaired; otherwise None.
+        outlives_session: Whether it can still save and restore once its session is closed.
     """
 
     mended: str | None
+    outlives_session: bool
 
     @property
     def directory(self) -> Path:
@@ -125,6 +133,9 @@ class Saver(Protocol):
 
     def restore(self, path: str) -> Restored:
         """Restores the variables from a checkpoint."""
+
+    def restore_objects(self, path: str) -> Restored:
+        """Restores the variables alone, without a position in the data."""
 
     def proof(self) -> Restored | None:
         """Checks the latest restore again; returns None if nothing was restored.
@@ -234,12 +245,22 @@ def reading(path: str) -> Iterator[None]:
         ) from error
 
 
-def misfit(path: str, why: str) -> CheckpointError:
-    """Returns the error to raise for a checkpoint that does not fit the model."""
+def misfit(path: str, why: str, *, has_stages: bool = False) -> CheckpointError:
+    """Returns the error to raise for a checkpoint that does not fit the model.
+
+    Args:
+        has_stages: Whether a stage of the training can go on from its weights.
+    """
+    stage = (
+        "to go on from its weights with a new optimizer, or with other layers that train, give "
+        'the training that follows a name, such as stage="fine-tune"; '
+        if has_stages
+        else ""
+    )
     return CheckpointError(
         f"{path} does not fit what is trained here: {why}. Nothing was restored. To go on from "
-        "it, build the model as it was; to start from scratch, give another name= or "
-        "logdir=."
+        f"it, build the model as it was; {stage}for a run of its own, from the values that the "
+        "model holds now, give another name= or logdir=."
     )
 
 

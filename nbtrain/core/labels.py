@@ -1,4 +1,4 @@
-"""The tags of a run, words by which it can be found again; and the texts of its notes."""
+"""The words of a user about a run: its tags, its notes, and the names of its stages."""
 
 from __future__ import annotations
 
@@ -33,6 +33,21 @@ def checked(tags: object) -> tuple[str, ...]:
     if len(found) > MOST_TAGS:
         raise ArgumentError(f"{len(found)} tags are given, and {MOST_TAGS} are the most.")
     return found
+
+
+def checked_stage(name: object) -> str:
+    """Returns the name of a stage of a training.
+
+    Raises:
+        ArgumentError: It is no name.
+    """
+    said = name.strip() if isinstance(name, str) else ""
+    if not said or not said.isprintable() or len(said) > MOST_CHARS:
+        raise ArgumentError(
+            f"stage={name!r}: give a name of 1 to {MOST_CHARS} characters, such as 'fine-tune', or "
+            "None to go on with the stage of the checkpoint."
+        )
+    return said
 
 
 def checked_note(text: object) -> str:

@@ -27,6 +27,9 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 # Where nbtrain's names stand in the object graph.
 NAMES = "besides", "variables"
 
+# The key of the stage of the training.
+STAGE = "besides/stage"
+
 
 class CheckpointFile:
     """The content of an object-based checkpoint.
@@ -38,6 +41,7 @@ class CheckpointFile:
         path: Its path.
         shapes: The shapes of its values, by key.
         names: The keys of its variables, by nbtrain's names.
+        stage: The stage of the training in which it was saved; None if that has no name.
     """
 
     def __init__(self, path: str) -> None:
@@ -52,6 +56,7 @@ class CheckpointFile:
         self.shapes = {name.removesuffix(_VALUE): shape for name, shape in shapes.items()}
         self.names = self._names()
         self._named = {key: name for name, key in self.names.items()}
+        self.stage = str(self.value(STAGE).item().decode()) if STAGE in self.shapes else None
 
     def keys(self, leave_out: str | None = None) -> set[str]:
         """The keys of everything in it.

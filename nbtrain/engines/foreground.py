@@ -14,7 +14,7 @@ from nbtrain.engines.data.tracked import check_tracked
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine, LoopRun
 from nbtrain.engines.object_saver import as_checkpoint
-from nbtrain.engines.signatures import check_evaluation
+from nbtrain.engines.signatures import check_evaluation, check_stage
 from nbtrain.engines.tracked_run import TrackedRun, at_hand
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
@@ -48,6 +48,7 @@ def track(
     tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
+    stage: str | None = None,
 ) -> Any:
     """Makes a run of a `for` loop, which trains in the foreground; any thread.
 
@@ -86,6 +87,7 @@ def track(
         tags: Words by which the run can be found again.
         keep_best: The scalar whose best state is kept.
         patience: Its judged values in a row that may be no better.
+        stage: The name of this stage of the training, as in `train`.
 
     Returns:
         The run, which trains while it is looped over. Within the loop of a run, an iterable of the
@@ -109,8 +111,10 @@ def track(
         *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
+        stage=stage,
     )
     check_evaluation(evaluate, settings)
+    check_stage(settings, checkpoint)
     folder = Logdir(logdir, name, kind="loop")
     trained = Trained(lambda: (), hyperparameters)
     engine = LoopEngine(
@@ -118,6 +122,7 @@ def track(
         as_checkpoint(checkpoint),
         folder.checkpoints,
         keep=keep,
+        stage=settings.stage,
         hyperparameters=held_by(hyperparameters),
         evaluate=evaluate,
     )

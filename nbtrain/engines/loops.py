@@ -22,7 +22,7 @@ from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.keras.layers import describing
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
-from nbtrain.engines.signatures import check_call, check_evaluation
+from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.options import Settings
@@ -46,6 +46,7 @@ class LoopEngine:
         hyperparameters: The variables that can be set while it trains.
         evaluate: None if there is nothing to evaluate.
         passes: The data, whose position is saved and restored too; None if the loop has its own.
+        stage: The name of the stage of the training, as in `ObjectSaver`.
 
     Attributes:
         theirs: Enters the summary writer that the user has set, if there is one.
@@ -64,6 +65,7 @@ class LoopEngine:
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: Evaluation | None = None,
         passes: EpochIterator | None = None,
+        stage: str | None = None,
     ) -> None:
         self.coord = Coordinator()
         self.functions = trained.functions()
@@ -75,7 +77,7 @@ class LoopEngine:
         self._trained = trained
         self._checkpoint = checkpoint
         self._directory = directory
-        self._keep = keep
+        self._keep, self._stage = keep, stage
 
     @property
     def epoch(self) -> Epoch | None:
@@ -120,6 +122,7 @@ class LoopEngine:
         held, passes, directory = self._checkpoint, self.passes, self._directory
         self.tracks.begin(again=passes is None)
         more: Any = {"keep": self._keep, "origin": self.origin, "trained": self._trained}
+        more["stage"] = self._stage
         if held is None:
             yield None
         else:
@@ -214,6 +217,7 @@ def background(
     tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
+    stage: str | None = None,
     start: bool = True,
 ) -> Any:
     """Runs a loop of the user's own in the background; a decorator that returns the run.
@@ -245,6 +249,7 @@ def background(
         tags: Words by which the run can be found again, as in `train`.
         keep_best: The scalar whose best state is kept, as in `train`.
         patience: Its judged values in a row that may be no better.
+        stage: The name of this stage of the training, as in `train`.
         start: Whether to start at once.
 
     Returns:
@@ -266,9 +271,11 @@ def background(
         *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
+        stage=stage,
     )
     check_evaluation(evaluate, settings)
     checkpoint = as_checkpoint(checkpoint)
+    check_stage(settings, checkpoint)
     held = held_by(hyperparameters)
 
     def decorate(loop: Callable[..., object]) -> Run:
@@ -282,6 +289,7 @@ def background(
             checkpoint,
             folder.checkpoints,
             keep=keep,
+            stage=settings.stage,
             hyperparameters=held,
             evaluate=evaluate,
             passes=passes,

@@ -12,7 +12,7 @@ slot of an optimizer has the name of the variable that it belongs to.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,10 +54,26 @@ class Found:
     Attributes:
         variables: Each variable once, by its name.
         optimizers: Optimizers, without those that another optimizer holds.
+        names_of_optimizers: Their names.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
     optimizers: list[Any] = field(default_factory=list)
+    names_of_optimizers: list[str] = field(default_factory=list)
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """Those variables that belong to no optimizer, by name."""
+        return {
+            name: each
+            for name, each in self.variables.items()
+            if not is_within(name, self.names_of_optimizers)
+        }
+
+
+def is_within(name: str, parts: Iterable[str]) -> bool:
+    """Tells if a name is that of something in one of some parts."""
+    return any(name.startswith(f"{part}/") for part in parts)
 
 
 def survey(roots: Mapping[str, object], leave_out: tuple[type, ...] = ()) -> Found:
@@ -105,6 +121,7 @@ class _Walk:
                 if isinstance(leaf, keras.optimizers.Optimizer):
                     self._optimizers.append((name, leaf))
                     self._found.optimizers.append(leaf)
+                    self._found.names_of_optimizers.append(name)
                 else:
                     waiting.append((name, leaf))
 

@@ -15,8 +15,8 @@ from nbtrain.checkpoints.mending import mend_state, mend_states
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
-from nbtrain.engines.named_variables import Found, survey
-from nbtrain.engines.slots import renew, slots_of
+from nbtrain.engines.named_variables import Found, is_within, survey
+from nbtrain.engines.slots import begin, renew, slots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import handles, is_variable
 from nbtrain.rundir.timeline import RunTimeline
@@ -42,10 +42,13 @@ class ObjectSaver:
         keep: How many checkpoints to keep; None keeps all.
         origin: Path of the checkpoint to start from while the folder has none; or None.
         trained: The variables that the training changes; None if unknown.
+        stage: The name of a stage of the training: from a checkpoint of another one the weights
+            are restored, and optimizers begin anew. None goes on with that of the checkpoint.
     """
 
     # Types of parts whose variables are saved elsewhere.
     leave_out: tuple[type, ...] = ()
+    outlives_session = True
 
     def __init__(
         self,
@@ -55,12 +58,14 @@ class ObjectSaver:
         keep: int | None,
         origin: str | None = None,
         trained: Trained | None = None,
+        stage: str | None = None,
     ) -> None:
         self.directory = directory
+        self._given_stage = stage
         self._origin, self._keep = origin, keep
         self._trained = trained
         self._checkpoint = checkpoint
-        self.restores = Restores()
+        self.restores = Restores(stage)
         self.mended = mend_states(directory)
         self._saved: tf.train.Checkpoint | None = None
         self._saved_names: dict[str, int] = {}
@@ -104,16 +109,25 @@ class ObjectSaver:
         reached.pop(_COUNTER, None)  # each checkpoint has its own
         besides = tf.train.Checkpoint() if besides is None else besides
         besides.variables = _as_tree(variables)
+        if self.restores.stage is not None:
+            besides.stage = tf.Variable(self.restores.stage, trainable=False)
         self._saved = tf.train.Checkpoint(**reached, besides=besides)
         self._saved_names = names
         return self._saved
 
     def restore(self, path: str) -> Restored:
+        """Restores everything that a checkpoint holds."""
+        return self.restore_objects(path)
+
+    def restore_objects(self, path: str) -> Restored:
         """Sets the variables from a checkpoint and resets slots that optimizers created since.
 
         After a CheckpointError, nothing was restored.
         """
         file = CheckpointFile(path)
+        if self._given_stage not in (None, file.stage):
+            return self._begin_stage(file)
+        self.restores.stage = file.stage
         self._check(file, self._bound(file))
         self._build(file)
         bound = self._bound(file)
@@ -129,6 +143,20 @@ class ObjectSaver:
         renewed = renew(self._objects(), {id(item) for item in bound.values()})
         self.restores.last = restore = LastRestore(file, set(bound), renewed)
         return self._proof(restore)
+
+    def _begin_stage(self, file: CheckpointFile) -> Restored:
+        """Sets the weights alone from a checkpoint of another stage, and resets the optimizers."""
+        self.restores.stage, found = self._given_stage, self.found()
+        bound = self._bound(file, weights_only=True)
+        self._check(file, bound)
+        for key, item in bound.items():
+            _set(item, file.value(key))
+        for optimizer in found.optimizers:
+            begin(optimizer)
+        self.restores.last = LastRestore(
+            file, set(bound), set(), left_out=found.names_of_optimizers
+        )
+        return self._proof(self.restores.last)
 
     def proof(self) -> Restored | None:
         """Describes the last restore, including variables created since."""
@@ -191,10 +219,19 @@ class ObjectSaver:
             and not tf.TensorShape(item.shape).is_compatible_with(held)
         ]
         if wrong:
-            raise misfit(file.path, some(wrong))
+            raise misfit(file.path, some(wrong), has_stages=True)
 
-    def _bound(self, file: CheckpointFile) -> dict[str, Any]:
-        return file.bound(self._checkpoint, self.found())
+    def _bound(self, file: CheckpointFile, *, weights_only: bool = False) -> dict[str, Any]:
+        found = self.found()
+        bound = file.bound(self._checkpoint, found)
+        if not weights_only:
+            return bound
+        weights = {key for each in found.weights.values() for key in handles(each)}
+        return {
+            key: item
+            for key, item in bound.items()
+            if is_variable(item) and not weights.isdisjoint(handles(item))
+        }
 
     def _build(self, file: CheckpointFile) -> None:
         """Builds optimizers for the variables that they trained, as their first step would do.
@@ -232,10 +269,12 @@ class ObjectSaver:
 
     def _proof(self, restore: LastRestore) -> Restored:
         file, objects = restore.file, self._objects()
-        live = self._bound(file)
+        begins = restore.left_out is not None
+        live = self._bound(file, weights_only=begins)
         slots = {id(each) for item in objects for each in slots_of(item)}
         taken = {id(item) for item in live.values()} | restore.renewed
         matched = {key: item for key, item in live.items() if not _is_counter(key)}
+        weights = {id(each) for each in self.found().weights.values()} if begins else set()
         missing = [
             item
             for item in objects
@@ -243,6 +282,7 @@ class ObjectSaver:
             and id(item) not in taken
             and not _counts_saves(item)
             and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
+            and not (begins and id(item) not in weights)
         ]
         missing.sort(key=lambda item: id(item) in slots)  # the weights first
         changed = self._changed() if missing else set()
@@ -257,20 +297,29 @@ class ObjectSaver:
                 sorted(
                     file.name(key)
                     for key in file.keys(_BESIDES) - set(live)
-                    if not _is_counter(key)
+                    if not _is_counter(key) and not restore.leaves_out(key)
                 )
             ),
             late=tuple(file.name(key) for key in matched if key not in restore.keys),
             valueless=tuple(
-                _path(item) for item in missing if not changed.isdisjoint(handles(item))
+                _path(item)
+                for item in missing
+                if not begins and not changed.isdisjoint(handles(item))
             ),
+            stage=self.restores.stage if begins else None,
         )
 
 
 class Restores:
-    """The last restore of a saver and of those that save the same objects in other folders."""
+    """The last restore of a saver and of those that save the same objects in other folders.
 
-    last: LastRestore | None = None
+    Attributes:
+        stage: The stage of the training; None if it has no name.
+    """
+
+    def __init__(self, stage: str | None) -> None:
+        self.last: LastRestore | None = None
+        self.stage = stage
 
 
 class LastRestore:
@@ -279,12 +328,22 @@ class LastRestore:
     Args:
         keys: The keys of the values that were given to live variables.
         renewed: The identities of missing variables that were reset.
+        left_out: The names of the optimizers, if a new stage has begun, which has weights alone
+            from the file; otherwise None.
     """
 
-    def __init__(self, file: CheckpointFile, keys: set[str], renewed: set[int]) -> None:
+    def __init__(
+        self,
+        file: CheckpointFile,
+        keys: set[str],
+        renewed: set[int],
+        *,
+        left_out: list[str] | None = None,
+    ) -> None:
         self.file = file
         self.keys = keys
         self.renewed = renewed
+        self.left_out = left_out
         self._waiting: dict[str, tf.Variable] = {}
 
     def waiting(self, live: Mapping[str, Any]) -> dict[str, tf.Variable]:
@@ -295,9 +354,18 @@ class LastRestore:
         """
         for key in (self.file.keys(_BESIDES) - self.keys) & self.file.shapes.keys():
             name = self.file.name(key)
+            if self.leaves_out(key):
+                continue
             if name not in live and name not in self._waiting and not _is_counter(key):
                 self._waiting[name] = tf.Variable(self.file.value(key), trainable=False)
         return {name: each for name, each in self._waiting.items() if name not in live}
+
+    def leaves_out(self, key: str) -> bool:
+        """Tells if a value of the file is none of the weights of a new stage."""
+        if self.left_out is None:
+            return False
+        name = self.file.name(key)
+        return not self.file.names or name == key or is_within(name, self.left_out)
 
 
 def _as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,6 +52,16 @@ def check_evaluation(evaluate: Any, settings: Settings, *args: object) -> None:
         check_call("evaluate", evaluate, *args, advice=advice)
 
 
+def check_stage(settings: Settings, checkpoint: object) -> None:
+    """Raises an ArgumentError if a stage is named, and there is no checkpoint to save it."""
+    if settings.stage is not None and checkpoint is None:
+        raise ArgumentError(
+            f"stage={settings.stage!r} without checkpoint=: a stage goes on from the weights of a "
+            "checkpoint. Add the objects to save, such as "
+            "checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer)."
+        )
+
+
 def check_cadence(name: str, settings: Settings, advice: str) -> None:
     """Raises an ArgumentError if an evaluation is scheduled without the argument `name`."""
     for cadence in ("evaluate_secs", "evaluate_steps"):

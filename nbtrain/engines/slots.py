@@ -42,6 +42,19 @@ def renew(objects: Sequence[Any], restored: Set[int]) -> set[int]:
     return found
 
 
+def begin(optimizer: Any) -> bool:
+    """Sets all variables of an optimizer to their initial values; tells if it has them now.
+
+    It has not if it cannot be recreated from its config. One that is not built has none.
+    """
+    if not optimizer.built:
+        return True
+    begun = _begun(optimizer)
+    for variable, first in begun:
+        variable.assign(first)
+    return bool(begun)
+
+
 def _begun(optimizer: Any) -> list[tuple[Any, Any]]:
     """Pairs each variable of an optimizer with an initial copy; empty if that is unknown."""
     try:

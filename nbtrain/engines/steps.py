@@ -17,7 +17,7 @@ from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.ps.training import on_cluster
-from nbtrain.engines.signatures import check_call, check_evaluation
+from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
@@ -119,6 +119,7 @@ def train(
     tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
+    stage: str | None = None,
     start: bool = True,
 ) -> Run:
     """Trains by a step function in the background, and returns the run at once.
@@ -196,6 +197,12 @@ def train(
             `epoch_...`) is judged, of other scalars each mean of 100 values. None keeps none.
         patience: The run finishes once this many judged values in a row are no better; None for
             never. A restore or a new start counts from the beginning.
+        stage: The name of this stage of the training, such as "fine-tune"; needs `checkpoint`. The
+            first start of another stage than that of the latest checkpoint goes on from its
+            weights, on the same curve, with a new optimizer: the old one's slots, steps and
+            learning rate are left behind, and variables that the checkpoint lacks stay as they
+            are. Later starts of the same stage go on with everything. None goes on with the stage
+            of the checkpoint.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -211,10 +218,16 @@ def train(
         *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
+        stage=stage,
     )
     check_evaluation(evaluate, settings)
     if cluster is not None:
-        built = {"epochs": epochs, "checkpoint": checkpoint, "hyperparameters": hyperparameters}
+        built = {
+            "epochs": epochs,
+            "checkpoint": checkpoint,
+            "hyperparameters": hyperparameters,
+            "stage": stage,
+        }
         run = on_cluster(
             *(cluster, step, data, settings),
             logdir=logdir,
@@ -230,6 +243,7 @@ def train(
             f"keep_best={keep_best!r} without checkpoint=: add the objects to save, such as "
             "checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer)."
         )
+    check_stage(settings, checkpoint)
     held = held_by(hyperparameters)  # before the trace, which must include a factor
     trace = Trace(step, () if passes is None else passes.specs)
     trace.join(_TRACE_SECS)
@@ -239,6 +253,7 @@ def train(
         checkpoint,
         folder.checkpoints,
         keep=keep,
+        stage=settings.stage,
         hyperparameters=held,
         evaluate=evaluate,
         passes=passes,

@@ -16,6 +16,7 @@ GLYPHS = {
     "nan": "×",
     "failed": "⊗",
     "recovery": "✚",
+    "stage": "⚑",
     "restore": "◀",
     "reverted": "↺",
     "kept": "✓",

@@ -223,6 +223,13 @@ class Recorder:
             self._file.end(failed=failed)
         self.give_up()
 
+    def delete_event_file(self) -> None:
+        """Closes and deletes the event file, which holds no record. Any thread may call it."""
+        path = self._file.path
+        self.give_up()
+        if path is not None:
+            path.unlink(missing_ok=True)
+
     def give_up(self) -> None:
         """Writes to no event file any more, only to the store. Any thread may call it."""
         with self._draining:

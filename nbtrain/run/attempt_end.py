@@ -97,7 +97,10 @@ class AttemptEnd:
             last_first.callback(context.folder.release)
             last_first.callback(registry.release, context.folder.name)
             last_first.callback(self.monitor_threads.finish_mirror)
-            last_first.callback(context.recorder.close, failed=error is not None)
+            if context.monitor.holds_back:
+                last_first.callback(context.recorder.delete_event_file)
+            else:
+                last_first.callback(context.recorder.close, failed=error is not None)
             graph = functools.partial(self.model_graph.tick, ends=True)
             last_first.callback(context.monitor.guarded, "graph", graph)
             last_first.callback(context.recorder.samples.finish, context.settings.stop_grace_secs)
@@ -114,6 +117,7 @@ class AttemptEnd:
             self.boundary.executor.end(how)
             context.monitor.log(event=how, step=step, text=text)
             context.monitor.write_journal()  # while the folder is still locked
+            context.monitor.drop_held_back()
             if saved := self.unsaved.say_saved():
                 endings.say(saved)
 

@@ -89,6 +89,7 @@ class Boundary:
         context, step = self._context, self.steps.step
         self.begun = True
         context.monitor.time_usage.begin()
+        context.monitor.write_from_here()
         context.monitor.open_segment(step, marked=self.again or step > 0)
         context.commands.go_back(step, context.monitor.led_here)
         self.executor.control.begin()

@@ -82,7 +82,9 @@ class CommandExecutor:
     def do(self, receipt: Receipt) -> Outcome | None:
         """Executes a command; an error refuses it. The outcome of a trial comes later: None."""
         match receipt.command:
-            case Restore(wanted, str(name)) if name in self.control.known():
+            case Restore(wanted, str(name)) if (
+                name in self.control.known() and not self._lifecycle.phase.ended
+            ):
                 return self._restore_and_halve(receipt, Restore(wanted), name)
         step = self._steps.step
         try:
@@ -244,6 +246,8 @@ class CommandExecutor:
                 self._policy.save()
                 return done(f"saved {Path(self._policy.checkpoints[-1].path).name}")
             case Restore(wanted, halve):
+                if self._lifecycle.phase.ended:
+                    return done(self._restore_after_end(wanted, halve))
                 if halve is not None:  # an unknown one, or it cannot be read
                     self.control.refuse_to_halve(halve)
                 if receipt.sender.by:
@@ -293,6 +297,21 @@ class CommandExecutor:
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]
         changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
         return Outcome(applied=True, step=step, text=f"restored {restored}{changed}")
+
+    def _restore_after_end(self, wanted: int | str | None, halve: str | None) -> str:
+        phase, step = self._lifecycle.phase, self._steps.step
+        if halve is not None:
+            raise PhaseError(
+                f"halve={halve!r}: the run has ended, so nothing trains with it. Start the run "
+                "again to go on, or leave halve= out."
+            )
+        restored = self._policy.restore_after_end(wanted)
+        name = Path(restored.path).name
+        self._monitor.notices.inform(
+            f"The objects hold {name} since it was restored after the end. A start goes on from "
+            "the latest checkpoint."
+        )
+        return f"restored {restored}; the run stays {phase} at step {step:,}"
 
     def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]]) -> None:
         """Plans edits for the ends of their steps; all of them, or none."""

@@ -67,6 +67,7 @@ class Monitor:
         self.each_tick: dict[str, Callable[[], object]] = {}
         self._recorder = recorder
         self._journal = Journal(logdir, marks)
+        self._holds_back = False
         self._clock = clock
 
     def take_over(self, last: Monitor) -> None:
@@ -79,12 +80,31 @@ class Monitor:
         return self._journal.log(**entry)
 
     def begin(self, tags: Sequence[str], **entry: object) -> None:
-        """Logs the entry of a run's start; without tags, those of earlier starts stay."""
+        """Logs the entry of a run's start; without tags, those of earlier starts stay.
+
+        In the folder of an earlier run nothing is written until `write_from_here`.
+        """
+        self._holds_back = self._journal.is_written
         self._journal.begin_tags()
         if tags:
             entry["tags"] = list(tags)
         self.log(event="start", step=0, **entry)
         self.write_journal()
+
+    @property
+    def holds_back(self) -> bool:
+        """True while an earlier run's folder is as it was."""
+        return self._holds_back
+
+    def write_from_here(self) -> None:
+        """Writes the entries so far and all to come: the run trains."""
+        self._holds_back = False
+        self.write_journal()
+
+    def drop_held_back(self) -> None:
+        """Drops the entries of a start that has ended before its first step boundary."""
+        if self._holds_back:
+            self._journal.clear()
 
     def timeline(self) -> RunTimeline:
         """The checkpoints and restores of the run, including its earlier starts."""
@@ -193,6 +213,7 @@ class Monitor:
         """
         if self.folder.lost:
             self._journal.clear()
+        if self.folder.lost or self._holds_back:
             return
         try:
             self._journal.write()

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from nbtrain.core.cadence import Every
 from nbtrain.core.direction import Directions, parted
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.labels import checked
+from nbtrain.core.labels import checked, checked_stage
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.loss_monitor import LossMonitor
 
@@ -50,6 +50,9 @@ class Settings:
         system: Whether the use of the machine is recorded, under `system/`.
         tags: Words by which the run can be found again. If a start gives none, the run keeps those
             that it has.
+        stage: The name of the stage of the training: the first start of another stage goes on from
+            the weights of the latest checkpoint, with a new optimizer. None goes on with the stage
+            of the checkpoint.
         stop_grace_secs: Seconds after a request to stop until the panel shows where the
             training thread is.
         directions: Which values of the scalars are better, as far as the training knows it; with
@@ -75,6 +78,7 @@ class Settings:
     tags: Sequence[str] = ()
     keep_best: str | None = None
     patience: int | None = None
+    stage: str | None = None
     stop_grace_secs: float = 5.0
     directions: Directions = field(default_factory=Directions)
 
@@ -96,6 +100,7 @@ class Settings:
             object.__setattr__(self, name, int(value))
         self._check_alarm()
         self._check_shown()
+        self._check_stage()
         self._check_folder()
         self._check_best()
         self._check_grace()
@@ -123,6 +128,10 @@ class Settings:
                 f'prints={self.prints!r}: give "cell" to show what the training prints under its '
                 'cell and in its log, or "log" for its log alone.'
             )
+
+    def _check_stage(self) -> None:
+        if self.stage is not None:
+            object.__setattr__(self, "stage", checked_stage(self.stage))
 
     def _check_grace(self) -> None:
         is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)

@@ -39,6 +39,7 @@ class RestoreProof:
         self._had_gaps = False  # of the last restore, at first
         self._is_accepted = False
         self._lacking = ""  # trained variables that no checkpoint holds
+        self._stage: tuple[int, str] | None = None  # one that begins with the next step
         self._from: int | None = None  # the step at which nothing was looked at yet
         self._due, self._secs = _NEVER, _SECS
 
@@ -52,6 +53,11 @@ class RestoreProof:
         self.look_for_lacking(saver, restored.step)
         self._path, self._due, self._secs = restored.path, _NEVER, _SECS
         self.reason, self._had_gaps = _reason(restored), bool(restored.gaps)
+        self._stage = None
+        if restored.stage is not None:
+            name = Path(restored.path).name
+            text = f"{restored.stage}: the weights of {name}, and a new optimizer"
+            self._stage = restored.step, text
         self._is_accepted = False
         return replace(restored, lacking=self._lacking)
 
@@ -71,6 +77,9 @@ class RestoreProof:
         if self._from is not None and step > self._from:
             self.look_for_lacking(saver, step)
             self._from, is_first = None, True
+            if self._stage is not None:
+                (begun, text), self._stage = self._stage, None
+                self._monitor.log(event="stage", step=begun, text=text)
         if saver is None or self._path is None or not (is_first or time.monotonic() >= self._due):
             return None
         path, self._due = self._path, _NEVER

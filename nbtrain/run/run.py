@@ -133,9 +133,7 @@ class Run(Steering, Stepping, Reporting):
             is_new = self._branch is not None and not self.marks
             opened = opened_mirror(context.settings.mirror, context.folder, is_branch=is_new)
             names = Bindings(engine.functions, engine.roots(), tracebacks.names_of_caller())
-            registry.claim(
-                self.name, lambda: self._engine.models() + names.trained(), self.__repr__
-            )
+            registry.claim(self.name, lambda: engine.models() + names.trained(), self.__repr__)
             undo.callback(registry.release, self.name)
             if left := names_of_live(self.coord):  # they would resume their work
                 raise PhaseError(
@@ -159,11 +157,14 @@ class Run(Steering, Stepping, Reporting):
         if aside is not None:
             monitor.notices.inform(f"The earlier run was moved to {os.path.relpath(aside)}.")
         note, is_gone = monitor.notices.note, monitor.folder.is_gone
-        mail = Mail(self, context.folder, note, is_gone)
+        mail = Mail(self, context.folder, note, is_gone, undone=lambda: monitor.holds_back)
         mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)
         self.attempt.start(self._engine.session, lambda: self._engine.train(self), mail, mirror)
         registry.tell(self)
         return self
+
+    def _models(self) -> list[object]:
+        return self._engine.models() + self.attempt.context.bindings.trained()
 
     def _recorder(self, context: Context) -> tuple[Recorder, Path | None]:
         """Opens the recorder of a start; returns where an earlier run was moved, if it was."""

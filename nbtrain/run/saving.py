@@ -6,10 +6,11 @@ another step, or a checkpoint is restored, it moves the counter.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored, Saver, at
@@ -39,6 +40,8 @@ class CheckpointPolicy:
         self._health = health
         self._proof = RestoreProof(monitor, steps)
         self._saver: Saver | None = None
+        self._closed: Saver | None = None  # of a session that is over, if it can still be used
+        self._held_instead: str | None = None  # restored after the end: the name of a checkpoint
         self._last_good: LastGood | None = None
         self._saved_step: int | None = None
         self._lost: str | None = None  # why there is no saver at present
@@ -114,7 +117,23 @@ class CheckpointPolicy:
             if self._last_good is not None and not self.has_left(self._saver):
                 self._last_good.clear()
             self.list_again()
+        if self._saver is not None and self._saver.outlives_session:
+            self._closed = self._saver
         self._saver = self._last_good = None
+
+    @property
+    def is_closed(self) -> bool:
+        """True if the session is over, and its objects can still be saved and restored."""
+        return self._saver is None and self._closed is not None
+
+    @contextlib.contextmanager
+    def in_closed_session(self) -> Iterator[None]:
+        """Uses the saver of the session that is over inside the block."""
+        self._saver = self._closed
+        try:
+            yield
+        finally:
+            self._saver = None
 
     def outdate(self) -> None:
         """Notes that a value was set since the last save, so that this step is saved again."""
@@ -158,6 +177,12 @@ class CheckpointPolicy:
             )
         self.trial_start.check_saves()
         self.check_sound()
+        if self._held_instead is not None:
+            raise CheckpointError(
+                f"The objects hold {self._held_instead}, which was restored after the end and is "
+                "saved already. To save other values as a checkpoint of their own, use "
+                "tf.train.Checkpoint."
+            )
         self._write(self._saver)
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
@@ -248,6 +273,18 @@ class CheckpointPolicy:
         self.start()
         if self._last_good is not None and self.trial_start.alone:
             self._last_good.begin()  # the restored checkpoint disappears with the trial
+        return restored
+
+    def restore_after_end(self, wanted: int | str | None) -> Restored:
+        """Restores the objects of a checkpoint; neither the curve nor the step goes back.
+
+        Raises:
+            CheckpointError: It does not exist or does not fit; nothing was restored.
+        """
+        assert self._saver is not None, "in_closed_session() was entered"
+        restored = self._saver.restore_objects(self._find(self._saver, wanted).path)
+        is_the_end = restored.step == self._saved_step
+        self._held_instead = None if is_the_end else Path(restored.path).name
         return restored
 
     def check_own(self, wanted: int | str | None) -> None:

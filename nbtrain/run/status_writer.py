@@ -36,7 +36,8 @@ class StatusWriter:
         )
         self._folder = folder
         self._clock = clock
-        before = self._last_writer()
+        self._before = self._last_sign()
+        before = self._before and self._before.writer
         self._known = {before and before.attempt, self.writer.attempt}
         launched = before is not None and before.launched and before.process == process.pid
         self.launch = before.attempt if before is not None and launched else None
@@ -60,14 +61,23 @@ class StatusWriter:
             status_file.write(self._folder, SignOfLife(self.writer, time.time(), status))
             self._state = state
 
+    def put_back(self) -> None:
+        """Writes what was there before this start, if that was the end of a run.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if self._before is not None and self._before.status.phase.ended:
+            status_file.write(self._folder, self._before)
+
     def is_of_another(self) -> bool:
         """Tells if another run has taken the folder since this one has released it."""
-        writer = self._last_writer()
-        return writer is not None and writer.attempt not in self._known
+        sign = self._last_sign()
+        return sign is not None and sign.writer.attempt not in self._known
 
-    def _last_writer(self) -> Writer | None:
-        """The process that wrote the file; None if there is none."""
+    def _last_sign(self) -> SignOfLife | None:
+        """The content of the file; None if there is none."""
         try:
-            return status_file.read(self._folder).writer
+            return status_file.read(self._folder)
         except (OSError, Untrusted):
             return None

@@ -8,10 +8,22 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
-from nbtrain.core.commands import NO_SENDER, Command, Note, Sender, Set, Stop, Tag, Try
+from nbtrain.core.commands import (
+    NO_SENDER,
+    Command,
+    Note,
+    Restore,
+    Save,
+    Sender,
+    Set,
+    Stop,
+    Tag,
+    Try,
+)
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Event
+from nbtrain.run.after_end import carry_out
 from nbtrain.run.annotations import annotate
 from nbtrain.run.requests import Requests
 
@@ -33,8 +45,7 @@ class Steering(Requests):
     ) -> Receipt:
         """Queues a command; see `Requests.post`."""
         at = planned(command, at)
-        if isinstance(command, Note | Tag) and self.status.phase.ended:
-            receipt = annotate(self, command, sender)
+        if at is None and (receipt := self._after_end(command, sender)) is not None:
             self.receipts.append(receipt)
             return receipt
         step, context = self.attempt.step, self.attempt.context
@@ -51,6 +62,20 @@ class Steering(Requests):
         if isinstance(command, Stop) and not refused:
             self.coord.request_stop()
         return receipt
+
+    def _after_end(self, command: Command, sender: Sender) -> Receipt | None:
+        """Carries a command out in the calling thread; None if it needs one that trains."""
+        if not self.attempt.context.lifecycle.phase.ended:
+            return None
+        if isinstance(command, Note | Tag):
+            return annotate(self, command, sender)
+        if isinstance(command, Save | Restore) and self.attempt.boundary.policy.is_closed:
+            return carry_out(self.attempt, self._models, command, sender)
+        return None
+
+    def _models(self) -> list[object]:
+        """Objects that only one run at a time may train."""
+        raise NotImplementedError
 
     def refuse(self, command: Command, why: str) -> Receipt:
         """Refuses a command at once, and logs that while the run trains."""

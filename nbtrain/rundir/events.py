@@ -22,5 +22,6 @@ EVENTS = (
     *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
     *("best", "patience"),  # a better value, and none for too long
     *("lost", "returned"),  # tasks of its cluster
+    "stage",  # a stage of the training begins
     *("note", "tag"),
 )

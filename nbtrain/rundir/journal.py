@@ -15,10 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from nbtrain.core import own_files
 from nbtrain.core.arms import ArmResult
 from nbtrain.core.visible import visible
 from nbtrain.rundir.answers import results_in
 from nbtrain.rundir.entries import (
+    FILE,
     Entry,
     arm_of,
     edits_of,
@@ -192,6 +194,13 @@ class Journal:
         self.untold = 0
 
     @property
+    def is_written(self) -> bool:
+        """True if there is a file with lines, of this or an earlier start."""
+        with contextlib.suppress(OSError):
+            return own_files.state(self.folder / FILE).st_size > 0
+        return False
+
+    @property
     def timeline(self) -> RunTimeline:
         """The timeline of the run, with all its starts; the training thread adds to it."""
         return self._marks.timeline
@@ -244,14 +253,16 @@ class Journal:
         self._marks.recall(found, before)
 
     def read(self) -> tuple[list[Entry], str | None]:
-        """Returns the entries of the file, and a message about skipped lines or None.
+        """Returns the entries of the file and those that wait, and a message about skipped lines.
 
-        Without a file, there are no entries.
+        Without a file, there are no others.
         """
         unread: list[int] = []
         found: list[Entry] = []
-        with contextlib.suppress(OSError):
-            found.extend(entries(self._logdir.path, unread))
+        with self._writing:
+            with contextlib.suppress(OSError):
+                found.extend(entries(self._logdir.path, unread))
+            found.extend(self._waiting)
         if not unread:
             return found, None
         return found, skipped(self._logdir.path, unread)

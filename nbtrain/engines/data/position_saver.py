@@ -48,8 +48,11 @@ class PositionSaver(ObjectSaver):
         keep: int | None,
         origin: str | None = None,
         trained: Trained | None = None,
+        stage: str | None = None,
     ) -> None:
-        super().__init__(checkpoint, directory, keep=keep, origin=origin, trained=trained)
+        super().__init__(
+            checkpoint, directory, keep=keep, origin=origin, trained=trained, stage=stage
+        )
         self._position = position
 
     def save(self, step: int) -> int:

@@ -62,6 +62,8 @@ class GraphSaver:
         mended: As in `Saver`.
     """
 
+    outlives_session = False
+
     def __init__(self, saved: Saved, directory: Path, origin: str | None = None) -> None:
         self.directory = directory
         self.mended: str | None = None
@@ -133,6 +135,10 @@ class GraphSaver:
                 self._saved.saver.restore(self.sess, path)
             self._restored = self._counted(proof)
         return self._restored
+
+    def restore_objects(self, path: str) -> Restored:
+        """Sets the variables from a checkpoint, which holds nothing else."""
+        return self.restore(path)
 
     def proof(self) -> Restored | None:
         """The proof of the latest restore: a graph gets no variables later."""

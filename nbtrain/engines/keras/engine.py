@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 from keras.callbacks import TensorBoard
 
-from nbtrain.checkpoints.files import listed
+from nbtrain.checkpoints.files import Restored, listed
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Variable
@@ -41,6 +41,14 @@ class FitSaver(PositionSaver):
     """Saves and restores a fit; its position holds the metrics, which Keras creates late."""
 
     leave_out = (keras.metrics.Metric,)
+    _position: DataPosition
+
+    def restore(self, path: str) -> Restored:
+        """Restores the variables and the position; callbacks begin with a new stage."""
+        restored = super().restore(path)
+        if restored.stage is not None:
+            self._position.memory.take({}, {})
+        return restored
 
 
 class FitEngine:
@@ -49,6 +57,7 @@ class FitEngine:
     Args:
         arguments: Arguments of `fit` apart from the data.
         keep: How many checkpoints to keep; None keeps all.
+        stage: The name of the stage of the training, as in `ObjectSaver`.
     """
 
     kind = "Keras fit"
@@ -65,6 +74,7 @@ class FitEngine:
         keep: int | None,
         hyperparameters: Mapping[str, Variable],
         numbers: PythonScalars,
+        stage: str | None = None,
     ) -> None:
         self.coord = Coordinator()
         self.hyperparameters = hyperparameters
@@ -73,7 +83,7 @@ class FitEngine:
         self.guard = Guard(model, folder.name)
         self._model, self._has_keras_fit = model, has_keras_fit(model)
         self._arguments = arguments
-        self._folder, self._keep = folder, keep
+        self._folder, self._keep, self._stage = folder, keep, stage
         self._thread_state = ThreadState()
         self._loss: ResumedLoss | None = None
         self._trained = Trained(self._steps)
@@ -128,6 +138,7 @@ class FitEngine:
             keep=self._keep,
             hyperparameters=self.hyperparameters,
             numbers=self.position.numbers,
+            stage=self._stage,
         )
 
     @contextlib.contextmanager
@@ -144,6 +155,7 @@ class FitEngine:
                     keep=self._keep,
                     origin=self.origin,
                     trained=self._trained,
+                    stage=self._stage,
                 )
         finally:
             self.guard.remove()

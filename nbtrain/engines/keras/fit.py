@@ -101,6 +101,7 @@ def fit(
     tags: Sequence[str] = (),
     keep_best: str | None = None,
     patience: int | None = None,
+    stage: str | None = None,
     start: bool = True,
 ) -> FitRun:
     """Fits a Keras model in the background, and returns the run at once.
@@ -191,6 +192,8 @@ def fit(
             "val_accuracy", which are judged at the end of each epoch. The metrics of Keras know
             whether a higher or a lower value is better.
         patience: Its judged values in a row that may be no better.
+        stage: The name of this stage of the training, as in `train`, such as "fine-tune" for a fit
+            of more layers, compiled again. The state of callbacks begins with it too.
         start: Whether to start at once.
 
     Raises:
@@ -226,6 +229,7 @@ def fit(
         *(prints, system, tags),
         keep_best=keep_best,
         patience=patience,
+        stage=stage,
         directions=Directions(metric_directions(model)),
     )
     if validation_data is not None:
@@ -239,6 +243,7 @@ def fit(
     engine = FitEngine(
         *(model, data, arguments, folder),
         keep=keep,
+        stage=settings.stage,
         hyperparameters={**held, **numbers.held, **held},  # explicitly given ones come first
         numbers=numbers,
     )

@@ -19,6 +19,8 @@ from nbtrain.engines.object_saver import ObjectSaver
 class ServerSaver(ObjectSaver):
     """Saves and restores the objects of a `tf.train.Checkpoint` on parameter servers."""
 
+    outlives_session = False
+
     _writes: TracedWrites | None = None
 
     def _write(self, manager: tf.train.CheckpointManager, step: int) -> None:

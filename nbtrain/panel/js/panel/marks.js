@@ -18,6 +18,7 @@ export const GLYPHS = {
   nan: "×",
   failed: "⊗",
   recovery: "✚",
+  stage: "⚑",
   restore: "◀",
   reverted: "↺",
   kept: "✓",

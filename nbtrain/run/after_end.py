@@ -1,0 +1,55 @@
+"""Saves and restores the objects of a run that has ended: its models and optimizers.
+
+The calling thread does it at once, since nothing trains. It holds the run's folder and models
+meanwhile. The run stays ended, and its curve as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from nbtrain.core.commands import Restore, Save, Sender
+from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError
+from nbtrain.core.receipts import Outcome, Receipt
+from nbtrain.run import registry
+from nbtrain.run.attempt import Attempt
+
+
+def carry_out(
+    attempt: Attempt, models: Callable[[], list[object]], command: Save | Restore, sender: Sender
+) -> Receipt:
+    """Saves or restores what an ended attempt has trained; returns the answered receipt.
+
+    It is refused if another run trains in the folder or the models by now, or the folder is gone.
+
+    Args:
+        models: Returns the objects that only one run at a time may train.
+    """
+    receipt, step = Receipt(command, sender=sender), attempt.step
+    try:
+        with _held(attempt, models), attempt.boundary.policy.in_closed_session():
+            outcome = attempt.boundary.executor.do(receipt)
+            attempt.context.monitor.write_journal()
+    except (ArgumentError, BusyError, CheckpointError, OSError) as error:
+        outcome = Outcome(False, step, f"The run has ended, and {error}")
+    assert outcome is not None, "only a trial's comes later"
+    receipt.answer(outcome)
+    return receipt
+
+
+@contextlib.contextmanager
+def _held(attempt: Attempt, models: Callable[[], list[object]]) -> Iterator[None]:
+    """Holds the folder and the models of a run inside the block."""
+    folder, phase = attempt.context.folder, attempt.context.lifecycle.phase
+    if not folder.path.is_dir():
+        raise ArgumentError(f"its folder {folder.path} is gone.")
+    registry.claim(folder.name, models, lambda: f"{phase}, and saves or restores")
+    try:
+        folder.lock.take()
+        try:
+            yield
+        finally:
+            folder.lock.release()
+    finally:
+        registry.release(folder.name)
