@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nbtrain.engines.foreground import track
     from nbtrain.engines.keras.callback import RunCallback
     from nbtrain.engines.keras.fit import fit
+    from nbtrain.engines.loading import load
     from nbtrain.engines.loops import background
     from nbtrain.engines.steps import train
     from nbtrain.logdir.comparison import compare
@@ -42,6 +43,7 @@ __all__ = [
     "fit",
     "hparams",
     "launch",
+    "load",
     "load_ipython_extension",
     "media",
     "replay",
@@ -64,6 +66,7 @@ _HOMES = {
     "fit": "nbtrain.engines.keras.fit",
     "hparams": "nbtrain.logdir.hparams",
     "launch": "nbtrain.remote.launch",
+    "load": "nbtrain.engines.loading",
     "load_ipython_extension": "nbtrain.notebook.magics",
     "replay": "nbtrain.run.replay",
     "runs": "nbtrain.notebook.kernel",

@@ -37,12 +37,13 @@ _PART = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})")
 _OP = re.compile(r"\{\{function_node .*?\}\}|\[Op:\w+\]|Graph execution error:")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Restored:
     """The proof of a restore.
 
     Attributes:
-        slots: The number of these that are slots of an optimizer (momenta and the like).
+        slots: The number of these that are slots of an optimizer (momenta and the like); None if
+            only weights were wanted.
         missing: Names of live variables that are not in the checkpoint; they are unchanged.
         renewed: The number of optimizer variables that are not in the checkpoint because the
             optimizer had made no step yet; they have the values from before its first step.
@@ -59,7 +60,7 @@ class Restored:
     step: int
     path: str
     matched: tuple[str, ...]
-    slots: int
+    slots: int | None
     missing: tuple[str, ...]
     unused: tuple[str, ...]
     renewed: int = 0
@@ -68,16 +69,16 @@ class Restored:
     valueless: tuple[str, ...] = ()
     stage: str | None = None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Returns the proof in one line."""
         matched = _count(len(self.matched), "variable")
         if self.valueless:
             text = f"{Path(self.path).name} in part: {matched} of it"
         else:
             text = f"{Path(self.path).name}: {matched} matched"
-        if self.stage is None:
+        if self.slots is not None:
             text += f", {_count(self.slots, 'optimizer slot')} among them"
-        else:
+        if self.stage is not None:
             text += f"; stage {self.stage!r} begins with a new optimizer"
         if self.renewed:
             text += f"; {_count(self.renewed, 'optimizer slot')} as before the first step"
@@ -106,12 +107,14 @@ class Saver(Protocol):
     """Saves and restores the checkpoints of an engine; training thread only.
 
     Attributes:
-        mended: A message if the folder was repaired; otherwise None.
         outlives_session: Whether it can still save and restore once its session is closed.
     """
 
-    mended: str | None
     outlives_session: bool
+
+    @property
+    def mended(self) -> str | None:
+        """A message if the folder was repaired; otherwise None."""
 
     @property
     def directory(self) -> Path:
@@ -245,21 +248,15 @@ def reading(path: str) -> Iterator[None]:
         ) from error
 
 
-def misfit(path: str, why: str, *, has_stages: bool = False) -> CheckpointError:
+def misfit(path: str, why: str, advice: str = "") -> CheckpointError:
     """Returns the error to raise for a checkpoint that does not fit the model.
 
     Args:
-        has_stages: Whether a stage of the training can go on from its weights.
+        advice: A further way to go on, before that to a run of its own.
     """
-    stage = (
-        "to go on from its weights with a new optimizer, or with other layers that train, give "
-        'the training that follows a name, such as stage="fine-tune"; '
-        if has_stages
-        else ""
-    )
     return CheckpointError(
         f"{path} does not fit what is trained here: {why}. Nothing was restored. To go on from "
-        f"it, build the model as it was; {stage}for a run of its own, from the values that the "
+        f"it, build the model as it was; {advice}for a run of its own, from the values that the "
         "model holds now, give another name= or logdir=."
     )
 

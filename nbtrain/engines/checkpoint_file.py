@@ -27,8 +27,9 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 # Where nbtrain's names stand in the object graph.
 NAMES = "besides", "variables"
 
-# The key of the stage of the training.
-STAGE = "besides/stage"
+# Where names of empty objects say the stage of the training, and the class after the name of each
+# optimizer: a value would remain when the user restores the rest of the file.
+STAGE, OPTIMIZERS = ("besides", "stage"), ("besides", "optimizers")
 
 
 class CheckpointFile:
@@ -42,6 +43,7 @@ class CheckpointFile:
         shapes: The shapes of its values, by key.
         names: The keys of its variables, by nbtrain's names.
         stage: The stage of the training in which it was saved; None if that has no name.
+        optimizers: The names of the classes of its optimizers, by nbtrain's names.
     """
 
     def __init__(self, path: str) -> None:
@@ -56,7 +58,18 @@ class CheckpointFile:
         self.shapes = {name.removesuffix(_VALUE): shape for name, shape in shapes.items()}
         self.names = self._names()
         self._named = {key: name for name, key in self.names.items()}
-        self.stage = str(self.value(STAGE).item().decode()) if STAGE in self.shapes else None
+        self.stage = next(iter(self._children(*STAGE)), None)
+        told = (each.rpartition(" ") for each in self._children(*OPTIMIZERS))
+        self.optimizers = {name: kind for name, _, kind in told}
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The names of the objects that it was made of."""
+        return tuple(
+            each.local_name
+            for each in self._nodes[0].children
+            if each.local_name not in (NAMES[0], "save_counter")
+        )
 
     def keys(self, leave_out: str | None = None) -> set[str]:
         """The keys of everything in it.
@@ -91,11 +104,7 @@ class CheckpointFile:
             checkpoint: The live objects.
             found: The variables among them, by nbtrain's names.
         """
-        live = {
-            key: item
-            for number, item in self._matched(checkpoint).items()
-            for key in _keys(self._nodes[number])
-        }
+        live = dict(self.followed(checkpoint))
         named = {
             self.names[name]: variable
             for name, variable in found.variables.items()
@@ -103,25 +112,37 @@ class CheckpointFile:
         }
         return live | named
 
+    def followed(self, checkpoint: tf.train.Checkpoint) -> Iterator[tuple[str, Any]]:
+        """Yields each key with each live object to which TensorFlow's references lead from it."""
+        for number, item in self._matched(checkpoint).items():
+            for key in _keys(self._nodes[number]):
+                yield key, item
+
     def trained(self, checkpoint: tf.train.Checkpoint) -> Iterator[tuple[Any, list[str]]]:
         """Yields each live Keras optimizer, with the keys of the variables that it trained."""
         for number, item in self._matched(checkpoint).items():
-            children = {each.local_name: each.node_id for each in self._nodes[number].children}
-            place = children.get("_trainable_variables")
+            place = self._below(number).get("_trainable_variables")
             if isinstance(item, tf.keras.optimizers.Optimizer) and place is not None:
-                held = {each.local_name: each.node_id for each in self._nodes[place].children}
+                held = self._below(place)
                 numbers = [held[name] for name in sorted(filter(str.isdigit, held), key=int)]
                 yield item, [key for each in numbers for key in _keys(self._nodes[each])]
 
-    def _names(self) -> dict[str, str]:
+    def _children(self, *path: str) -> dict[str, int]:
+        """The numbers of the nodes below one, by name; empty if there is no such path."""
         number = 0
-        for step in NAMES:
-            children = {each.local_name: each.node_id for each in self._nodes[number].children}
-            if step not in children:
+        for step in path:
+            below = self._below(number)
+            if step not in below:
                 return {}
-            number = children[step]
+            number = below[step]
+        return self._below(number)
+
+    def _below(self, number: int) -> dict[str, int]:
+        return {each.local_name: each.node_id for each in self._nodes[number].children}
+
+    def _names(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        waiting = [("", number)]
+        waiting = list(self._children(*NAMES).items())
         while waiting:
             name, number = waiting.pop()
             node = self._nodes[number]

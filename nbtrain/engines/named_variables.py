@@ -2,7 +2,7 @@
 
     found = survey({"model": model, "optimizer": optimizer})
     found.variables   # {"model/blocks/0/kernel": ..., "optimizer/momentums/model/blocks/0/kernel"}
-    found.optimizers  # [optimizer]
+    found.optimizers  # {"optimizer": optimizer}
 
 TensorFlow's object graph ends at a list or a dict of Keras layers, and the names that Keras gives
 to layers (`dense_3`) count the layers of a process. These names depend on the program alone. A
@@ -53,13 +53,11 @@ class Found:
 
     Attributes:
         variables: Each variable once, by its name.
-        optimizers: Optimizers, without those that another optimizer holds.
-        names_of_optimizers: Their names.
+        optimizers: Optimizers by their names, without those that another optimizer holds.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
-    optimizers: list[Any] = field(default_factory=list)
-    names_of_optimizers: list[str] = field(default_factory=list)
+    optimizers: dict[str, Any] = field(default_factory=dict)
 
     @property
     def weights(self) -> dict[str, Any]:
@@ -67,7 +65,7 @@ class Found:
         return {
             name: each
             for name, each in self.variables.items()
-            if not is_within(name, self.names_of_optimizers)
+            if not is_within(name, self.optimizers)
         }
 
 
@@ -120,8 +118,7 @@ class _Walk:
                 self._seen.add(id(leaf))
                 if isinstance(leaf, keras.optimizers.Optimizer):
                     self._optimizers.append((name, leaf))
-                    self._found.optimizers.append(leaf)
-                    self._found.names_of_optimizers.append(name)
+                    self._found.optimizers[name] = leaf
                 else:
                     waiting.append((name, leaf))
 

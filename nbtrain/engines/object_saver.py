@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import Restored, misfit, reading, step_in_name, writing
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_state, mend_states
-from nbtrain.core.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.named_variables import Found, is_within, survey
+from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import handles, is_variable
@@ -26,6 +28,12 @@ _SEED_STATE = "seed_generator_state"
 
 # The count of its saves in a tf.train.Checkpoint.
 _COUNTER = "save_counter"
+
+# How to go on from a checkpoint with other optimizers or trainable layers.
+_NEW_STAGE = (
+    "to go on from its weights with a new optimizer, or with other layers that train, name the "
+    'training that follows, such as stage="fine-tune"; '
+)
 
 # The prefix, in a checkpoint, of what nbtrain saves in addition.
 _BESIDES = "besides/"
@@ -66,12 +74,17 @@ class ObjectSaver:
         self._trained = trained
         self._checkpoint = checkpoint
         self.restores = Restores(stage)
-        self.mended = mend_states(directory)
         self._saved: tf.train.Checkpoint | None = None
         self._saved_names: dict[str, int] = {}
 
+    @functools.cached_property
+    def mended(self) -> str | None:
+        """A message if the folder was repaired, which this does once; otherwise None."""
+        return mend_states(self.directory)
+
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
         """Restores the latest checkpoint on the current branch, or else the origin."""
+        _ = self.mended
         held = latest(self.directory, timeline)
         path = self._origin if held is None else held.path
         return None if path is None else self.restore(path)
@@ -94,7 +107,8 @@ class ObjectSaver:
 
     def _whole(self) -> tf.train.Checkpoint:
         """Returns the objects to save: those given, the variables by name, and what is besides."""
-        variables = dict(self.found().variables)
+        found = self.found()
+        variables = dict(found.variables)
         if (restore := self.restores.last) is not None:
             variables |= restore.waiting(variables)
         names = {name: id(variable) for name, variable in variables.items()}
@@ -109,8 +123,10 @@ class ObjectSaver:
         reached.pop(_COUNTER, None)  # each checkpoint has its own
         besides = tf.train.Checkpoint() if besides is None else besides
         besides.variables = _as_tree(variables)
+        kinds = [f"{name} {type(each).__name__}" for name, each in found.optimizers.items()]
+        besides.optimizers = {kind: tf.Module() for kind in kinds}
         if self.restores.stage is not None:
-            besides.stage = tf.Variable(self.restores.stage, trainable=False)
+            besides.stage = {self.restores.stage: tf.Module()}
         self._saved = tf.train.Checkpoint(**reached, besides=besides)
         self._saved_names = names
         return self._saved
@@ -148,15 +164,56 @@ class ObjectSaver:
         """Sets the weights alone from a checkpoint of another stage, and resets the optimizers."""
         self.restores.stage, found = self._given_stage, self.found()
         bound = self._bound(file, weights_only=True)
-        self._check(file, bound)
+        self._check(file, bound, weights_only=True)
         for key, item in bound.items():
             _set(item, file.value(key))
-        for optimizer in found.optimizers:
+        for optimizer in found.optimizers.values():
             begin(optimizer)
-        self.restores.last = LastRestore(
-            file, set(bound), set(), left_out=found.names_of_optimizers
-        )
+        self.restores.last = LastRestore(file, set(bound), set(), left_out=[*found.optimizers])
         return self._proof(self.restores.last)
+
+    def fits(self, file: CheckpointFile) -> int:
+        """Returns how many weights have a value of their shape in a file."""
+        bound = self._bound(file, weights_only=True)
+        return len(bound) - len(_other_shapes(file, bound.items()))
+
+    def load(self, path: str, *, weights_only: bool, partly: bool) -> Restored:
+        """Sets the variables from a checkpoint of another run; nothing goes on from it.
+
+        Args:
+            weights_only: Whether to leave optimizers alone.
+            partly: Whether variables without a value, and values without a variable, are accepted.
+
+        Raises:
+            CheckpointError: It cannot be read or does not fit; nothing was set.
+        """
+        file, found = CheckpointFile(path), self.found()
+        bound = self._bound(file, weights_only=weights_only)
+        wanted = found.weights if weights_only else found.variables
+        taken = {key for each in bound.values() if is_variable(each) for key in handles(each)}
+        missing = [name for name, each in wanted.items() if taken.isdisjoint(handles(each))]
+        unused = [
+            file.name(key)
+            for key in file.keys(_BESIDES) - set(bound)
+            if file.name(key).partition("/")[0] in self._roots()
+            and file.name(key).rpartition("/")[2] != Factor.NAME
+            and not (weights_only and is_within(file.name(key), file.optimizers))
+        ]
+        wrong = _other_shapes(file, bound.items())
+        if wrong or not taken or (not partly and (missing or unused)):
+            raise CheckpointError(_not_loaded(path, wrong, missing, unused))
+        for key, item in bound.items():
+            if is_variable(item):
+                _set(item, file.value(key))
+        slots = {id(each) for item in found.optimizers.values() for each in slots_of(item)}
+        return Restored(
+            step=step_in_name(path) or 0,
+            path=path,
+            matched=tuple(map(file.name, bound)),
+            slots=None if weights_only else sum(id(item) in slots for item in bound.values()),
+            missing=tuple(sorted(missing)),
+            unused=tuple(sorted(unused)),
+        )
 
     def proof(self) -> Restored | None:
         """Describes the last restore, including variables created since."""
@@ -164,8 +221,11 @@ class ObjectSaver:
 
     def found(self) -> Found:
         """Returns the variables and optimizers among the objects, by name."""
+        return survey(self._roots(), self.leave_out)
+
+    def _roots(self) -> dict[str, Any]:
         roots = tf.train.TrackableView(self._checkpoint).children(self._checkpoint)
-        return survey({k: v for k, v in roots.items() if k != _COUNTER}, self.leave_out)
+        return {name: each for name, each in roots.items() if name != _COUNTER}
 
     def non_finite(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf."""
@@ -206,20 +266,38 @@ class ObjectSaver:
         """Does nothing: the position in the data is unknown."""
         return False
 
-    def _check(self, file: CheckpointFile, bound: Mapping[str, Any]) -> None:
+    def _check(
+        self, file: CheckpointFile, bound: Mapping[str, Any], *, weights_only: bool = False
+    ) -> None:
         """Raises an error for a mismatch, before TensorFlow fails with half of the values set."""
         live = [item for item in self._objects() if is_variable(item) and not _counts_saves(item)]
         if live and all(map(_is_counter, bound)):
             raise misfit(file.path, "it holds no variable of this model")
+        wrong = [] if weights_only else self._other_optimizers(file)
+        pairs = [*bound.items(), *(() if weights_only else file.followed(self._checkpoint))]
+        if wrong := wrong or _other_shapes(file, pairs):
+            raise misfit(file.path, some(wrong), _NEW_STAGE)
+
+    def _other_optimizers(self, file: CheckpointFile) -> list[str]:
+        """Says which optimizers are of another kind, or train variables that they did not."""
+        found = self.found()
         wrong = [
-            f"{file.name(key)} has the shape {tuple(held)} there and {tuple(item.shape)} here"
-            for key, item in bound.items()
-            if is_variable(item)
-            and (held := file.shapes.get(key)) is not None
-            and not tf.TensorShape(item.shape).is_compatible_with(held)
+            f"{name} is {held} there and {type(found.optimizers[name]).__name__} here"
+            for name, held in file.optimizers.items()
+            if name in found.optimizers and type(found.optimizers[name]).__name__ != held
         ]
-        if wrong:
-            raise misfit(file.path, some(wrong), has_stages=True)
+        names = {key: name for name, each in found.variables.items() for key in handles(each)}
+        for optimizer, keys in file.trained(self._checkpoint):
+            if not optimizer.built or not file.names:
+                continue
+            trained = set(map(file.name, keys))
+            trains = [
+                names.get(key) for each in optimizer._trainable_variables for key in handles(each)
+            ]
+            more = sorted({name for name in trains if name is not None} - trained)
+            if more and trained:
+                wrong.append(f"the optimizer trains {some(more)} here and did not there")
+        return wrong
 
     def _bound(self, file: CheckpointFile, *, weights_only: bool = False) -> dict[str, Any]:
         found = self.found()
@@ -256,13 +334,13 @@ class ObjectSaver:
         """Everything that the checkpoint reaches, and all variables and optimizers in it."""
         objects: list[Any] = tf.train.TrackableView(self._checkpoint).descendants()
         found, known = self.found(), set(map(id, objects))
-        more = [*found.variables.values(), *found.optimizers]
+        more = [*found.variables.values(), *found.optimizers.values()]
         return objects + [item for item in more if id(item) not in known]
 
     def _changed(self) -> set[int]:
         """The storage of the variables that the training changes, as far as it is known."""
         changed = set() if self._trained is None else self._trained.changed()
-        for optimizer in self.found().optimizers:
+        for optimizer in self.found().optimizers.values():
             trained = [*getattr(optimizer, "_trainable_variables", ()), *slots_of(optimizer)]
             changed |= {key for each in trained for key in handles(each)}
         return changed
@@ -290,7 +368,7 @@ class ObjectSaver:
             step=step_in_name(file.path) or 0,
             path=file.path,
             matched=tuple(map(file.name, matched)),
-            slots=sum(id(item) in slots for item in matched.values()),
+            slots=None if begins else sum(id(item) in slots for item in matched.values()),
             renewed=sum(id(item) in restore.renewed for item in objects),
             missing=tuple(map(_path, missing)),
             unused=tuple(
@@ -308,6 +386,35 @@ class ObjectSaver:
             ),
             stage=self.restores.stage if begins else None,
         )
+
+
+def _other_shapes(file: CheckpointFile, bound: Iterable[tuple[str, Any]]) -> list[str]:
+    """Says which variables have another shape than their values in a file, by key."""
+    wrong = [
+        f"{file.name(key)} has the shape {tuple(held)} there and {tuple(item.shape)} here"
+        for key, item in bound
+        if is_variable(item)
+        and (held := file.shapes.get(key)) is not None
+        and not tf.TensorShape(item.shape).is_compatible_with(held)
+    ]
+    return list(dict.fromkeys(wrong))
+
+
+def _not_loaded(path: str, wrong: list[str], missing: list[str], unused: list[str]) -> str:
+    """Says why a checkpoint was not loaded, and what to do."""
+    parts = wrong[:3]
+    if missing:
+        parts.append(f"it has no value for {some(sorted(missing))}")
+    if unused:
+        parts.append(f"no variable takes its {some(sorted(unused))}")
+    why = "; ".join(parts) or "it holds no value of these objects"
+    advice = (
+        "Build the model as it was, and call it once if it is not built; "
+        "nbtrain.load(..., partly=True) sets what both have."
+        if not wrong
+        else "Build the model as it was."
+    )
+    return f"{path} does not fit: {why}. Nothing was loaded. {advice}"
 
 
 class Restores:

@@ -104,6 +104,7 @@ def _add_settings(add: Callable[..., object]) -> None:
     add("--grace", type=float, default=10.0, help="seconds that the kernel waits at its end (10)")
     best = "keep the state with the best value of this scalar: TAG, max:TAG or min:TAG"
     add("--keep-best", metavar="TAG", help=best)
+    add("--stage", help="the name of this stage: another one begins with a new optimizer")
     add("--patience", type=int, help="finish after this many values of it that are no better")
     add("--fresh", action="store_true", help="move an earlier run in the folder aside")
     prints = "where prints are shown: under this cell and in the log, or only in the log (cell)"

@@ -37,6 +37,7 @@ class Catalog(Listing):
         Returns:
             Whether this is the first saver of this start.
         """
+        mended = saver.mended  # first: this repairs the folder
         if is_first := not self.in_use:
             self.timeline = self._monitor.timeline()
         self.read(saver.directory)
@@ -48,7 +49,7 @@ class Catalog(Listing):
                     event="found", step=held.step, wall_time=when, checkpoint=held.path
                 )
         self.read(saver.directory)
-        self._monitor.notices.note("state", saver.mended)
+        self._monitor.notices.note("state", mended)
         return is_first
 
     def read_if_changed(self, directory: Path) -> None:

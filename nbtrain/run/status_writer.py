@@ -37,7 +37,7 @@ class StatusWriter:
         self._folder = folder
         self._clock = clock
         self._before = self._last_sign()
-        before = self._before and self._before.writer
+        before = None if self._before is None else self._before.writer
         self._known = {before and before.attempt, self.writer.attempt}
         launched = before is not None and before.launched and before.process == process.pid
         self.launch = before.attempt if before is not None and launched else None

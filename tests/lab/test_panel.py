@@ -145,7 +145,11 @@ UNROUTED = """\
 from nbtrain.notebook import display
 display.harden = lambda widget: None
 """
-SLEEP = "while not os.path.exists('go-on-stopped'): time.sleep(0.02)"
+SLEEP = """\
+print("it sleeps")
+while not os.path.exists('go-on-stopped'):
+    time.sleep(0.02)
+"""
 
 
 def test_stop_works_on_an_old_kernel_while_a_cell_sleeps(browser: Browser, lab: Lab) -> None:
@@ -156,7 +160,8 @@ def test_stop_works_on_an_old_kernel_while_a_cell_sleeps(browser: Browser, lab: 
         panel = page.panel(1)
         wait_for_step(page, 1, 5)
         page.run(2, wait=False)
-        expect(page.cells.nth(2).locator(".jp-InputPrompt")).to_have_text("[*]:")
+        output = page.cells.nth(2).locator(".jp-OutputArea")
+        expect(output).to_contain_text("it sleeps")  # [*] shows before the kernel begins
         click(panel, "stop")
         expect(panel).to_have_count(0)  # the picture has taken its place
         expect(page.cells.nth(2).locator(".jp-InputPrompt")).to_have_text("[*]:")

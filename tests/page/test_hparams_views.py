@@ -10,6 +10,7 @@ import tensorflow as tf
 from playwright.sync_api import Locator, expect
 from tensorboard.plugins.hparams import api as hp
 
+from tests.gate import eventually
 from tests.logdirs import TRIALS, write_tables
 from tests.page.bare import BarePage
 from tests.page.test_board import shown as drawn
@@ -54,8 +55,7 @@ def axis(view: Locator, name: str) -> float:
     """Returns the place of an axis in the page."""
     head = view.locator(f"[data-axis='{name}']")
     head.scroll_into_view_if_needed()
-    box = head.bounding_box()
-    assert box is not None
+    box = eventually(head.bounding_box)  # none while an update draws it again
     return box["x"] + box["width"] / 2
 
 

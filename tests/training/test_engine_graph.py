@@ -446,7 +446,7 @@ def test_a_folder_of_another_graph_fails_the_run_by_names_and_is_kept(made: Any,
     run = nbtrain.supervise(Count().train_op, steps=9, name="graph")
     with pytest.raises(CheckpointError, match=f"weight {why}, weight/Momentum {why}") as e:
         run.wait(SOON)
-    assert "to start from scratch, give another name= or logdir=." in str(e.value)
+    assert "for a run of its own, from the values that the model holds now" in str(e.value)
     assert run.status.phase is Phase.FAILED
     assert [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")] == [5]
 
