@@ -58,8 +58,13 @@ def mend_given(directory: str) -> str | None:
     return mend_state(there)
 
 
-def mend_state(directory: Path) -> str | None:
-    """Makes the `checkpoint` file of one folder name the existing checkpoints by relative paths."""
+def mend_state(directory: Path, *, saves: bool = False) -> str | None:
+    """Makes the `checkpoint` file of one folder name the existing checkpoints by relative paths.
+
+    Args:
+        saves: Whether a `tf.train.CheckpointManager` saves there next, which must not take the
+            clock for set back.
+    """
     state, complete = state_of(directory), complete_in(directory)
     if state is None or _is_cut(state):
         return _rebuild(directory, complete, "cannot be read, as after a power cut")
@@ -69,7 +74,7 @@ def mend_state(directory: Path) -> str | None:
         return _rebuild(directory, complete, "names only checkpoints that are not there")
     names = [Path(named[number]).name for number in kept]
     as_they_are = [str(directory / name) for name in names] == named
-    if as_they_are and not state.last_preserved_timestamp:
+    if as_they_are and not (saves and state.last_preserved_timestamp):
         return None
     times = list(state.all_model_checkpoint_timestamps)
     _write(directory, names, [times[number] for number in kept] if times else [])

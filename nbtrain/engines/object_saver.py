@@ -93,7 +93,7 @@ class ObjectSaver:
         """Writes `ckpt-<step>`."""
         whole = self._whole()
         with writing(self.directory, f"ckpt-{step}"):
-            mend_state(self.directory)  # a clock may have been set back
+            mend_state(self.directory, saves=True)  # a clock may have been set back
             manager = tf.train.CheckpointManager(whole, str(self.directory), max_to_keep=self._keep)
             self._write(manager, step)
         return step

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from nbtrain.core.commands import Restore, Save, Sender
 from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.run import registry
-from nbtrain.run.attempt import Attempt
+
+if TYPE_CHECKING:
+    from nbtrain.run.attempt import Attempt
 
 
 def carry_out(

@@ -7,11 +7,12 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from nbtrain.core.states import Status
-from nbtrain.rundir import status_file
+from nbtrain.rundir import files, status_file
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.status_file import ALIVE_SECS, SignOfLife, Writer
 
@@ -36,8 +37,9 @@ class StatusWriter:
         )
         self._folder = folder
         self._clock = clock
-        self._before = self._last_sign()
-        before = None if self._before is None else self._before.writer
+        sign = self._last_sign()
+        before = None if sign is None else sign.writer
+        self._before = None if sign is None or not sign.status.phase.ended else self._fields()
         self._known = {before and before.attempt, self.writer.attempt}
         launched = before is not None and before.launched and before.process == process.pid
         self.launch = before.attempt if before is not None and launched else None
@@ -67,13 +69,20 @@ class StatusWriter:
         Raises:
             OSError: It cannot be written.
         """
-        if self._before is not None and self._before.status.phase.ended:
-            status_file.write(self._folder, self._before)
+        if self._before is not None:
+            files.replace(self._folder / status_file.FILE, self._before, sync=False)
 
     def is_of_another(self) -> bool:
         """Tells if another run has taken the folder since this one has released it."""
         sign = self._last_sign()
         return sign is not None and sign.writer.attempt not in self._known
+
+    def _fields(self) -> dict[str, Any] | None:
+        """The fields of the file as they are; None if there is none."""
+        try:
+            return files.read(self._folder / status_file.FILE)
+        except (OSError, Untrusted):
+            return None
 
     def _last_sign(self) -> SignOfLife | None:
         """The content of the file; None if there is none."""

@@ -56,7 +56,7 @@ def axis(view: Locator, name: str) -> float:
     head = view.locator(f"[data-axis='{name}']")
     head.scroll_into_view_if_needed()
     box = eventually(head.bounding_box)  # none while an update draws it again
-    return box["x"] + box["width"] / 2
+    return float(box["x"] + box["width"] / 2)
 
 
 def brush(view: Locator, name: str, begin: float, end: float) -> None:

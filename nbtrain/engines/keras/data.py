@@ -81,6 +81,11 @@ class Data:
         turn, epoch = divmod(epoch, -(-self._count // self._steps))
         return turn, epoch * self._steps
 
+    @property
+    def has_known_end(self) -> bool:
+        """True if the batches of a pass are known."""
+        return self._count is not None
+
     def steps_of(self, epoch: int) -> int | None:
         """Returns the batches of an epoch; None while unknown."""
         if self._steps is None or self._count is None:

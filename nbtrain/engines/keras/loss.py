@@ -52,6 +52,8 @@ class BatchLoss:
 
     Args:
         model: A compiled model without a running fit.
+        counts: Whether to count the batches of an execution, which costs each of them a few
+            microseconds; needed if the data may end within an execution, nobody knows where.
 
     Attributes:
         scalars: The scalars of the last batch, or of the last one of an execution: tag to tensor of
@@ -63,7 +65,7 @@ class BatchLoss:
         count: Batches of the last execution: fewer than in others if the data end within it.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, *, counts: bool = True) -> None:
         left = getattr(model.train_step, "__self__", None)
         if isinstance(left, BatchLoss):  # from a fit that an error has ended
             left.remove()
@@ -79,7 +81,7 @@ class BatchLoss:
         self._function: Any = None
         self.count = self._size = model.steps_per_execution
         self._counted: Any = None  # batches of the running execution, if there can be several
-        if self._size > 1:
+        if counts and self._size > 1:
             with model.distribute_strategy.scope():
                 self._counted = tf.Variable(
                     tf.zeros([], tf.int64),

@@ -21,7 +21,7 @@ class ResumedLoss(BatchLoss):
     """
 
     def __init__(self, model: Any, position: DataPosition) -> None:
-        super().__init__(model)
+        super().__init__(model, counts=not position.data.has_known_end)
         self._position = position
         self._passed = 0  # batches of the current epoch that were trained before
         self._begins = False  # no batch of the epoch has been drawn
@@ -45,6 +45,7 @@ class ResumedLoss(BatchLoss):
                 position.data.pass_over(iterator)
             self._passed -= self.count
             return {}
+        self.count = self._size
         iterator = position.data.draw_from(iterator, self._size)
         try:
             return self._next(iterator)
