@@ -89,6 +89,7 @@ class Attempt(AttemptEnd):
         )
         self.log = RunLog(context, lines, lambda: {context.coord, *self.handle.host.coords})
         self.handle.log.keep = self.log.record
+        context.monitor.notices.log = self.log.warning
         self.context.monitor.each_tick |= {
             "hyperparameters": self.boundary.executor.control.flush,
             "log": self.log.drain,

@@ -140,7 +140,7 @@ class Monitor:
             self.guarded(topic, act)
         self.guarded("record", self._record)
         self.guarded("speed", lambda: self._keep_pace(phase, done))
-        self.guarded("look at the training thread", lambda: self.notices.tick(phase, thread))
+        self.guarded("look at the training thread", lambda: self.notices.tick(phase, thread, done))
         self.guarded("journal", self.write_journal)
         self.guarded("look at what the run uses", lambda: self.resource_usage.look(phase))
         self.guarded("look at the tasks", lambda: self.tasks.look(step, ended=phase.ended))
