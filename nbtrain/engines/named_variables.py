@@ -2,7 +2,7 @@
 
     found = survey({"model": model, "optimizer": optimizer})
     found.variables   # {"model/blocks/0/kernel": ..., "optimizer/momentums/model/blocks/0/kernel"}
-    found.optimizers  # [optimizer]
+    found.optimizers  # {"optimizer": optimizer}
 
 TensorFlow's object graph ends at a list or a dict of Keras layers, and the names that Keras gives
 to layers (`dense_3`) count the layers of a process. These names depend on the program alone. A
@@ -53,11 +53,11 @@ class Found:
 
     Attributes:
         variables: Each variable once, by its name.
-        optimizers: Optimizers, without those that another optimizer holds.
+        optimizers: Optimizers by name, without those that another optimizer holds.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
-    optimizers: list[Any] = field(default_factory=list)
+    optimizers: dict[str, Any] = field(default_factory=dict)
 
 
 def survey(roots: Mapping[str, object], leave_out: tuple[type, ...] = ()) -> Found:
@@ -104,7 +104,7 @@ class _Walk:
                 self._seen.add(id(leaf))
                 if isinstance(leaf, keras.optimizers.Optimizer):
                     self._optimizers.append((name, leaf))
-                    self._found.optimizers.append(leaf)
+                    self._found.optimizers[name] = leaf
                 else:
                     waiting.append((name, leaf))
 

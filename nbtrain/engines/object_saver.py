@@ -219,13 +219,13 @@ class ObjectSaver:
         """Everything that the checkpoint reaches, and all variables and optimizers in it."""
         objects: list[Any] = tf.train.TrackableView(self._checkpoint).descendants()
         found, known = self.found(), set(map(id, objects))
-        more = [*found.variables.values(), *found.optimizers]
+        more = [*found.variables.values(), *found.optimizers.values()]
         return objects + [item for item in more if id(item) not in known]
 
     def _changed(self) -> set[int]:
         """The storage of the variables that the training changes, as far as it is known."""
         changed = set() if self._trained is None else self._trained.changed()
-        for optimizer in self.found().optimizers:
+        for optimizer in self.found().optimizers.values():
             trained = [*getattr(optimizer, "_trainable_variables", ()), *slots_of(optimizer)]
             changed |= {key for each in trained for key in handles(each)}
         return changed
