@@ -217,8 +217,8 @@ def test_a_kill_before_the_mark_of_a_restore_was_written_abandons_only_what_was_
     there, read = run.scalars["count"], nbtrain.scalars(run.logdir)[".", "count"]
     expected = [*((step, False) for step in range(1, 7)), (7, True), (3, True), (4, True)]
     expected += [(7, False), (8, False), (9, False)]
-    for columns in (there, read):
-        assert [*zip(columns.steps, columns.abandoned, strict=True)] == expected
+    for steps, abandoned in ((there.steps, there.abandoned), (read.steps, read.abandoned)):
+        assert [*zip(steps.tolist(), abandoned.tolist(), strict=True)] == expected
 
 
 def test_a_life_that_was_killed_before_its_first_checkpoint_is_abandoned_and_nothing_else() -> None:
