@@ -1,4 +1,4 @@
-"""Decides when a periodic action is due: every N steps, every S seconds."""
+"""Decides when a periodic action is due: at each multiple of N steps, every S seconds."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from nbtrain.core.errors import ArgumentError
 
 
 class Every:
-    """Due every `steps` steps, every `secs` seconds, or whichever comes first.
+    """Due at each multiple of `steps` steps, and every `secs` seconds.
 
-    Called once a step with the clock as an argument. After being due it counts again from there, so
-    a long pause is followed by one occasion, not by a burst.
+    The steps are those of the whole run, so that a run that is often interrupted has its occasions
+    at the same steps as an unbroken one. The seconds count from the start and from each occasion.
+    Called once a step with the clock as an argument. What was passed meanwhile is one occasion, not
+    a burst.
 
         due = Every(steps=100, secs=60.0)
         due.start(step=0, now=time.monotonic())
         if due(step, time.monotonic()): ...
 
     Args:
-        steps: Steps between two occasions, at least 1; None for none by steps.
+        steps: The steps of an occasion are the multiples of this number, at least 1; None for none
+            by steps.
         secs: Seconds between two occasions, above 0; None or 0 for none by time (0 disables, as in
             TensorFlow's Supervisor).
         at_once: Whether it is first due at once, as timed services of TensorFlow's Supervisor are.
@@ -43,18 +46,18 @@ class Every:
         self.next_step = self._next_time = float("inf")
 
     def start(self, step: int, now: float) -> None:
-        """Counts from `step` and `now` (seconds of any clock that never goes backwards)."""
-        self.next_step = step + self._steps if self._steps else float("inf")
+        """Goes on from `step` and `now` (seconds of any clock that never goes backwards)."""
+        self.next_step = step - step % self._steps + self._steps if self._steps else float("inf")
         self._next_time = now + self._secs if self._secs else float("inf")
         if self._at_once:
             self._next_time = now
 
     def soon(self, step: int, now: float) -> bool:
-        """Tells if it is due at `step` and `now`, without counting again from there."""
+        """Returns whether it is due at `step` and `now`, without going on from there."""
         return step >= self.next_step or now >= self._next_time
 
     def __call__(self, step: int, now: float) -> bool:
-        """Tells if it is due at `step` and `now`; if so, counts again from there."""
+        """Returns whether it is due at `step` and `now`; if so, goes on from there."""
         if not self.soon(step, now):
             return False
         self._at_once = False

@@ -29,12 +29,14 @@ class Segment:
         step: The step at which it begins.
         parent: The segment that it continues from; None for the first.
         last: The last entry of the parent that belongs to its past.
+        wall_time: The time of its opening, in seconds since the epoch; 0 if unknown.
     """
 
     begin: int = 0
     step: int = 0
     parent: int | None = None
     last: float = math.inf
+    wall_time: float = 0.0
 
 
 class Timeline:
@@ -73,18 +75,47 @@ class Timeline:
         self.order += 1
         return self.order
 
-    def open(self, step: int, saved: int | None = None) -> None:
+    @property
+    def wall_time(self) -> float:
+        """The time at which the current segment was opened; 0 if it is unknown."""
+        return self._known[0][-1].wall_time
+
+    def open(self, step: int, saved: int | None = None, wall_time: float = 0.0) -> None:
         """Begins a segment.
 
         Args:
             saved: The entry that it continues from. None if unknown: then the past up to the step
                 counts.
+            wall_time: The time, in seconds since the epoch; 0 if unknown.
         """
         segments, _ = self._known
         last, begin = math.inf if saved is None else saved, self.order + 1
-        segments = (*segments, Segment(begin, step, _holder(segments, last), last))
+        parent = _holder(segments, last)
+        segments = (*segments, Segment(begin, step, parent, last, wall_time))
         self._known = segments, _past(segments, len(segments) - 1)
         self.order = begin  # last: with this number, another thread sees the segment too
+
+    def opened_by(self, marks: Sequence[tuple[int, float]]) -> list[int] | None:
+        """Returns the numbers of the segments that marks in event files open.
+
+        A segment has no mark if the process was killed before it was written. Marks of earlier
+        versions have other times than their segments: they are known by their order alone.
+
+        Args:
+            marks: The step and the wall time of each mark.
+
+        Returns:
+            The numbers, or None if one is not known.
+        """
+        segments, _ = self._known
+        at = {(each.step, each.wall_time): number for number, each in enumerate(segments)}
+        found = [at.get((step, round(wall_time, 3))) for step, wall_time in marks]
+        numbers = [number for number in found if number is not None]
+        if len(numbers) == len(marks):
+            return numbers
+        steps = [step for step, _ in marks]
+        in_order = self.begins[: len(marks)] == steps
+        return list(range(1, len(marks) + 1)) if in_order else None
 
     def past(self, number: int) -> dict[int, tuple[float, float]]:
         """Returns the segments that led to a segment: the last step and entry of each that count.

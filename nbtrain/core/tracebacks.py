@@ -137,6 +137,22 @@ def formatted(error: BaseException, frames: TracebackType | None) -> str:
     return _CODE.sub("", "".join(traceback.format_exception(type(error), error, frames)))
 
 
+def all_stacks(first: threading.Thread | None) -> str:
+    """Returns the current stacks of all threads of this process, each with its name.
+
+    Args:
+        first: The thread whose stack comes first, if it runs.
+    """
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    ident_of_first = first and first.ident
+    frames = sorted(sys._current_frames().items(), key=lambda each: each[0] != ident_of_first)
+    return "".join(
+        f"Thread {names.get(ident, ident)}, newest call last:\n"
+        + "".join(traceback.format_stack(frame))
+        for ident, frame in frames
+    )
+
+
 def stack_of(thread: threading.Thread | None) -> str | None:
     """Returns the current stack of a thread, the newest call last; None if it is not running."""
     frame = sys._current_frames().get(thread.ident or 0) if thread else None

@@ -10,7 +10,9 @@ held_by({...}, graph)             # variables of this graph, among others
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -24,6 +26,7 @@ from nbtrain.engines.schedules import Factor, ScheduledRate
 from nbtrain.engines.variables import as_written, assigning, is_variable
 
 _KERAS = tf.keras.optimizers.Optimizer
+_MULTI = getattr(tf.keras.optimizers, "MultiOptimizer", ())  # not in every version
 
 
 class GraphVariable(Variable):
@@ -131,13 +134,19 @@ def _by_name(given: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(map(str, names), given, strict=True))
 
 
-def held_beside(optimizer: Any, given: Any) -> dict[str, Variable]:
-    """Returns the variables of the given hyperparameters and of the model's own optimizer."""
+def held_beside(optimizers: Mapping[str, Any], given: Any) -> dict[str, Variable]:
+    """Returns the variables of the given hyperparameters and of a model's own optimizers.
+
+    Args:
+        optimizers: The optimizers by name; "" leaves the names of the variables as they are.
+    """
     held: dict[str, Any] = held_by(given)
     taken = {id(holder.variable) for holder in held.values()}
     own: dict[str, Any] = {}
-    with contextlib.suppress(ArgumentError):  # its learning rate cannot be set
-        own = held_by(optimizer if isinstance(optimizer, _KERAS) else None)
+    for name, optimizer in optimizers.items():
+        with contextlib.suppress(ArgumentError):  # its learning rate cannot be set
+            if isinstance(optimizer, _KERAS):
+                own |= held_by({name: optimizer} if name else optimizer)
     return {name: each for name, each in own.items() if id(each.variable) not in taken} | held
 
 
@@ -158,6 +167,10 @@ def _named(name: object, item: Any, graph: tf.Graph | None) -> Iterator[tuple[st
 def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Any]]:
     """Yields the variables of a Keras optimizer; its Python numbers are fixed in a traced step."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # for a LossScaleOptimizer
+    if isinstance(optimizer, _MULTI):  # its own rate is used by nothing
+        for label, each in _labelled(optimizer.optimizers):
+            yield from ((f"{label}_{name}", holder) for name, holder in _of_optimizer(each))
+        return
     rate = getattr(optimizer, "_learning_rate", None)
     if isinstance(rate, tf.keras.optimizers.schedules.LearningRateSchedule):
         yield ScheduledRate.NAME, ScheduledRate(optimizer)
@@ -172,6 +185,19 @@ def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Any]]:
         own = not name.startswith("_") and name != Factor.NAME and is_variable(value)
         if own and not tuple(value.shape) and tf.as_dtype(value.dtype).is_floating:
             yield name, EagerVariable(value)
+
+
+def _labelled(optimizers: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yields optimizers with names that are the same in every program.
+
+    Keras numbers the optimizers of a class over the whole program; here they are numbered among
+    these.
+    """
+    counts: Counter[str] = Counter()
+    for optimizer in optimizers:
+        base = re.sub(r"\W", "_", re.sub(r"_\d+$", "", optimizer.name))
+        yield f"{base}_{counts[base]}" if counts[base] else base, optimizer
+        counts[base] += 1
 
 
 def _variable(name: str, item: Any, graph: tf.Graph | None) -> Variable:

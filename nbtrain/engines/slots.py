@@ -12,7 +12,9 @@ def slots_of(item: Any) -> list[Any]:
     """The slots of an optimizer; empty for other objects."""
     if not isinstance(item, tf.keras.optimizers.Optimizer):
         return []
-    others = id(item.iterations), id(getattr(item, "_learning_rate", None))
+    parts = [item, *getattr(item, "optimizers", ())]  # those of a MultiOptimizer
+    others = {id(each.iterations) for each in parts}
+    others |= {id(getattr(each, "_learning_rate", None)) for each in parts}
     return [each for each in item.variables if id(each) not in others]
 
 

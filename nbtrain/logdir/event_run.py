@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nbtrain.core.direction import Directions, read
+from nbtrain.core.timeline import Timeline
 from nbtrain.logdir.series import EVENT, Index, Places, Points, Series
 from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import FILE
@@ -188,8 +189,8 @@ class EventRun:
         limits = None if tag in self._foreign else self._limits()
         if limits is not None:
             bounds = [0, *(counts.get(tag, 0) for counts in self.before), len(points)]
-            for segment, (begin, end) in enumerate(itertools.pairwise(bounds)):
-                points.abandoned[begin:end] = points.steps[begin:end] > limits.get(segment, -1)
+            for last, (begin, end) in zip(limits, itertools.pairwise(bounds), strict=True):
+                points.abandoned[begin:end] = points.steps[begin:end] > last
         return points
 
     def places(self, kind: str, tag: str) -> Places:
@@ -200,17 +201,23 @@ class EventRun:
         limits = self._limits() if begins == sorted(begins) else None
         if limits is not None:
             within = np.searchsorted(begins, places.wall_times, side="right")
-            last = np.array([limits.get(number, -1) for number in range(len(begins) + 1)])
-            places.abandoned[:] = places.steps > last[within]
+            places.abandoned[:] = places.steps > np.array(limits)[within]
         return places
 
-    def _limits(self) -> Mapping[int, float] | None:
-        """The last step that counts of each segment; None if the journal does not know them."""
-        if not self.starts:
+    def segments(self, timeline: Timeline) -> list[int] | None:
+        """Returns the segment of a timeline that each restart opens; None if one is not known."""
+        return timeline.opened_by([(step - 1, wall_time) for step, wall_time in self.starts])
+
+    def _limits(self) -> list[float] | None:
+        """The last steps that count before the first restart and after each of them.
+
+        None if the journal does not know them, or if there are no restarts.
+        """
+        timeline = _timeline(self.folder, _state_of(self.folder, FILE)) if self.starts else None
+        segments = None if timeline is None else self.segments(timeline)
+        if timeline is None or segments is None:
             return None
-        timeline = _timeline(self.folder, _state_of(self.folder, FILE))
-        known = timeline is not None and timeline.begins == [step - 1 for step, _ in self.starts]
-        return timeline.limits if timeline is not None and known else None
+        return [timeline.limits.get(number, -1) for number in (0, *segments)]
 
     def _take(self, piece: Piece | None, file: int) -> bool:
         if piece is None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from nbtrain.core.timeline import Timeline
 from nbtrain.logdir.event_run import EventRun, cannot_read
 from nbtrain.recording.store import ScalarStore
 from nbtrain.tfevents.names import ENDING
@@ -26,14 +27,12 @@ class Earlier:
             of a Supervisor or the user.
 
     Attributes:
-        begins: The steps at which the segments of earlier starts began, except the first, according
-            to the run's timeline.
+        timeline: The run's timeline, which knows the segments of the earlier starts.
         error: What could not be read, in words; None if all is well.
     """
 
-    begins: Sequence[int] = ()
-
     def __init__(self, store: ScalarStore, logdir: Path) -> None:
+        self.timeline = Timeline()
         self.error: str | None = None
         names = sorted(path.name for path in logdir.glob(f"*{ENDING}"))
         self._reading = self._read(store, logdir, names) if names else None
@@ -55,15 +54,15 @@ class Earlier:
         yield from files.read()
         if files.unreadable:
             self.error = cannot_read(*(f"{path}: {why}" for path, why in files.unreadable.items()))
-        known = list(self.begins) == [step - 1 for step, _ in files.starts]
-        store.recall(_recorded(files, known=known), known=known)
+        segments = files.segments(self.timeline)
+        store.recall(_recorded(files, segments), known=segments is not None)
 
 
-def _recorded(files: EventRun, *, known: bool) -> ScalarStore:
+def _recorded(files: EventRun, segments: Sequence[int] | None) -> ScalarStore:
     """Returns all of it in a store like that of the earlier starts.
 
     Args:
-        known: Whether its restarts are the segments of the run's timeline.
+        segments: The segment of the run's timeline that each restart opens; None if unknown.
     """
     found = ScalarStore()
     columns = {tag: series.points() for tag, series in files.series.items()}
@@ -71,7 +70,9 @@ def _recorded(files: EventRun, *, known: bool) -> ScalarStore:
     ends: dict[str, int] = {tag: len(of) for tag, of in columns.items()}
     for number, (begin, end) in enumerate(itertools.pairwise([{}, *files.before, ends])):
         if number:  # the mark has the step after the one that the run went back to
-            limits = dict.fromkeys(range(number + 1), math.inf) if known else None
+            limits = None
+            if segments is not None:
+                limits = dict.fromkeys(range(segments[number - 1] + 1), math.inf)
             found.open_segment(files.starts[number - 1][0] - 1, limits)
         for tag, of in columns.items():
             rows = slice(begin.get(tag, 0), end.get(tag, 0))

@@ -19,6 +19,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from nbtrain.core.arrays import FloatArray
+from nbtrain.core.timeline import Timeline
 from nbtrain.recording.backlog import MOST
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.earlier import Earlier
@@ -98,12 +99,22 @@ class Recorder:
         return self.queue.thinned
 
     def open_segment(
-        self, step: int, limits: Mapping[int, float] | None = None, *, marked: bool = True
+        self,
+        step: int,
+        limits: Mapping[int, float] | None = None,
+        *,
+        wall_time: float = 0.0,
+        marked: bool = True,
     ) -> None:
-        """Queues the mark that the run continues from `step`; training thread only."""
+        """Queues the mark that the run continues from `step`; training thread only.
+
+        Args:
+            wall_time: The time at which the timeline opened the segment, by which the mark is known
+                again; 0 takes the present time.
+        """
         if marked:
             self._openings.append(step)
-        self.queue.mark(Segment(step, time.time(), limits, marked))
+        self.queue.mark(Segment(step, wall_time or time.time(), limits, marked))
 
     def add_sample(self, tag: str, step: int, wall_time: float, value: Any, of: int) -> None:
         """Queues a value of `samples.taken` to be encoded; training thread only."""
@@ -127,10 +138,10 @@ class Recorder:
                 found[tag] = float(np.mean(points.values[within]))
         return found
 
-    def go_on(self, begins: Sequence[int] = ()) -> None:
+    def go_on(self, timeline: Timeline | None = None) -> None:
         """Starts reading the records of earlier starts into the store. Any thread may call it."""
         if self._earlier is not None and not self._goes_on:
-            self._earlier.begins = begins
+            self._earlier.timeline = timeline or Timeline()
         self._goes_on = True
 
     def recall(self, secs: float) -> None:

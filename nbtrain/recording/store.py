@@ -124,6 +124,7 @@ class ScalarStore(Mapping[str, Columns]):
         self._current: dict[str, _Series] = {}
         self._segment = 0
         self._first = 0  # the timeline's number of segment 0
+        self._recalled = 0  # what is added to the number of a recalled segment for the timeline's
         self._known = 0  # the first segment in the timeline
         self._limits: Mapping[int, float] | None = None  # the last step that counts, by segment
         self._least = math.inf  # of the steps at which segments began
@@ -176,7 +177,7 @@ class ScalarStore(Mapping[str, Columns]):
         """
         with self._lock:
             by = earlier._segment + 1
-            self._known = -by if known else 0
+            self._known, self._recalled = -by if known else 0, by + earlier._first
             self._parts.recall(earlier._parts, by)
             for series in earlier._series:
                 series.segment -= by
@@ -187,7 +188,8 @@ class ScalarStore(Mapping[str, Columns]):
         """Moves points that no longer count to a part of their own."""
         until = min(series.until, step)
         if self._limits is not None and series.segment >= self._known:
-            until = self._limits.get(series.segment + self._first, -1)
+            first = self._first if series.segment >= 0 else self._recalled
+            until = self._limits.get(series.segment + first, -1)
         tail = series.cut(until)
         if tail is not None:
             self._parts.add(Part(series.tag, series.segment, tail, abandoned=True))

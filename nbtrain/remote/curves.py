@@ -74,8 +74,9 @@ class Curves:
         self._begin()
 
     def _begin(self) -> None:
-        self._openings: list[int] = []  # the steps at which segments began, except the first
-        self._known = True  # whether these are the segments of the journal
+        # The steps at which segments began, except the first, and the wall times of their marks.
+        self._openings: list[tuple[int, float]] = []
+        self._known = True  # whether these are segments of the journal
         self._waited = 0
         self._open_file("")
 
@@ -134,8 +135,8 @@ class Curves:
         """Gives the store what was read; tells if that is all of it."""
         file, events = self._file, self._file.events
         for at in range(file.opened, len(events.starts)):
-            step = events.starts[at][0] - 1
-            if not self._give(events.before[at]) or not self._open_segment(step):
+            step, wall_time = events.starts[at]
+            if not self._give(events.before[at]) or not self._open_segment(step - 1, wall_time):
                 return False
             file.opened, file.begun = at + 1, True
         return self._give({tag: series.count for tag, series in events.series.items()})
@@ -145,7 +146,7 @@ class Curves:
         file, series = self._file, self._file.events.series
         new = {tag: end for tag, end in ends.items() if end > file.given.get(tag, 0)}
         over = bool(new) and not file.begun and len(self._store) > 0
-        if over and not self._open_segment(0, over=True):
+        if over and not self._open_segment(0, 0.0, over=True):
             return False
         parts = [(tag, *series[tag].rows(file.given.get(tag, 0), end)) for tag, end in new.items()]
         for part in sorted(parts, key=lambda part: part[2][0]):  # by the times of the first points
@@ -154,23 +155,25 @@ class Curves:
         file.begun = file.begun or bool(new)
         return True
 
-    def _open_segment(self, step: int, *, over: bool = False) -> bool:
+    def _open_segment(self, step: int, wall_time: float, *, over: bool = False) -> bool:
         """Opens a segment in the store, unless the journal is about to tell of it.
 
         Args:
             over: Whether the run begins from nothing.
         """
-        number, limits = len(self._openings) + 1, None
+        limits, openings = None, [*self._openings, (step, wall_time)]
         if self._known:
             timeline = self._timeline()
-            if len(timeline.begins) < number and self._waited < _PATIENCE:
+            segments = timeline.opened_by(openings)
+            if segments is None and self._waited < _PATIENCE:
                 self._waited += 1
                 return False
-            self._known = timeline.begins[:number] == [*self._openings, step]
-            if self._known:
-                limits = {each: last for each, (last, _) in timeline.past(number).items()}
+            self._known = segments is not None
+            if segments is not None:
+                past = timeline.past(segments[-1])
+                limits = {number: last for number, (last, _) in past.items()}
         self._waited = 0
-        self._openings.append(step)
+        self._openings = openings
         if over:
             self._store.clear()
         self._store.open_segment(step, limits)

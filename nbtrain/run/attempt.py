@@ -43,6 +43,7 @@ from nbtrain.run.remote_loop import RemoteLoop
 from nbtrain.run.run_log import RunLog
 from nbtrain.run.session_host import SessionHost, owner
 from nbtrain.run.session_loop import SessionLoop
+from nbtrain.run.thread_state import ThreadState
 from nbtrain.run.time_usage import PAUSED
 from nbtrain.run.track_loop import TrackLoop
 from nbtrain.run.unsaved import Unsaved
@@ -88,6 +89,7 @@ class Attempt(AttemptEnd):
         )
         self.log = RunLog(context, lines, lambda: {context.coord, *self.handle.host.coords})
         self.handle.log.keep = self.log.record
+        context.monitor.notices.log = self.log.warning
         self.context.monitor.each_tick |= {
             "hyperparameters": self.boundary.executor.control.flush,
             "log": self.log.drain,
@@ -104,6 +106,7 @@ class Attempt(AttemptEnd):
         self.ident = 0
         self.in_foreground = False
         self.abandon: Callable[..., object] = lambda _error=None: None
+        self._state: ThreadState | None = None  # of the starting thread, if another one trains
         self._opened: contextlib.ExitStack | None = None  # what `enter` has opened
 
     def start(
@@ -118,6 +121,7 @@ class Attempt(AttemptEnd):
         self.context.coord.on_stop = self._on_stop
         self.context.commands.open()
         self.context.monitor.throughput.began = time.monotonic()
+        self._state = None if self.in_foreground else ThreadState()
         # The thread uses the context of the starting cell, so its output appears there.
         thread = (
             threading.current_thread()
@@ -194,6 +198,8 @@ class Attempt(AttemptEnd):
         owner.set(self.handle.host)
         self.context.monitor.guarded("display", *registry.entered)
         with contextlib.ExitStack() as opened:
+            if self._state is not None:
+                opened.enter_context(self._state.entered())
             opened.enter_context(self.log.listening())
             opened.enter_context(self.handle.log.listening())
             saver = opened.enter_context(session())

@@ -90,7 +90,7 @@ class Boundary:
         self.begun = True
         context.monitor.time_usage.begin()
         context.monitor.write_from_here()
-        context.monitor.open_segment(step, marked=self.again or step > 0)
+        context.monitor.open_segment(step)
         context.commands.go_back(step, context.monitor.led_here)
         self.executor.control.begin()
         self.policy.start()

@@ -114,15 +114,21 @@ class Monitor:
         self._journal.begin_timeline(lines)
         return self._journal.timeline
 
-    def open_segment(self, step: int, *, marked: bool = True) -> None:
+    def open_segment(self, step: int) -> None:
         """Starts a segment: the run goes on from a step, other branches are abandoned.
 
-        Args:
-            marked: Whether to mark this in the event files; False if a run begins.
+        The event file has a mark of each segment but the first. The journal is written before, so
+        that it knows each mark even if the process is killed.
         """
+        if not self._journal.has_timeline:
+            self.timeline()
         timeline = self._journal.timeline
-        timeline.go_on(step)
-        self._recorder.open_segment(step, timeline.limits, marked=marked)
+        if not timeline.is_open(step):
+            self.log(event="back", step=step)
+        self.write_journal()
+        self._recorder.open_segment(
+            step, timeline.limits, wall_time=timeline.wall_time, marked=timeline.segment > 0
+        )
 
     def led_here(self, receipt: Receipt) -> bool:
         """Tells if a command was applied and has not been undone by a restore since."""
@@ -134,7 +140,7 @@ class Monitor:
         """Reads the marks and curves of earlier starts if the run continues from a checkpoint."""
         self._journal.recall(goes_on=goes_on)
         if goes_on:
-            self._recorder.go_on(self._journal.timeline.begins)
+            self._recorder.go_on(self._journal.timeline)
 
     def tick(self, phase: Phase, step: int, done: int, thread: threading.Thread | None) -> None:
         """Does one tick; the looper's thread, and once more at the end.
@@ -154,7 +160,7 @@ class Monitor:
             self.guarded(topic, act)
         self.guarded("record", self._record)
         self.guarded("speed", lambda: self._keep_pace(phase, done))
-        self.guarded("look at the training thread", lambda: self.notices.tick(phase, thread))
+        self.guarded("look at the training thread", lambda: self.notices.tick(phase, thread, done))
         self.guarded("journal", self.write_journal)
         self.guarded("look at what the run uses", lambda: self.resource_usage.look(phase))
         self.guarded("look at the tasks", lambda: self.tasks.look(step, ended=phase.ended))

@@ -30,6 +30,13 @@ _ENCODE_SECS = 0.2
 class MonitorThread(LooperThread):
     """A LooperThread that calls its target once more when it stops, so that nothing is left."""
 
+    def start(self) -> None:
+        """Starts the thread outside of any cell's context and state.
+
+        A client takes no picture for an ended cell, and no scope of the cell applies here.
+        """
+        contextvars.Context().run(threading.Thread.start, self)
+
     def stop_loop(self) -> None:
         """Does the last tick."""
         self.run_loop()
@@ -78,8 +85,7 @@ class MonitorThreads:
             for verb, secs, act in acts
         ]
         for thread in self._threads:
-            # Outside of any cell's context: a client takes no picture for an ended cell.
-            contextvars.Context().run(thread.start)
+            thread.start()
 
     def finish_mirror(self) -> None:
         """Waits until the mirror has everything, as long as that gets on."""

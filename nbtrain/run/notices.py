@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 from nbtrain.core.notes import Notes
 from nbtrain.core.states import Phase
-from nbtrain.core.tracebacks import stack_of
+from nbtrain.core.tracebacks import all_stacks, stack_of
+from nbtrain.rundir.names import LOG
 
 # Seconds of preparing until a message says where the thread is. Building and tracing a model take
 # seconds.
@@ -25,6 +26,10 @@ STACK_SECS = 1.0
 BUSY_SECS = 1.0
 
 
+# Seconds of running without a step until the log has the stacks of all threads.
+STALL_SECS = 60.0
+
+
 class Notices(Notes):
     """The warnings of one start of a run by topic, and a notice that is no warning; any thread.
 
@@ -32,6 +37,9 @@ class Notices(Notes):
         grace_secs: Seconds after a request to stop until `message` shows the stack of the
             training thread.
         clock: Returns the time in seconds.
+
+    Attributes:
+        log: Adds a warning to the run's log.
     """
 
     def __init__(self, grace_secs: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,6 +52,10 @@ class Notices(Notes):
         self._began = self._stack_due = clock()
         self._stop_asked: float | None = None
         self._at: tuple[str, float] | None = None  # the current long work, and since when
+        self.log: Callable[[str], object] = lambda _text: None
+        self._done, self._longest = 0, 0.0  # the steps, and the most seconds that one has taken
+        self._stepped: float | None = None  # when the last was done; None while none is trained
+        self._stalls = False  # whether it was told that none has come since
 
     @property
     def message(self) -> str | None:
@@ -75,8 +87,13 @@ class Notices(Notes):
         if self._stop_asked is None:
             self._stop_asked = self._clock()
 
-    def tick(self, phase: Phase, thread: threading.Thread | None) -> None:
-        """Updates the messages that depend on the time, for a phase and a training thread."""
+    def tick(self, phase: Phase, thread: threading.Thread | None, done: int = 0) -> None:
+        """Updates the messages that depend on the time.
+
+        Args:
+            thread: The training thread.
+            done: Completed steps of this start.
+        """
         now, at, text = self._clock(), self._at, None
         if at is not None and (secs := now - at[1]) >= BUSY_SECS:
             text = f"{at[0]}, for {secs:.0f} s: what was asked for waits until that is over."
@@ -86,6 +103,7 @@ class Notices(Notes):
                 self._read_from = self._read_from or now
                 if now - self._read_from >= NOTICE_SECS:
                     self.notice = None
+        self._look_for_stall(phase, thread, done, now)
         text = self._late(phase, now)
         if text is None:
             self.note("late", None)
@@ -93,6 +111,24 @@ class Notices(Notes):
             self._stack_due = now + STACK_SECS
             stack = stack_of(thread)
             self.note("late", f"{text} (newest call last):\n{stack}" if stack else None)
+
+    def _look_for_stall(
+        self, phase: Phase, thread: threading.Thread | None, done: int, now: float
+    ) -> None:
+        """Logs the stacks of all threads once if no step comes for a minute.
+
+        Steps that have taken as long before are no stall: twice their time is one.
+        """
+        trains = phase is Phase.RUNNING and self._at is None
+        if not trains or self._stepped is None or done != self._done:
+            if trains and self._stepped is not None:
+                self._longest = max(self._longest, now - self._stepped)
+            self._stepped, self._done, self._stalls = now if trains else None, done, False
+            self.note("stall", None)
+        elif not self._stalls and now - self._stepped >= max(STALL_SECS, 2 * self._longest):
+            self._stalls, text = True, f"No step for {now - self._stepped:.0f} s"
+            self.log(f"{text}:\n{all_stacks(thread)}")
+            self.note("stall", f"{text}: where each thread stands is in {LOG}.")
 
     def _late(self, phase: Phase, now: float) -> str | None:
         """Says that the training thread is late, and where it is."""

@@ -25,10 +25,11 @@ class Settings:
         steps: Step at which the run finishes, counted over all its starts; None trains
             until stopped or until the input is exhausted.
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
-        save_steps: Steps between two checkpoints; None saves none by steps.
+        save_steps: Saves at each multiple of this number of steps; None saves none by steps.
         keep: The number of checkpoints to keep, the newest; None keeps all.
         evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
-        evaluate_steps: Steps between two evaluations; None evaluates none by steps.
+        evaluate_steps: Evaluates at each multiple of this number of steps; None evaluates none by
+            steps.
         on_nan: The reaction to a loss or variable that is NaN or infinite, or to a jump of the
             loss: "pause", "recover" or None. "recover" goes back to the last good checkpoint and
             halves the learning rate. If the checkpoint's rate differs from the rate before the

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.ops import control_flow_util, summary_ops_v2
 
 from nbtrain.core.tracebacks import named
@@ -57,7 +58,7 @@ class Writer:
         self.is_used = False
         self.step: Callable[[], int] = lambda: 0
         self._folder = TemporaryFolder()
-        with tf.init_scope(), tf.device("cpu:0"):
+        with context.eager_mode(), tf.device("cpu:0"):
             self.own = tf.summary.create_file_writer(
                 str(self._folder.path), max_queue=_QUEUED, flush_millis=_FLUSH_MILLIS
             )
@@ -85,7 +86,7 @@ class Writer:
 
     def flush(self) -> None:
         """Writes what waits to the file."""
-        with tf.init_scope(), tf.device("cpu:0"):
+        with context.eager_mode(), tf.device("cpu:0"):
             self.own.flush()
 
     def delete(self) -> None:

@@ -7,7 +7,6 @@ neither jumps nor catches up.
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.run import endings, registry
+from nbtrain.run.thread_state import ThreadState
 
 
 class Coordinator(tf.train.Coordinator):
@@ -147,8 +147,9 @@ class LooperThread(tf.compat.v1.train.LooperThread):
     - Missed ticks are dropped. TensorFlow's thread makes up for each, in a burst after a long
       call or the sleep of a laptop. The clock does not jump with the time of day.
     - `stop_loop` is called after an error too, so that it can close what the loop has opened.
-    - The function runs in the context of the thread that starts the loop. In a notebook, its
-      output appears under the cell of that thread.
+    - The function runs in the context of the thread that starts the loop, and with the state that
+      TensorFlow and Keras keep for that thread. In a notebook, its output appears under the cell of
+      that thread.
     - At the end of the process the coordinator is asked to stop, and the thread is joined.
 
     Args:
@@ -191,8 +192,14 @@ class LooperThread(tf.compat.v1.train.LooperThread):
         self._coord.request_stop()
 
     def start(self) -> None:
-        """Starts the thread in the context of the calling thread; see `registry.context`."""
-        self.run = functools.partial(registry.context().run, self.run)  # type: ignore[method-assign]
+        """Starts the thread in the context of the calling thread, and with its state."""
+        context, state, run = registry.context(), ThreadState(), self.run
+
+        def run_in_state() -> None:
+            with self._coord.stop_on_exception(), state.entered():
+                run()
+
+        self.run = lambda: context.run(run_in_state)  # type: ignore[method-assign]
         super().start()
 
     def run(self) -> None:

@@ -19,6 +19,12 @@ from nbtrain.run.context import Context
 from nbtrain.run.loops import OwnLoop
 from nbtrain.run.session_loop import SessionLoop
 
+_BY_TURNS = (
+    "Two tracked loops are drawn from by turns, as by zip(run.track(a), run.track(b)): each would "
+    "count the steps, and one would lose its position. Track what the loop draws from as one: "
+    "`for x, y in run.track(zip(a, b)):`."
+)
+
 
 class ProgramEnd(BaseException):
     """Ends a program that begins another tracked loop although the run must end."""
@@ -95,6 +101,7 @@ class TrackLoop:
 
         Raises:
             ProgramEnd: The run must end, and the program is its own.
+            ArgumentError: It is drawn from by turns with another loop.
         """
         self._check()
         if self.ends_program and self.must_end:
@@ -112,6 +119,7 @@ class TrackLoop:
                     yield element
                     if nested[depth]:
                         nested[depth] = False
+                        del nested[depth + 1 :]  # left open, or drawn from by turns with this one
                         self._hand_over()
                         if boundary.must_end or (at.step >= at.next and look_up()):
                             return
@@ -138,6 +146,11 @@ class TrackLoop:
         except GeneratorExit:  # a `break`, or an error in the body
             broken, failed = True, is_left_by_error()
             raise
+        except IndexError:
+            if len(nested) > depth:
+                raise
+            failed = True
+            raise ArgumentError(_BY_TURNS) from None
         finally:
             self._leave(depth, broken=broken)
             leave(broken=broken, failed=failed)

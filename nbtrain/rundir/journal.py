@@ -205,6 +205,11 @@ class Journal:
         """The timeline of the run, with all its starts; the training thread adds to it."""
         return self._marks.timeline
 
+    @property
+    def has_timeline(self) -> bool:
+        """Whether the timeline has begun with the lines of the file."""
+        return self._marks.has_timeline
+
     def begin_timeline(self, lines: Iterable[Entry]) -> None:
         """Begins the timeline with the lines of the file, once."""
         if not self._marks.has_timeline:

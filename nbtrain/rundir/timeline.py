@@ -3,7 +3,7 @@
 These lines of the journal matter:
 
 found, save, checkpoint, copy, best    a checkpoint of a step exists
-back                             the run goes on from this {"checkpoint"}
+back                             the run goes on from this {"checkpoint"}, or from this step
 origin                           the run goes on from a {"checkpoint"} of another folder
 segment                          the run goes on from a step; the line before may say so too
 {"to": step}                     the same, in journals of earlier versions
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from nbtrain.core.states import Checkpoint
 from nbtrain.core.timeline import Timeline
-from nbtrain.rundir.entries import Entry, entries, step_of
+from nbtrain.rundir.entries import Entry, entries, step_of, when
 from nbtrain.rundir.names import ASIDE
 
 # The events of lines about a checkpoint.
@@ -55,20 +55,22 @@ class RunTimeline(Timeline):
     def follow(self, entry: Entry) -> float:
         """Adds a line; returns its order. An edit lies between the save before and after it."""
         event, step, path = entry["event"], step_of(entry), entry.get("checkpoint")
+        time = round(when(entry), 3)
         if not entry.get("applied", True):
             pass
         elif event in _SAVED:
             unnamed = ASIDE if event == "copy" else ("",)  # an earlier version wrote no path
             self.save(step, *(unnamed if path is None else (side_folder(path),)))
         elif event == "origin":
-            self.leave(step, str(path))
+            self.leave(step, str(path), time)
         elif event == "back":
-            self.go_back(step, side_folder(str(path)))
+            self.go_back(step, time, None if path is None else side_folder(path))
         elif event == "segment":
-            self.go_on(step)
+            if not self.is_open(step):
+                self.go_back(step, time)
             self._told = True
         elif step != entry["step"] and not self.has_begun(step):
-            self.go_back(step)
+            self.go_back(step, time)
         if "edits" not in entry:
             return self.order
         self._is_edited = self._is_edited or entry.get("applied", True)
@@ -87,32 +89,32 @@ class RunTimeline(Timeline):
             self._is_edited = False
             self._saved.update(dict.fromkeys([(folder, step) for folder in folders], self.add()))
 
-    def open(self, step: int, saved: int | None = None) -> None:
+    def open(self, step: int, saved: int | None = None, wall_time: float = 0.0) -> None:
         """Opens a segment; see `Timeline.open`."""
-        super().open(step, saved)
+        super().open(step, saved, wall_time)
         self.origin, self._told, self._is_edited = None, False, False
 
-    def go_on(self, step: int) -> None:
-        """Begins a segment, unless a restore has just opened it."""
-        if self._told or not self.has_begun(step):
-            self.go_back(step)
+    def is_open(self, step: int) -> bool:
+        """Returns whether the current segment was just opened, at this step."""
+        return self.has_begun(step) and not self._told
 
-    def go_back(self, step: int, folder: str | None = None) -> None:
+    def go_back(self, step: int, wall_time: float, folder: str | None = None) -> None:
         """Opens a segment that goes on from a checkpoint of this run.
 
         Args:
             folder: The name of its folder as in `save`; None if only the step is known.
         """
         names = ("", *ASIDE) if folder is None else (folder,)
-        self.open(step, max(self._saved.get((name, step), 0) for name in names) or None)
+        saved = max(self._saved.get((name, step), 0) for name in names) or None
+        self.open(step, saved, wall_time)
 
-    def leave(self, step: int, path: str) -> None:
+    def leave(self, step: int, path: str, wall_time: float) -> None:
         """Opens a segment that goes on from a checkpoint of another folder.
 
         Args:
             path: The path of the checkpoint relative to the run's folder.
         """
-        self.open(step)
+        self.open(step, None, wall_time)
         self.origin = Path(os.path.abspath(self._folder / path))  # noqa: PTH100 - no links followed
 
     def knows(self, held: Checkpoint) -> bool:

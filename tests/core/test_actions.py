@@ -77,14 +77,12 @@ class History:
         """Restores a checkpoint."""
         path = str(Path("checkpoints", folder, f"ckpt-{to}"))
         self.log("back", to, checkpoint=path)
-        self.timeline.go_on(to)
         return self.log(event, step, **({"to": to} if to != step else {}))
 
     def revert(self, step: int, to: int | None = None, folder: str = "trial") -> History:
         """Ends a trial that is not kept."""
         if to is not None:
             self.log("back", to, checkpoint=f"checkpoints/{folder}/ckpt-{to}")
-            self.timeline.go_on(to)
         more = {} if to is None else {"to": to}
         return self.set(step, 0.9, 0.001, "try", kept=False, **more)
 

@@ -29,13 +29,30 @@ def test_every_s_seconds() -> None:
     assert [now for now in range(100, 135) if due(1, float(now))] == [110, 120, 130]
 
 
-def test_steps_or_seconds_whichever_comes_first_restarts_both() -> None:
+def test_an_occasion_by_seconds_leaves_those_by_steps_where_they_are() -> None:
     due = Every(steps=100, secs=10.0)
     due.start(step=0, now=0.0)
     assert not due(99, 9.9)
     assert due(99, 10.0)
-    assert not due(100, 10.1), "the steps count from the last occasion too"
-    assert due(199, 10.2)
+    assert due(100, 10.1)
+    assert not due(101, 20.0), "the seconds count from the last occasion"
+    assert due(102, 20.1)
+
+
+@pytest.mark.parametrize("life", [1, 7, 40, 100, 1000])
+def test_however_often_it_is_started_it_is_due_at_the_same_steps(life: int) -> None:
+    due, found = Every(steps=100), []
+    for begin in range(0, 1000, life):
+        due.start(step=begin, now=0.0)
+        found += [step for step in range(begin + 1, begin + life + 1) if due(step, 0.0)]
+    assert found == [*range(100, 1001, 100)]
+
+
+def test_steps_that_are_passed_by_are_one_occasion() -> None:
+    due = Every(steps=10)
+    due.start(step=0, now=0.0)
+    assert [step for step in range(0, 50, 16) if due(step, 0.0)] == [16, 32, 48]
+    assert not due(49, 0.0)
 
 
 def test_a_long_pause_is_followed_by_one_occasion() -> None:
@@ -56,10 +73,10 @@ def test_before_the_start_it_is_never_due() -> None:
     assert not Every(steps=1, secs=1.0)(10**9, 1e12)
 
 
-def test_a_new_start_resets_the_count() -> None:
+def test_after_a_restore_the_steps_that_come_again_are_due_again() -> None:
     due = Every(steps=10)
     due.start(step=100, now=0.0)
-    due.start(step=20, now=0.0)  # a restore
+    due.start(step=23, now=0.0)
     assert not due(29, 0.0)
     assert due(30, 0.0)
 
@@ -73,7 +90,7 @@ def test_an_occasion_is_due_exactly_when_enough_has_passed_since_the_last_one(
     due.start(step, float(now))
     for more_steps, more_secs in passing:
         step, now = step + more_steps, now + more_secs
-        enough_steps = steps is not None and step - last_step >= steps
+        enough_steps = steps is not None and step // steps > last_step // steps
         enough_time = secs is not None and now - last_now >= secs
         assert due(step, float(now)) == (enough_steps or enough_time)
         if enough_steps or enough_time:

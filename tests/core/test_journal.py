@@ -128,7 +128,7 @@ def test_a_checkpoint_that_a_later_start_finds_has_a_mark(tmp_path: Path) -> Non
 
 def test_the_timeline_of_earlier_starts_is_read_though_this_one_has_begun(tmp_path: Path) -> None:
     journal = written(tmp_path)
-    journal.timeline.go_on(1)
+    journal.log(event="back", step=1)
     journal.log(event="segment", step=1)
     journal.write()
     lines, _ = journal.read()

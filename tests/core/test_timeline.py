@@ -227,3 +227,34 @@ def test_a_refused_edit_lies_between_no_saves() -> None:
     refused = {"event": "set", "step": 5, "applied": False, "edits": {"rate": [1, 2]}}
     assert timeline.follow(saved(5)) < timeline.follow(refused)
     assert timeline.follow(saved(5)) == 1
+
+
+# --- the marks of event files ----------------------------------------------------------
+
+
+def marked(*openings: tuple[int, float]) -> Timeline:
+    """A timeline whose segments were opened at these steps and times."""
+    timeline = Timeline()
+    for step, wall_time in openings:
+        timeline.open(step, None, wall_time)
+    return timeline
+
+
+def test_a_mark_is_known_by_the_time_of_its_segment_whichever_marks_were_lost() -> None:
+    timeline = marked((5, 10.25), (9, 11.5), (5, 12.125), (5, 13.0))
+    everything = [(5, 10.25), (9, 11.5), (5, 12.125), (5, 13.0)]
+    assert timeline.opened_by(everything) == [1, 2, 3, 4]
+    assert timeline.opened_by([(5, 10.25), (5, 13.00004)]) == [1, 4]
+    assert timeline.opened_by([(9, 11.5), (5, 12.125)]) == [2, 3]
+
+
+def test_marks_with_other_times_are_known_by_their_order() -> None:
+    timeline = marked((5, 10.25), (9, 11.5))
+    assert timeline.opened_by([(5, 10.5), (9, 11.75)]) == [1, 2]
+    assert timeline.opened_by([(5, 10.5)]) == [1], "the next has no mark yet"
+
+
+def test_without_its_segment_a_mark_is_unknown() -> None:
+    timeline = marked((5, 10.25), (9, 11.5))
+    assert timeline.opened_by([(9, 11.75)]) is None
+    assert timeline.opened_by([(5, 10.25), (9, 11.5), (5, 12.0)]) is None

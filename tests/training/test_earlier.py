@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from tests.core.test_wire import assert_equal, send
 from tests.event_files import simple, written
 from tests.front_end import FrontEnd
 from tests.gate import SOON
-from tests.models import Counter, applied, reached
+from tests.models import Counter, applied, reached, ticked
 from tests.training.test_run_hook import Loop
 
 FOLDER = Path("runs/a")
@@ -192,6 +193,40 @@ def test_abandoned_points_count_again_when_the_run_goes_back_to_them() -> None:
         *((step, value, segment - 3, gone) for step, value, segment, gone in there),
         (9, 9.0, 0, False),
     ]
+
+
+def test_a_kill_before_the_mark_of_a_restore_was_written_abandons_only_what_was_left() -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="a", start=False)
+    commands = ((2, Save()), (6, Save()), (7, Pause()), (7, Restore(2)))
+    *_, back = [run.post(command, at=step) for step, command in commands]
+    run.start()
+    applied(back)
+    paused = run.post(Pause(), at=4)
+    run.resume()
+    applied(paused)
+    ticked(run)
+    events = run.attempt.context.recorder.event_file
+    assert events is not None
+    written_then = events.stat().st_size
+    applied(run.restore(6))
+    run.request_stop()
+    run.wait(SOON)
+    os.truncate(events, written_then)  # the journal has the restore, the event file has not
+    run = counted(9)
+    there, read = run.scalars["count"], nbtrain.scalars(run.logdir)[".", "count"]
+    expected = [*((step, False) for step in range(1, 7)), (7, True), (3, True), (4, True)]
+    expected += [(7, False), (8, False), (9, False)]
+    for steps, abandoned in ((there.steps, there.abandoned), (read.steps, read.abandoned)):
+        assert [*zip(steps.tolist(), abandoned.tolist(), strict=True)] == expected
+
+
+def test_a_life_that_was_killed_before_its_first_checkpoint_is_abandoned_and_nothing_else() -> None:
+    nbtrain.train(Counter().step, steps=3, name="a").wait(SOON)
+    there = went_on_where_it_had_left()
+    read = nbtrain.scalars(FOLDER)[".", "count"]
+    assert read.steps.tolist() == [1, 2, 3, *(step for step, *_ in there)]
+    assert read.abandoned.tolist() == [True, True, True, *(gone for *_, gone in there)]
 
 
 def test_the_segment_of_an_earlier_point_does_not_depend_on_a_clock(

@@ -13,11 +13,14 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.commands import Set
 from nbtrain.core.states import Phase
 from tests.fitted import BATCH, COLUMNS, STEPS, Late, X, ended, started
+from tests.gate import SOON
 from tests.models import reached
 
 RATE = "hyperparameters/learning_rate"
+RATES = {f"hyperparameters/{name}_learning_rate" for name in ("d_opt", "g_opt")}
 
 
 class Gan(keras.Model):
@@ -87,7 +90,7 @@ def test_every_scalar_of_the_users_train_step_is_recorded_with_the_batchs_own_va
     names = {"d_loss", "g_loss", "gap", "two"}
     batches = {f"batch_{name}" for name in names} | {"running_hits"}
     epochs = {f"epoch_{name}" for name in names | {"hits"}}
-    assert set(run.scalars) - {RATE} == batches | epochs
+    assert set(run.scalars) - RATES == batches | epochs
     every = more.get("steps_per_execution", 1)
     for name, values in own.items():
         points = run.scalars[f"batch_{name}"]
@@ -95,6 +98,50 @@ def test_every_scalar_of_the_users_train_step_is_recorded_with_the_batchs_own_va
         np.testing.assert_allclose(points.values, values[every - 1 :: every], rtol=1e-4)
     assert {name: dict(vars(getattr(model, name))) for name in before} == before
     assert "are arrays have no curve, and cannot be judged: 'no' of" in str(run.status.message)
+
+
+def test_an_edit_reaches_an_optimizer_that_the_users_step_uses_and_only_these_are_offered() -> None:
+    model = gan()
+    before = [weight.numpy() for network in (model.D, model.G) for weight in network.weights]
+    run = nbtrain.fit(model, X, batch_size=BATCH, name="run", system=False, start=False)
+    run.post(Set({"d_opt_learning_rate": 0.0}), at=0)
+    run.start().wait(SOON)
+    assert run.hyperparameters == {"d_opt_learning_rate": 0.0, "g_opt_learning_rate": 0.1}
+    after = [weight.numpy() for network in (model.D, model.G) for weight in network.weights]
+    same = [np.array_equal(one, other) for one, other in zip(before, after, strict=True)]
+    assert same == [True, True, False, False]
+
+
+def test_an_optimizer_that_was_given_to_compile_is_offered_beside_those_of_the_step() -> None:
+    model = gan(optimizer=keras.optimizers.Adam(0.5))
+    run = nbtrain.fit(model, X, batch_size=BATCH, name="run", system=False).wait(SOON)
+    assert run.hyperparameters == {
+        "learning_rate": 0.5,
+        "d_opt_learning_rate": 0.1,
+        "g_opt_learning_rate": 0.1,
+    }
+
+
+def test_the_optimizers_within_a_multi_optimizer_are_offered_and_edits_reach_them() -> None:
+    optimizers = keras.optimizers
+    model = keras.Sequential(
+        [keras.Input((COLUMNS,)), keras.layers.Dense(4), keras.layers.Dense(1)]
+    )
+    rates = optimizers.OptimizerMap(optimizers.SGD(0.1), {".*/kernel": optimizers.SGD(0.2)})
+    rates["none"] = optimizers.Adam(0.3)
+    model.compile(optimizers.MultiOptimizer(rates), loss="mse")
+    kernels = [layer.kernel.numpy() for layer in model.layers]
+    run = nbtrain.fit(model, X, X[:, :1], name="run", system=False, start=False)
+    run.post(Set({"sgd_learning_rate": 0.0}), at=0)
+    run.start().wait(SOON)
+    assert run.hyperparameters == {
+        "sgd_learning_rate": 0.0,
+        "adam_learning_rate": 0.3,
+        "sgd_1_learning_rate": 0.1,
+    }
+    for layer, kernel in zip(model.layers, kernels, strict=True):
+        np.testing.assert_array_equal(layer.kernel.numpy(), kernel)
+        assert np.any(layer.bias.numpy())
 
 
 def test_a_nan_loss_of_the_users_train_step_pauses_the_run_at_its_step() -> None:

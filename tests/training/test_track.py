@@ -86,6 +86,50 @@ def test_each_turn_of_the_innermost_loop_is_a_step() -> None:
     assert training.ended == list(range(EPOCHS))
 
 
+def by_zip(first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
+    """Pairs of two tracked iterables."""
+    return zip(first, second, strict=True)
+
+
+def by_next(first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
+    """The same, with an iterator that is drawn on in each turn of a loop."""
+    seconds = iter(second)
+    for each in first:
+        yield each, next(seconds)
+
+
+@pytest.mark.parametrize("pairs", [by_zip, by_next])
+def test_two_loops_that_are_drawn_from_by_turns_are_refused_with_the_line_to_write(
+    pairs: Callable[..., Iterable[Any]],
+) -> None:
+    drawn: list[object] = []
+
+    @nbtrain.background(name="turns", system=False)
+    def run(run: Any) -> None:
+        for pair in pairs(run.track(range(5)), run.track("abcde")):
+            drawn.append(pair)
+
+    with pytest.raises(ArgumentError, match="are drawn from by turns, as by zip") as refusal:
+        run.wait(SOON)
+    assert str(refusal.value).endswith("`for x, y in run.track(zip(a, b)):`.")
+    assert (drawn, run.status.step) == ([(0, "a")], 0)
+
+
+def test_a_tracked_zip_counts_a_step_for_each_pair_and_knows_its_place() -> None:
+    for steps in (2, None):
+        held = tf.train.Checkpoint(count=tf.Variable(0))
+
+        @nbtrain.background(name="pairs", system=False, steps=steps, checkpoint=held)
+        def run(run: Any) -> None:
+            for number, letter in run.track(zip(range(5), "abcde", strict=True)):
+                run.record(number=number, same="abcde"[number] == letter)
+
+        run.wait(SOON)
+    assert run.status.step == 5
+    assert list(run.scalars["number"].values) == [0, 1, 2, 3, 4]
+    assert set(run.scalars["same"].values) == {1.0}
+
+
 def test_the_status_tells_where_the_turn_of_the_outermost_loop_began() -> None:
     seen: list[tuple[int | None, ...]] = []
 

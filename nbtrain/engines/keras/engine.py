@@ -27,7 +27,6 @@ from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.layers import described
 from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.engines.keras.resumed_loss import ResumedLoss
-from nbtrain.engines.keras.thread import ThreadState
 from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
 from nbtrain.engines.trained import Trained
@@ -84,7 +83,6 @@ class FitEngine:
         self._model, self._has_keras_fit = model, has_keras_fit(model)
         self._arguments = arguments
         self._folder, self._keep, self._stage = folder, keep, stage
-        self._thread_state = ThreadState()
         self._loss: ResumedLoss | None = None
         self._trained = Trained(self._steps)
         self.evaluate: Validation | None = None
@@ -146,17 +144,16 @@ class FitEngine:
         """Builds all variables of the model, guards it, and opens the saver."""
         self.guard.set()
         try:
-            with self._thread_state.entered():
-                self._build()
-                yield FitSaver(
-                    tf.train.Checkpoint(model=self._model, fit=self.position.saved),
-                    self.position,
-                    self._folder.checkpoints,
-                    keep=self._keep,
-                    origin=self.origin,
-                    trained=self._trained,
-                    stage=self._stage,
-                )
+            self._build()
+            yield FitSaver(
+                tf.train.Checkpoint(model=self._model, fit=self.position.saved),
+                self.position,
+                self._folder.checkpoints,
+                keep=self._keep,
+                origin=self.origin,
+                trained=self._trained,
+                stage=self._stage,
+            )
         finally:
             self.guard.remove()
 

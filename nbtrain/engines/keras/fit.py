@@ -18,6 +18,7 @@ from nbtrain.engines.keras.callback_rate import factor_on
 from nbtrain.engines.keras.data_position import History
 from nbtrain.engines.keras.engine import FitEngine
 from nbtrain.engines.keras.metric_directions import metric_directions
+from nbtrain.engines.keras.optimizers import optimizers_of
 from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.engines.signatures import check_cadence
 from nbtrain.run.options import Settings
@@ -162,7 +163,9 @@ def fit(
         validation_batch_size: As in Keras.
         validation_freq: As in Keras.
         hyperparameters: Further variables that `run.set` and the panel can change, as in `train`.
-            The learning rate and the optimizer's other variables are found automatically. If a
+            The learning rate and the optimizer's other variables are found automatically, also
+            those of optimizers in a `MultiOptimizer` (`adam_learning_rate`), and those that a model
+            with a `train_step` of its own holds as attributes (`d_optimizer_learning_rate`). If a
             `LearningRateSchedule` or a `LearningRateScheduler` sets the rate, it gets a factor,
             `learning_rate_factor`. The optimizer's `weight_decay` and `momentum` are found too, and
             the layers' `dropout_rate` (`dropout` and `recurrent_dropout` of recurrent layers).
@@ -237,7 +240,7 @@ def fit(
     elif arguments["validation_data"] is None:
         check_cadence("validation_data", settings, "give what to evaluate on.")
     numbers = PythonScalars(model)
-    held = held_beside(model.optimizer, hyperparameters)
+    held = held_beside(optimizers_of(model), hyperparameters)
     held |= factor_on(model.optimizer, arguments["callbacks"], held)
     folder = Logdir(logdir, name, kind="fit")
     engine = FitEngine(
