@@ -38,6 +38,19 @@ _OP = re.compile(r"\{\{function_node .*?\}\}|\[Op:\w+\]|Graph execution error:")
 
 
 @dataclass(frozen=True, slots=True)
+class Lacking:
+    """Trained variables that no checkpoint of a run holds.
+
+    Attributes:
+        owners: What they belong to, in words, with counts.
+        remedy: A sentence that says what to type to save them too.
+    """
+
+    owners: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """The proof of a restore.
 
@@ -51,7 +64,7 @@ class Restored:
         late: Names of variables that were created after the restore, whose values are in the
             checkpoint: a step has trained them from others.
         valueless: Those of `missing` that the training changes.
-        lacking: Trained variables that no checkpoint of this run holds, in words.
+        lacking: Trained variables that no checkpoint of this run holds; None if there are none.
     """
 
     step: int
@@ -61,7 +74,7 @@ class Restored:
     missing: tuple[str, ...]
     unused: tuple[str, ...]
     renewed: int = 0
-    lacking: str = ""
+    lacking: Lacking | None = None
     late: tuple[str, ...] = ()
     valueless: tuple[str, ...] = ()
 
@@ -80,7 +93,8 @@ class Restored:
         if self.unused:
             text += f"; no variable here yet for: {some(self.unused)}"
         if self.lacking:
-            text += f"; not in the checkpoint: {self.lacking}, which stay as they are"
+            owners, remedy = self.lacking.owners, self.lacking.remedy.rstrip(".")
+            text += f"; not in the checkpoint: {owners}, which stay as they are. {remedy}"
         return text
 
     @property
@@ -136,10 +150,10 @@ class Saver(Protocol):
     def non_finite(self) -> tuple[str, ...]:
         """Returns the names of variables that hold NaN or Inf; much faster than a save."""
 
-    def lacking(self) -> str:
-        """Describes the owners of trained variables that are not saved, with counts.
+    def lacking(self) -> Lacking | None:
+        """Describes trained variables that are not saved; returns None if there are none.
 
-        Empty if there are none. This walks over the whole model, so do not call it at every step.
+        This walks over the whole model, so do not call it at every step.
         """
 
     def side_saver(self, name: str, keep: int) -> Saver | None:

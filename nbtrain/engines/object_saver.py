@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints.files import Restored, misfit, reading, step_in_name, writing
+from nbtrain.checkpoints.files import Lacking, Restored, misfit, reading, step_in_name, writing
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_state, mend_states
 from nbtrain.core.errors import ArgumentError
@@ -136,8 +136,12 @@ class ObjectSaver:
 
     def found(self) -> Found:
         """Returns the variables and optimizers among the objects, by name."""
+        return survey(self._roots(), self.leave_out)
+
+    def _roots(self) -> dict[str, Any]:
+        """What the checkpoint was made of, by name."""
         roots = tf.train.TrackableView(self._checkpoint).children(self._checkpoint)
-        return survey({k: v for k, v in roots.items() if k != _COUNTER}, self.leave_out)
+        return {name: root for name, root in roots.items() if name != _COUNTER}
 
     def non_finite(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf."""
@@ -155,9 +159,19 @@ class ObjectSaver:
             if is_suspect and not np.isfinite(tf.cast(item, tf.float64).numpy()).all()
         )
 
-    def lacking(self) -> str:
+    def lacking(self) -> Lacking | None:
         """Names trained objects that the checkpoint lacks."""
-        return "" if self._trained is None else self._trained.lacking(self._objects)
+        lack = None if self._trained is None else self._trained.lacking(self._objects)
+        return None if lack is None else Lacking(lack.owners, self._remedy(lack.arguments))
+
+    def _remedy(self, arguments: Mapping[str, str]) -> str:
+        """Says what to type to save objects too, given as names and expressions."""
+        given = self._roots()
+        more = [
+            f"{f'{name}_2' if name in given else name}={expression}"
+            for name, expression in arguments.items()
+        ]
+        return f"Add them to the checkpoint: tf.train.Checkpoint(..., {', '.join(more)})."
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""

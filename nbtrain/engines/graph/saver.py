@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints.files import Restored, listed, misfit, reading, writing
+from nbtrain.checkpoints.files import Lacking, Restored, listed, misfit, reading, writing
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_states
 from nbtrain.core.errors import CheckpointError
@@ -151,9 +151,11 @@ class GraphSaver:
             if not np.isfinite(value.sum()) and not np.isfinite(value.astype(np.float64)).all()
         )
 
-    def lacking(self) -> str:
+    def lacking(self) -> Lacking | None:
         """Names the variables that the training assigns to and the saver does not save."""
-        return lacking(self._saved.graph, self._saved.saver)
+        owners = lacking(self._saved.graph, self._saved.saver)
+        remedy = "nbtrain.tf1.Saver() without var_list= saves all variables of the graph."
+        return Lacking(owners, remedy) if owners else None
 
     def random_states(self) -> Sequence[tf.Variable]:
         """Returns nothing: the random operations of a graph have no states to save."""

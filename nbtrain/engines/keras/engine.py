@@ -42,6 +42,14 @@ class FitSaver(PositionSaver):
 
     leave_out = (keras.metrics.Metric,)
 
+    def _remedy(self, arguments: Mapping[str, str]) -> str:
+        model = self._roots()["model"]
+        lines = [
+            f"self.{f'{name}_2' if hasattr(model, name) else name} = {expression}"
+            for name, expression in arguments.items()
+        ]
+        return f"Keep them in the model, in its __init__: {'; '.join(lines)}"
+
 
 class FitEngine:
     """Calls `model.fit`, again each time that a restore has gone back.
