@@ -64,6 +64,8 @@ class Restored:
         late: Names of variables that were created after the restore, whose values are in the
             checkpoint: a step has trained them from others.
         valueless: Those of `missing` that the training changes.
+        differing: Names of variables that the training changes and that hold another value than the
+            checkpoint has for them.
         lacking: Trained variables that no checkpoint of this run holds; None if there are none.
     """
 
@@ -77,11 +79,12 @@ class Restored:
     lacking: Lacking | None = None
     late: tuple[str, ...] = ()
     valueless: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Returns the proof in one line."""
         matched = _count(len(self.matched), "variable")
-        if self.valueless:
+        if self.valueless or self.differing:
             text = f"{Path(self.path).name} in part: {matched} of it"
         else:
             text = f"{Path(self.path).name}: {matched} matched"
@@ -90,6 +93,8 @@ class Restored:
             text += f"; {_count(self.renewed, 'optimizer slot')} as before the first step"
         if self.missing:
             text += f"; not in it: {some(self.missing)}"
+        if self.differing:
+            text += f"; other values than in it: {some(self.differing)}"
         if self.unused:
             text += f"; no variable here yet for: {some(self.unused)}"
         if self.lacking:
@@ -103,6 +108,8 @@ class Restored:
         name, parts = Path(self.path).name, []
         if self.missing:
             parts.append(f"{some(self.missing)} not in {name}, so not restored")
+        if self.differing:
+            parts.append(f"{some(self.differing)} with other values than in {name}")
         if self.unused:
             parts.append(f"nothing here takes its {some(self.unused)}")
         if self.late:

@@ -145,9 +145,14 @@ class RestoreProof:
 
 
 def _reason(restored: Restored) -> str:
-    """Says which trained variables have no value in a checkpoint; empty if all have one."""
-    if not restored.valueless:
-        return ""
-    name, some_of = Path(restored.path).name, some(restored.valueless)
-    have = "has" if len(restored.valueless) == 1 else "have"
-    return f"{some_of} {have} no value in {name}, so that a step would train what was not restored"
+    """Says which trained variables lack their value in a checkpoint; empty if none does."""
+    name, parts = Path(restored.path).name, []
+    if valueless := restored.valueless:
+        have = "has" if len(valueless) == 1 else "have"
+        parts.append(f"{some(valueless)} {have} no value in {name}")
+    if differing := restored.differing:
+        have = "has" if len(differing) == 1 else "have"
+        parts.append(f"{some(differing)} {have} another value than in {name}")
+    return (
+        f"{' and '.join(parts)}, so that a step would train what was not restored" if parts else ""
+    )
