@@ -1,7 +1,8 @@
 """Reads a checkpoint of objects: its values, and the variables of a program to which they belong.
 
     file = CheckpointFile(path)
-    bound = file.bound(checkpoint, survey(roots))   # by the keys of the file
+    matched = file.matched(checkpoint)             # by TensorFlow's object graph
+    bound = file.bound(matched, survey(roots))     # by the keys of the file
     file.value(key)
 
 nbtrain saves each variable under a name of its own too (see `named_variables`). Both names stand
@@ -11,7 +12,7 @@ versions and of plain TensorFlow have TensorFlow's references alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -79,18 +80,14 @@ class CheckpointFile:
         with reading(self.path):
             return np.asarray(self._reader.get_tensor(key + _VALUE))
 
-    def bound(self, checkpoint: tf.train.Checkpoint, found: Found) -> dict[str, Any]:
+    def bound(self, matched: Mapping[int, Any], found: Found) -> dict[str, Any]:
         """Maps the keys of the file to the live variables and other objects that they belong to.
 
         Args:
-            checkpoint: The live objects.
+            matched: The live objects, by the numbers of the file's nodes.
             found: The variables among them, by nbtrain's names.
         """
-        live = {
-            key: item
-            for number, item in self._matched(checkpoint).items()
-            for key in _keys(self._nodes[number])
-        }
+        live = {key: item for number, item in matched.items() for key in _keys(self._nodes[number])}
         named = {
             self.names[name]: variable
             for name, variable in found.variables.items()
@@ -98,9 +95,9 @@ class CheckpointFile:
         }
         return live | named
 
-    def trained(self, checkpoint: tf.train.Checkpoint) -> Iterator[tuple[Any, list[str]]]:
+    def trained(self, matched: Mapping[int, Any]) -> Iterator[tuple[Any, list[str]]]:
         """Yields each live Keras optimizer, with the keys of the variables that it trained."""
-        for number, item in self._matched(checkpoint).items():
+        for number, item in matched.items():
             children = {each.local_name: each.node_id for each in self._nodes[number].children}
             place = children.get("_trainable_variables")
             if isinstance(item, tf.keras.optimizers.Optimizer) and place is not None:
@@ -127,7 +124,7 @@ class CheckpointFile:
             waiting += [(prefix + each.local_name, each.node_id) for each in node.children]
         return found
 
-    def _matched(self, checkpoint: tf.train.Checkpoint) -> dict[int, Any]:
+    def matched(self, checkpoint: tf.train.Checkpoint) -> dict[int, Any]:
         """Maps the numbers of the file's nodes to live objects.
 
         Follows the edges that the saved object graph and the live objects share, as TensorFlow does

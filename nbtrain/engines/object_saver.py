@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,25 +115,27 @@ class ObjectSaver:
         After a CheckpointError, nothing was restored.
         """
         file = CheckpointFile(path)
-        self._check(file, self._bound(file))
-        self._build(file)
-        bound = self._bound(file)
-        self._check(file, bound)
+        live = self._look(file)
+        self._check(file, live)
+        if self._build(file, live):
+            live = self._look(file)
+            self._check(file, live)
         with reading(path):
             # Values for variables that are created later deserve no warning: see proof().
             self._checkpoint.restore(path).expect_partial()
-        for item in tf.train.TrackableView(self._checkpoint).descendants():
+        for item in live.objects:
             _drop_waiting(item)
-        for key, item in bound.items():
+        for key, item in live.bound.items():
             if is_variable(item):
                 _set(item, file.value(key))
-        renewed = renew(self._objects(), {id(item) for item in bound.values()})
-        self.restores.last = restore = LastRestore(file, set(bound), renewed)
-        return self._proof(restore)
+        renewed = renew(live.objects, {id(item) for item in live.bound.values()})
+        self.restores.last = restore = LastRestore(file, set(live.bound), renewed)
+        return self._proof(restore, live)
 
     def proof(self) -> Restored | None:
         """Describes the last restore, including variables created since."""
-        return None if self.restores.last is None else self._proof(self.restores.last)
+        last = self.restores.last
+        return None if last is None else self._proof(last, self._look(last.file))
 
     def found(self) -> Found:
         """Returns the variables and optimizers among the objects, by name."""
@@ -192,14 +195,19 @@ class ObjectSaver:
         """Does nothing: the position in the data is unknown."""
         return False
 
-    def _check(self, file: CheckpointFile, bound: Mapping[str, Any]) -> None:
+    def _look(self, file: CheckpointFile) -> _Live:
+        """Walks over the live objects, and finds those that take the values of a file."""
+        found, matched = self.found(), file.matched(self._checkpoint)
+        return _Live(self._objects(found), found, matched, file.bound(matched, found))
+
+    def _check(self, file: CheckpointFile, live: _Live) -> None:
         """Raises an error for a mismatch, before TensorFlow fails with half of the values set."""
-        live = [item for item in self._objects() if is_variable(item) and not _counts_saves(item)]
-        if live and all(map(_is_counter, bound)):
+        variables = [each for each in live.objects if is_variable(each) and not _counts_saves(each)]
+        if variables and all(map(_is_counter, live.bound)):
             raise misfit(file.path, "it holds no variable of this model")
         wrong = [
             f"{file.name(key)} has the shape {tuple(held)} there and {tuple(item.shape)} here"
-            for key, item in bound.items()
+            for key, item in live.bound.items()
             if is_variable(item)
             and (held := file.shapes.get(key)) is not None
             and not tf.TensorShape(item.shape).is_compatible_with(held)
@@ -207,49 +215,53 @@ class ObjectSaver:
         if wrong:
             raise misfit(file.path, some(wrong))
 
-    def _bound(self, file: CheckpointFile) -> dict[str, Any]:
-        return file.bound(self._checkpoint, self.found())
-
-    def _build(self, file: CheckpointFile) -> None:
+    def _build(self, file: CheckpointFile, live: _Live) -> bool:
         """Builds optimizers for the variables that they trained, as their first step would do.
 
         So their slots take their values now. An optimizer is left alone if the present models have
         other trainable variables, or variables on several devices.
+
+        Returns:
+            Whether there are new variables.
         """
-        bound = self._bound(file)
-        keys = dict(file.trained(self._checkpoint))
-        trained = {optimizer: [bound.get(key) for key in each] for optimizer, each in keys.items()}
+        trained = {
+            optimizer: [live.bound.get(key) for key in keys]
+            for optimizer, keys in file.trained(live.matched)
+        }
         known = {id(variable) for each in trained.values() for variable in each}
         if any(
             isinstance(item, tf.keras.Variable) and item.trainable and id(item) not in known
-            for item in bound.values()
+            for item in live.bound.values()
         ):
-            return
+            return False
+        built = False
         for optimizer, variables in trained.items():
             if not optimizer.built and variables and all(map(_is_on_one_device, variables)):
                 optimizer.build(variables)
+                built = True
+        return built
 
-    def _objects(self) -> list[Any]:
+    def _objects(self, found: Found | None = None) -> list[Any]:
         """Everything that the checkpoint reaches, and all variables and optimizers in it."""
+        found = self.found() if found is None else found
         objects: list[Any] = tf.train.TrackableView(self._checkpoint).descendants()
-        found, known = self.found(), set(map(id, objects))
+        known = set(map(id, objects))
         more = [*found.variables.values(), *found.optimizers]
         return objects + [item for item in more if id(item) not in known]
 
-    def _changed(self) -> set[int]:
+    def _changed(self, live: _Live) -> set[int]:
         """The storage of the variables that the training changes, as far as it is known."""
         changed = set() if self._trained is None else self._trained.changed()
-        for optimizer in self.found().optimizers:
+        for optimizer in live.found.optimizers:
             trained = [*getattr(optimizer, "_trainable_variables", ()), *slots_of(optimizer)]
             changed |= {key for each in trained for key in handles(each)}
         return changed
 
-    def _proof(self, restore: LastRestore) -> Restored:
-        file, objects = restore.file, self._objects()
-        live = self._bound(file)
+    def _proof(self, restore: LastRestore, live: _Live) -> Restored:
+        file, objects, bound = restore.file, live.objects, live.bound
         slots = {id(each) for item in objects for each in slots_of(item)}
-        taken = {id(item) for item in live.values()} | restore.renewed
-        matched = {key: item for key, item in live.items() if not _is_counter(key)}
+        taken = {id(item) for item in bound.values()} | restore.renewed
+        matched = {key: item for key, item in bound.items() if not _is_counter(key)}
         missing = [
             item
             for item in objects
@@ -259,7 +271,7 @@ class ObjectSaver:
             and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
         ]
         missing.sort(key=lambda item: id(item) in slots)  # the weights first
-        changed = self._changed() if missing else set()
+        changed = self._changed(live) if missing else set()
         return Restored(
             step=step_in_name(file.path) or 0,
             path=file.path,
@@ -270,7 +282,7 @@ class ObjectSaver:
             unused=tuple(
                 sorted(
                     file.name(key)
-                    for key in file.keys(_BESIDES) - set(live)
+                    for key in file.keys(_BESIDES) - set(bound)
                     if not _is_counter(key)
                 )
             ),
@@ -279,6 +291,23 @@ class ObjectSaver:
                 _path(item) for item in missing if not changed.isdisjoint(handles(item))
             ),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """The live objects of a checkpoint, and what a file has for them.
+
+    Attributes:
+        objects: All of them, and the variables and optimizers in them.
+        found: The variables and optimizers, by name.
+        matched: Those that TensorFlow matches, by the numbers of the file's nodes.
+        bound: Those that take a value, by the keys of the file.
+    """
+
+    objects: list[Any]
+    found: Found
+    matched: dict[int, Any]
+    bound: dict[str, Any]
 
 
 class Restores:
