@@ -19,7 +19,7 @@ from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.named_variables import Found, survey
 from nbtrain.engines.slots import renew, slots_of
 from nbtrain.engines.trained import Trained
-from nbtrain.engines.variables import handles, is_variable
+from nbtrain.engines.variables import handles, is_of_metric, is_variable
 from nbtrain.rundir.timeline import RunTimeline
 
 # The name of the state of a Keras SeedGenerator.
@@ -286,7 +286,12 @@ class ObjectSaver:
                     if not _is_counter(key)
                 )
             ),
-            late=tuple(file.name(key) for key in matched if key not in restore.keys),
+            late=tuple(
+                file.name(key)
+                for key, item in matched.items()
+                if key not in restore.keys
+                and not (self.restores.resets_metrics and is_variable(item) and is_of_metric(item))
+            ),
             valueless=tuple(
                 _path(item) for item in missing if not changed.isdisjoint(handles(item))
             ),
@@ -311,9 +316,16 @@ class _Live:
 
 
 class Restores:
-    """The last restore of a saver and of those that save the same objects in other folders."""
+    """The last restore of a saver and of those that save the same objects in other folders.
+
+    Attributes:
+        last: The last restore.
+        resets_metrics: Whether the program resets its metrics before it uses them, as Keras's `fit`
+            does. Then those that are created after a restore need no values.
+    """
 
     last: LastRestore | None = None
+    resets_metrics = False
 
 
 class LastRestore:

@@ -22,7 +22,7 @@ import keras
 import tensorflow as tf
 
 from nbtrain.engines.slots import slots_of
-from nbtrain.engines.variables import assigned_by, handles, is_variable
+from nbtrain.engines.variables import assigned_by, handles, is_of_metric, is_variable
 from nbtrain.run.walk import COMPILED, Walk, held_by_function
 
 # The most owners that are named; a training has few separately trained parts.
@@ -192,9 +192,7 @@ def _variables(item: Any) -> Iterable[Any]:
 
 def _goes_on(item: Any) -> bool:
     """Tells if a variable holds real numbers and does not belong to a metric."""
-    within = item._value if isinstance(item, keras.Variable) else item
-    on_read = getattr(within, "synchronization", None) is tf.VariableSynchronization.ON_READ
-    return bool(tf.as_dtype(item.dtype).is_floating) and not on_read
+    return bool(tf.as_dtype(item.dtype).is_floating) and not is_of_metric(item)
 
 
 def _scope(item: Any) -> str:
