@@ -110,10 +110,15 @@ def in_a_cell(made: Made, held: tf.train.Checkpoint, **options: Any) -> nbtrain.
         return cells.user_ns["run"].wait(SOON)  # type: ignore[no-any-return]
 
 
-WAYS: dict[str, Callable[..., nbtrain.Run]]
-WAYS = {way.__name__: way for way in (by_train, by_a_loop_over_data, by_tracked_loops)}
-WAYS |= {"in_the_foreground": in_the_foreground, "by_fit": by_fit}
-WAYS |= {"in_a_cell": in_a_cell, "by_fit_of_replicas": by_fit_of_replicas}
+WAYS: dict[str, Callable[..., nbtrain.Run]] = {
+    "by_train": by_train,
+    "by_a_loop_over_data": by_a_loop_over_data,
+    "by_tracked_loops": by_tracked_loops,
+    "in_the_foreground": in_the_foreground,
+    "in_a_cell": in_a_cell,
+    "by_fit": by_fit,
+    "by_fit_of_replicas": by_fit_of_replicas,
+}
 
 # What trains only by a step of its own.
 NOT_FITTED = {kind for kind in ZOO if "tf.Module" in kind or "two networks" in kind} | {
