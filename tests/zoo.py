@@ -47,10 +47,15 @@ class Made:
         if build:
             self.model(BATCHES[0][0])
         self.step: Callable[[Any], dict[str, Any]] = (
-            tf.function(self._step) if compiled else self._step
+            tf.function(self.eager_step) if compiled else self.eager_step
         )
 
-    def _step(self, batch: Any) -> dict[str, Any]:
+    def build(self) -> None:
+        """Creates all variables of the model and the optimizer."""
+        self.model(BATCHES[0][0])
+        self.optimizer.build(self._weights())
+
+    def eager_step(self, batch: Any) -> dict[str, Any]:
         x, y = batch
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((self._call(x, training=True) - y) ** 2)

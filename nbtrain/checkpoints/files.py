@@ -37,6 +37,19 @@ _PART = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})")
 _OP = re.compile(r"\{\{function_node .*?\}\}|\[Op:\w+\]|Graph execution error:")
 
 
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Trained variables that no checkpoint of a run holds.
+
+    Attributes:
+        owners: What they belong to, in words, with counts.
+        remedy: A sentence that says what to type to save them too.
+    """
+
+    owners: str
+    remedy: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Restored:
     """The proof of a restore.
@@ -52,7 +65,9 @@ class Restored:
         late: Names of variables that were created after the restore, whose values are in the
             checkpoint: a step has trained them from others.
         valueless: Those of `missing` that the training changes.
-        lacking: Trained variables that no checkpoint of this run holds, in words.
+        differing: Names of variables that the training changes and that hold another value than the
+            checkpoint has for them.
+        lacking: Trained variables that no checkpoint of this run holds; None if there are none.
         stage: The stage of the training that begins here, with the weights of the checkpoint and
             new optimizers; None if the one of the checkpoint goes on.
     """
@@ -64,15 +79,16 @@ class Restored:
     missing: tuple[str, ...]
     unused: tuple[str, ...]
     renewed: int = 0
-    lacking: str = ""
+    lacking: Lacking | None = None
     late: tuple[str, ...] = ()
     valueless: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
     stage: str | None = None
 
     def __repr__(self) -> str:
         """Returns the proof in one line."""
         matched = _count(len(self.matched), "variable")
-        if self.valueless:
+        if self.valueless or self.differing:
             text = f"{Path(self.path).name} in part: {matched} of it"
         else:
             text = f"{Path(self.path).name}: {matched} matched"
@@ -84,10 +100,13 @@ class Restored:
             text += f"; {_count(self.renewed, 'optimizer slot')} as before the first step"
         if self.missing:
             text += f"; not in it: {some(self.missing)}"
+        if self.differing:
+            text += f"; other values than in it: {some(self.differing)}"
         if self.unused:
             text += f"; no variable here yet for: {some(self.unused)}"
         if self.lacking:
-            text += f"; not in the checkpoint: {self.lacking}, which stay as they are"
+            owners, remedy = self.lacking.owners, self.lacking.remedy.rstrip(".")
+            text += f"; not in the checkpoint: {owners}, which stay as they are. {remedy}"
         return text
 
     @property
@@ -96,6 +115,8 @@ class Restored:
         name, parts = Path(self.path).name, []
         if self.missing:
             parts.append(f"{some(self.missing)} not in {name}, so not restored")
+        if self.differing:
+            parts.append(f"{some(self.differing)} with other values than in {name}")
         if self.unused:
             parts.append(f"nothing here takes its {some(self.unused)}")
         if self.late:
@@ -150,10 +171,10 @@ class Saver(Protocol):
     def non_finite(self) -> tuple[str, ...]:
         """Returns the names of variables that hold NaN or Inf; much faster than a save."""
 
-    def lacking(self) -> str:
-        """Describes the owners of trained variables that are not saved, with counts.
+    def lacking(self) -> Lacking | None:
+        """Describes trained variables that are not saved; returns None if there are none.
 
-        Empty if there are none. This walks over the whole model, so do not call it at every step.
+        This walks over the whole model, so do not call it at every step.
         """
 
     def side_saver(self, name: str, keep: int) -> Saver | None:

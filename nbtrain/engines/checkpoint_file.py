@@ -1,7 +1,8 @@
 """Reads a checkpoint of objects: its values, and the variables of a program to which they belong.
 
     file = CheckpointFile(path)
-    bound = file.bound(checkpoint, survey(roots))   # by the keys of the file
+    matched = file.matched(checkpoint)             # by TensorFlow's object graph
+    bound = file.bound(matched, survey(roots))     # by the keys of the file
     file.value(key)
 
 nbtrain saves each variable under a name of its own too (see `named_variables`). Both names stand
@@ -11,7 +12,7 @@ versions and of plain TensorFlow have TensorFlow's references alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -97,14 +98,14 @@ class CheckpointFile:
         with reading(self.path):
             return np.asarray(self._reader.get_tensor(key + _VALUE))
 
-    def bound(self, checkpoint: tf.train.Checkpoint, found: Found) -> dict[str, Any]:
+    def bound(self, matched: Mapping[int, Any], found: Found) -> dict[str, Any]:
         """Maps the keys of the file to the live variables and other objects that they belong to.
 
         Args:
-            checkpoint: The live objects.
+            matched: The live objects, by the numbers of the file's nodes.
             found: The variables among them, by nbtrain's names.
         """
-        live = dict(self.followed(checkpoint))
+        live = dict(self.followed(matched))
         named = {
             self.names[name]: variable
             for name, variable in found.variables.items()
@@ -112,15 +113,15 @@ class CheckpointFile:
         }
         return live | named
 
-    def followed(self, checkpoint: tf.train.Checkpoint) -> Iterator[tuple[str, Any]]:
+    def followed(self, matched: Mapping[int, Any]) -> Iterator[tuple[str, Any]]:
         """Yields each key with each live object to which TensorFlow's references lead from it."""
-        for number, item in self._matched(checkpoint).items():
+        for number, item in matched.items():
             for key in _keys(self._nodes[number]):
                 yield key, item
 
-    def trained(self, checkpoint: tf.train.Checkpoint) -> Iterator[tuple[Any, list[str]]]:
+    def trained(self, matched: Mapping[int, Any]) -> Iterator[tuple[Any, list[str]]]:
         """Yields each live Keras optimizer, with the keys of the variables that it trained."""
-        for number, item in self._matched(checkpoint).items():
+        for number, item in matched.items():
             place = self._below(number).get("_trainable_variables")
             if isinstance(item, tf.keras.optimizers.Optimizer) and place is not None:
                 held = self._below(place)
@@ -153,7 +154,7 @@ class CheckpointFile:
             waiting += [(prefix + each.local_name, each.node_id) for each in node.children]
         return found
 
-    def _matched(self, checkpoint: tf.train.Checkpoint) -> dict[int, Any]:
+    def matched(self, checkpoint: tf.train.Checkpoint) -> dict[int, Any]:
         """Maps the numbers of the file's nodes to live objects.
 
         Follows the edges that the saved object graph and the live objects share, as TensorFlow does

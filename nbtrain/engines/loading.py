@@ -9,20 +9,19 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbtrain.checkpoints.files import Restored, at
+from nbtrain.checkpoints.files import Restored, at, step_in_name
 from nbtrain.checkpoints.listing import find, latest, restorable
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
-from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
+from nbtrain.engines.live_objects import LiveObjects
+from nbtrain.engines.named_variables import is_within, survey
+from nbtrain.engines.object_saver import as_checkpoint, roots_of
+from nbtrain.engines.schedules import Factor
+from nbtrain.engines.slots import slots_of
+from nbtrain.engines.variables import handles, is_variable
 from nbtrain.run import registry
 from nbtrain.rundir.folder import BASE
-
-
-class _Loader(ObjectSaver):
-    """Sets variables from a checkpoint; metrics begin with the next training."""
-
-    leave_out = (keras.metrics.Metric,)
 
 
 def load(
@@ -55,16 +54,15 @@ def load(
         >>> nbtrain.load("digits", model, "best")
         ckpt-1200: 6 variables matched
     """
-    path = _path(source, checkpoint)
-    held = as_checkpoint(into) if isinstance(into, tf.train.Checkpoint) else _named(path, into)
+    file = CheckpointFile(_path(source, checkpoint))
+    weights_only = not isinstance(into, tf.train.Checkpoint)
+    held = _named(file, into) if weights_only else as_checkpoint(into)
     assert held is not None, "an empty one was refused"
     models = list(tf.train.TrackableView(held).descendants())
     claimed = f"nbtrain.load {id(held)}"
     registry.claim(claimed, lambda: models, lambda: "being loaded")
     try:
-        saver = _Loader(held, Path(path).parent, keep=None)
-        weights_only = not isinstance(into, tf.train.Checkpoint)
-        return saver.load(path, weights_only=weights_only, partly=partly)
+        return _loaded(file, held, weights_only=weights_only, partly=partly)
     finally:
         registry.release(claimed)
 
@@ -99,7 +97,63 @@ def _given(source: Any) -> str:
     return path
 
 
-def _named(path: str, into: Any) -> tf.train.Checkpoint:
+def _look(
+    file: CheckpointFile, checkpoint: tf.train.Checkpoint, *, weights_only: bool
+) -> LiveObjects:
+    """Finds what takes the values of a file; metrics begin with the next training."""
+    found = survey(roots_of(checkpoint), (keras.metrics.Metric,))
+    live = LiveObjects.of(checkpoint, found, file)
+    return live.weights if weights_only else live
+
+
+def _loaded(
+    file: CheckpointFile, checkpoint: tf.train.Checkpoint, *, weights_only: bool, partly: bool
+) -> Restored:
+    """Sets the variables of a checkpoint's objects."""
+    live = _look(file, checkpoint, weights_only=weights_only)
+    wanted = live.found.weights if weights_only else live.found.variables
+    taken = {key for each in live.bound.values() if is_variable(each) for key in handles(each)}
+    missing = [name for name, each in wanted.items() if taken.isdisjoint(handles(each))]
+    unused = [
+        name
+        for name in map(file.name, file.keys("besides/") - set(live.bound))
+        if name.partition("/")[0] in roots_of(checkpoint)
+        and name.rpartition("/")[2] != Factor.NAME
+        and not (weights_only and is_within(name, file.optimizers))
+    ]
+    wrong = live.other_shapes(file)
+    if wrong or not taken or (not partly and (missing or unused)):
+        raise CheckpointError(_misfit(file.path, wrong, missing, unused))
+    live.take(file)
+    slots = {id(each) for item in live.found.optimizers.values() for each in slots_of(item)}
+    return Restored(
+        step=step_in_name(file.path) or 0,
+        path=file.path,
+        matched=tuple(map(file.name, live.bound)),
+        slots=None if weights_only else sum(id(each) in slots for each in live.bound.values()),
+        missing=tuple(sorted(missing)),
+        unused=tuple(sorted(unused)),
+    )
+
+
+def _misfit(path: str, wrong: list[str], missing: list[str], unused: list[str]) -> str:
+    """Says why a checkpoint was not loaded, and what to do."""
+    parts = wrong[:3]
+    if missing:
+        parts.append(f"it has no value for {some(sorted(missing))}")
+    if unused:
+        parts.append(f"no variable takes its {some(sorted(unused))}")
+    why = "; ".join(parts) or "it holds no value of these objects"
+    advice = "Build the model as it was"
+    if not wrong:
+        advice += (
+            ", and call it once if it is not built; nbtrain.load(..., partly=True) sets what both "
+            "have"
+        )
+    return f"{path} does not fit: {why}. Nothing was loaded. {advice}."
+
+
+def _named(file: CheckpointFile, into: Any) -> tf.train.Checkpoint:
     """Returns a model under the name that it has in a checkpoint: the one that fits it best.
 
     Raises:
@@ -111,21 +165,22 @@ def _named(path: str, into: Any) -> tf.train.Checkpoint:
             f"into={type(into).__name__} object: give a Keras model, a layer, a tf.Module, or a "
             "tf.train.Checkpoint with the names that the run gave to its objects."
         )
-    file, fitting = CheckpointFile(path), {}
+    fitting = {}
     for root in file.roots:
         checkpoint = tf.train.Checkpoint(**{root: into})
-        fitting[root] = _Loader(checkpoint, Path(path).parent, keep=None).fits(file), checkpoint
+        live = _look(file, checkpoint, weights_only=True)
+        fitting[root] = len(live.bound) - len(live.other_shapes(file)), checkpoint
     most = max((count for count, _ in fitting.values()), default=0)
     best = [root for root, (count, _) in fitting.items() if count == most]
     held = some(list(file.roots))
     if not most:
         raise CheckpointError(
-            f"{path} holds nothing that fits this {type(into).__name__}; it holds {held}. Nothing "
-            "was loaded. Build the model as it was, and call it once if it is not built."
+            f"{file.path} holds nothing that fits this {type(into).__name__}; it holds {held}. "
+            "Nothing was loaded. Build the model as it was, and call it once if it is not built."
         )
     if len(best) > 1:
         raise ArgumentError(
-            f"This {type(into).__name__} fits {' and '.join(best)} in {path}: give "
+            f"This {type(into).__name__} fits {' and '.join(best)} in {file.path}: give "
             f"tf.train.Checkpoint({best[0]}=model)."
         )
     return fitting[best[0]][1]

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints.files import Restored, misfit, reading, step_in_name, writing
+from nbtrain.checkpoints.files import Lacking, Restored, misfit, reading, step_in_name, writing
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_state, mend_states
-from nbtrain.core.errors import ArgumentError, CheckpointError
+from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
+from nbtrain.engines.live_objects import LiveObjects, reached
 from nbtrain.engines.named_variables import Found, is_within, survey
-from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
 from nbtrain.engines.trained import Trained
-from nbtrain.engines.variables import handles, is_variable
+from nbtrain.engines.variables import handles, is_of_metric, is_variable
 from nbtrain.rundir.timeline import RunTimeline
 
 # The name of the state of a Keras SeedGenerator.
@@ -69,10 +69,10 @@ class ObjectSaver:
         stage: str | None = None,
     ) -> None:
         self.directory = directory
-        self._given_stage = stage
         self._origin, self._keep = origin, keep
         self._trained = trained
         self._checkpoint = checkpoint
+        self._given_stage = stage
         self.restores = Restores(stage)
         self._saved: tf.train.Checkpoint | None = None
         self._saved_names: dict[str, int] = {}
@@ -141,91 +141,44 @@ class ObjectSaver:
         After a CheckpointError, nothing was restored.
         """
         file = CheckpointFile(path)
+        live = self._look(file)
         if self._given_stage not in (None, file.stage):
-            return self._begin_stage(file)
+            return self._begin_stage(file, live.weights)
         self.restores.stage = file.stage
-        self._check(file, self._bound(file))
-        self._build(file)
-        bound = self._bound(file)
-        self._check(file, bound)
+        self._check(file, live)
+        if self._build(file, live):
+            live = self._look(file)
+            self._check(file, live)
         with reading(path):
             # Values for variables that are created later deserve no warning: see proof().
             self._checkpoint.restore(path).expect_partial()
-        for item in tf.train.TrackableView(self._checkpoint).descendants():
-            _drop_waiting(item)
-        for key, item in bound.items():
-            if is_variable(item):
-                _set(item, file.value(key))
-        renewed = renew(self._objects(), {id(item) for item in bound.values()})
-        self.restores.last = restore = LastRestore(file, set(bound), renewed)
-        return self._proof(restore)
+        live.take(file)
+        renewed = renew(live.objects, {id(item) for item in live.bound.values()})
+        self.restores.last = restore = LastRestore(file, set(live.bound), renewed)
+        return self._proof(restore, live)
 
-    def _begin_stage(self, file: CheckpointFile) -> Restored:
+    def _begin_stage(self, file: CheckpointFile, live: LiveObjects) -> Restored:
         """Sets the weights alone from a checkpoint of another stage, and resets the optimizers."""
-        self.restores.stage, found = self._given_stage, self.found()
-        bound = self._bound(file, weights_only=True)
-        self._check(file, bound, weights_only=True)
-        for key, item in bound.items():
-            _set(item, file.value(key))
-        for optimizer in found.optimizers.values():
+        self._check(file, live, weights_only=True)
+        self.restores.stage = self._given_stage
+        live.take(file)
+        for optimizer in live.found.optimizers.values():
             begin(optimizer)
-        self.restores.last = LastRestore(file, set(bound), set(), left_out=[*found.optimizers])
-        return self._proof(self.restores.last)
-
-    def fits(self, file: CheckpointFile) -> int:
-        """Returns how many weights have a value of their shape in a file."""
-        bound = self._bound(file, weights_only=True)
-        return len(bound) - len(_other_shapes(file, bound.items()))
-
-    def load(self, path: str, *, weights_only: bool, partly: bool) -> Restored:
-        """Sets the variables from a checkpoint of another run; nothing goes on from it.
-
-        Args:
-            weights_only: Whether to leave optimizers alone.
-            partly: Whether variables without a value, and values without a variable, are accepted.
-
-        Raises:
-            CheckpointError: It cannot be read or does not fit; nothing was set.
-        """
-        file, found = CheckpointFile(path), self.found()
-        bound = self._bound(file, weights_only=weights_only)
-        wanted = found.weights if weights_only else found.variables
-        taken = {key for each in bound.values() if is_variable(each) for key in handles(each)}
-        missing = [name for name, each in wanted.items() if taken.isdisjoint(handles(each))]
-        unused = [
-            file.name(key)
-            for key in file.keys(_BESIDES) - set(bound)
-            if file.name(key).partition("/")[0] in self._roots()
-            and file.name(key).rpartition("/")[2] != Factor.NAME
-            and not (weights_only and is_within(file.name(key), file.optimizers))
-        ]
-        wrong = _other_shapes(file, bound.items())
-        if wrong or not taken or (not partly and (missing or unused)):
-            raise CheckpointError(_not_loaded(path, wrong, missing, unused))
-        for key, item in bound.items():
-            if is_variable(item):
-                _set(item, file.value(key))
-        slots = {id(each) for item in found.optimizers.values() for each in slots_of(item)}
-        return Restored(
-            step=step_in_name(path) or 0,
-            path=path,
-            matched=tuple(map(file.name, bound)),
-            slots=None if weights_only else sum(id(item) in slots for item in bound.values()),
-            missing=tuple(sorted(missing)),
-            unused=tuple(sorted(unused)),
-        )
+        left_out = [*live.found.optimizers]
+        self.restores.last = last = LastRestore(file, set(live.bound), set(), left_out=left_out)
+        return self._proof(last, live)
 
     def proof(self) -> Restored | None:
         """Describes the last restore, including variables created since."""
-        return None if self.restores.last is None else self._proof(self.restores.last)
+        last = self.restores.last
+        if last is None:
+            return None
+        live = self._look(last.file)
+        return self._proof(last, live if last.left_out is None else live.weights)
 
     def found(self) -> Found:
         """Returns the variables and optimizers among the objects, by name."""
-        return survey(self._roots(), self.leave_out)
-
-    def _roots(self) -> dict[str, Any]:
-        roots = tf.train.TrackableView(self._checkpoint).children(self._checkpoint)
-        return {name: each for name, each in roots.items() if name != _COUNTER}
+        return survey(roots_of(self._checkpoint), self.leave_out)
 
     def non_finite(self) -> tuple[str, ...]:
         """Names of the variables that hold NaN or Inf."""
@@ -243,9 +196,19 @@ class ObjectSaver:
             if is_suspect and not np.isfinite(tf.cast(item, tf.float64).numpy()).all()
         )
 
-    def lacking(self) -> str:
+    def lacking(self) -> Lacking | None:
         """Names trained objects that the checkpoint lacks."""
-        return "" if self._trained is None else self._trained.lacking(self._objects)
+        lack = None if self._trained is None else self._trained.lacking(self._objects)
+        return None if lack is None else Lacking(lack.owners, self._remedy(lack.arguments))
+
+    def _remedy(self, arguments: Mapping[str, str]) -> str:
+        """Says what to type to save objects too, given as names and expressions."""
+        given = roots_of(self._checkpoint)
+        more = [
+            f"{f'{name}_2' if name in given else name}={expression}"
+            for name, expression in arguments.items()
+        ]
+        return f"Add them to the checkpoint: tf.train.Checkpoint(..., {', '.join(more)})."
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
@@ -266,93 +229,65 @@ class ObjectSaver:
         """Does nothing: the position in the data is unknown."""
         return False
 
+    def _look(self, file: CheckpointFile) -> LiveObjects:
+        """Walks over the live objects, and finds those that take the values of a file."""
+        return LiveObjects.of(self._checkpoint, self.found(), file)
+
+    def _objects(self) -> list[Any]:
+        """Everything that the checkpoint reaches, and all variables and optimizers in it."""
+        return reached(self._checkpoint, self.found())
+
     def _check(
-        self, file: CheckpointFile, bound: Mapping[str, Any], *, weights_only: bool = False
+        self, file: CheckpointFile, live: LiveObjects, *, weights_only: bool = False
     ) -> None:
         """Raises an error for a mismatch, before TensorFlow fails with half of the values set."""
-        live = [item for item in self._objects() if is_variable(item) and not _counts_saves(item)]
-        if live and all(map(_is_counter, bound)):
+        variables = [each for each in live.objects if is_variable(each) and not _counts_saves(each)]
+        if variables and all(map(_is_counter, live.bound)):
             raise misfit(file.path, "it holds no variable of this model")
-        wrong = [] if weights_only else self._other_optimizers(file)
-        pairs = [*bound.items(), *(() if weights_only else file.followed(self._checkpoint))]
-        if wrong := wrong or _other_shapes(file, pairs):
+        wrong = [] if weights_only else live.other_optimizers(file)
+        if wrong := wrong or live.other_shapes(file, followed=not weights_only):
             raise misfit(file.path, some(wrong), _NEW_STAGE)
 
-    def _other_optimizers(self, file: CheckpointFile) -> list[str]:
-        """Says which optimizers are of another kind, or train variables that they did not."""
-        found = self.found()
-        wrong = [
-            f"{name} is {held} there and {type(found.optimizers[name]).__name__} here"
-            for name, held in file.optimizers.items()
-            if name in found.optimizers and type(found.optimizers[name]).__name__ != held
-        ]
-        names = {key: name for name, each in found.variables.items() for key in handles(each)}
-        for optimizer, keys in file.trained(self._checkpoint):
-            if not optimizer.built or not file.names:
-                continue
-            trained = set(map(file.name, keys))
-            trains = [
-                names.get(key) for each in optimizer._trainable_variables for key in handles(each)
-            ]
-            more = sorted({name for name in trains if name is not None} - trained)
-            if more and trained:
-                wrong.append(f"the optimizer trains {some(more)} here and did not there")
-        return wrong
-
-    def _bound(self, file: CheckpointFile, *, weights_only: bool = False) -> dict[str, Any]:
-        found = self.found()
-        bound = file.bound(self._checkpoint, found)
-        if not weights_only:
-            return bound
-        weights = {key for each in found.weights.values() for key in handles(each)}
-        return {
-            key: item
-            for key, item in bound.items()
-            if is_variable(item) and not weights.isdisjoint(handles(item))
-        }
-
-    def _build(self, file: CheckpointFile) -> None:
+    def _build(self, file: CheckpointFile, live: LiveObjects) -> bool:
         """Builds optimizers for the variables that they trained, as their first step would do.
 
         So their slots take their values now. An optimizer is left alone if the present models have
         other trainable variables, or variables on several devices.
+
+        Returns:
+            Whether there are new variables.
         """
-        bound = self._bound(file)
-        keys = dict(file.trained(self._checkpoint))
-        trained = {optimizer: [bound.get(key) for key in each] for optimizer, each in keys.items()}
+        trained = {
+            optimizer: [live.bound.get(key) for key in keys]
+            for optimizer, keys in file.trained(live.matched)
+        }
         known = {id(variable) for each in trained.values() for variable in each}
         if any(
             isinstance(item, tf.keras.Variable) and item.trainable and id(item) not in known
-            for item in bound.values()
+            for item in live.bound.values()
         ):
-            return
+            return False
+        built = False
         for optimizer, variables in trained.items():
             if not optimizer.built and variables and all(map(_is_on_one_device, variables)):
                 optimizer.build(variables)
+                built = True
+        return built
 
-    def _objects(self) -> list[Any]:
-        """Everything that the checkpoint reaches, and all variables and optimizers in it."""
-        objects: list[Any] = tf.train.TrackableView(self._checkpoint).descendants()
-        found, known = self.found(), set(map(id, objects))
-        more = [*found.variables.values(), *found.optimizers.values()]
-        return objects + [item for item in more if id(item) not in known]
-
-    def _changed(self) -> set[int]:
+    def _changed(self, live: LiveObjects) -> set[int]:
         """The storage of the variables that the training changes, as far as it is known."""
         changed = set() if self._trained is None else self._trained.changed()
-        for optimizer in self.found().optimizers.values():
+        for optimizer in live.found.optimizers.values():
             trained = [*getattr(optimizer, "_trainable_variables", ()), *slots_of(optimizer)]
             changed |= {key for each in trained for key in handles(each)}
         return changed
 
-    def _proof(self, restore: LastRestore) -> Restored:
-        file, objects = restore.file, self._objects()
+    def _proof(self, restore: LastRestore, live: LiveObjects) -> Restored:
+        file, objects, bound = restore.file, live.objects, live.bound
         begins = restore.left_out is not None
-        live = self._bound(file, weights_only=begins)
         slots = {id(each) for item in objects for each in slots_of(item)}
-        taken = {id(item) for item in live.values()} | restore.renewed
-        matched = {key: item for key, item in live.items() if not _is_counter(key)}
-        weights = {id(each) for each in self.found().weights.values()} if begins else set()
+        taken = {id(item) for item in bound.values()} | restore.renewed
+        matched = {key: item for key, item in bound.items() if not _is_counter(key)}
         missing = [
             item
             for item in objects
@@ -360,10 +295,9 @@ class ObjectSaver:
             and id(item) not in taken
             and not _counts_saves(item)
             and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
-            and not (begins and id(item) not in weights)
         ]
         missing.sort(key=lambda item: id(item) in slots)  # the weights first
-        changed = self._changed() if missing else set()
+        changed = self._changed(live) if missing and not begins else set()
         return Restored(
             step=step_in_name(file.path) or 0,
             path=file.path,
@@ -374,58 +308,36 @@ class ObjectSaver:
             unused=tuple(
                 sorted(
                     file.name(key)
-                    for key in file.keys(_BESIDES) - set(live)
+                    for key in file.keys(_BESIDES) - set(bound)
                     if not _is_counter(key) and not restore.leaves_out(key)
                 )
             ),
-            late=tuple(file.name(key) for key in matched if key not in restore.keys),
+            late=tuple(
+                file.name(key)
+                for key, item in matched.items()
+                if key not in restore.keys
+                and not (self.restores.resets_metrics and is_variable(item) and is_of_metric(item))
+            ),
             valueless=tuple(
-                _path(item)
-                for item in missing
-                if not begins and not changed.isdisjoint(handles(item))
+                _path(item) for item in missing if not changed.isdisjoint(handles(item))
             ),
             stage=self.restores.stage if begins else None,
         )
-
-
-def _other_shapes(file: CheckpointFile, bound: Iterable[tuple[str, Any]]) -> list[str]:
-    """Says which variables have another shape than their values in a file, by key."""
-    wrong = [
-        f"{file.name(key)} has the shape {tuple(held)} there and {tuple(item.shape)} here"
-        for key, item in bound
-        if is_variable(item)
-        and (held := file.shapes.get(key)) is not None
-        and not tf.TensorShape(item.shape).is_compatible_with(held)
-    ]
-    return list(dict.fromkeys(wrong))
-
-
-def _not_loaded(path: str, wrong: list[str], missing: list[str], unused: list[str]) -> str:
-    """Says why a checkpoint was not loaded, and what to do."""
-    parts = wrong[:3]
-    if missing:
-        parts.append(f"it has no value for {some(sorted(missing))}")
-    if unused:
-        parts.append(f"no variable takes its {some(sorted(unused))}")
-    why = "; ".join(parts) or "it holds no value of these objects"
-    advice = (
-        "Build the model as it was, and call it once if it is not built; "
-        "nbtrain.load(..., partly=True) sets what both have."
-        if not wrong
-        else "Build the model as it was."
-    )
-    return f"{path} does not fit: {why}. Nothing was loaded. {advice}"
 
 
 class Restores:
     """The last restore of a saver and of those that save the same objects in other folders.
 
     Attributes:
+        last: The last restore.
+        resets_metrics: Whether the program resets its metrics before it uses them, as Keras's `fit`
+            does. Then those that are created after a restore need no values.
         stage: The stage of the training; None if it has no name.
     """
 
     def __init__(self, stage: str | None) -> None:
         self.last: LastRestore | None = None
+        self.resets_metrics = False
         self.stage = stage
 
 
@@ -493,26 +405,6 @@ def _as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:
-    """Gives a variable a value of a file, unless it holds it already."""
-    held = tf.convert_to_tensor(variable).numpy()
-    held = np.asarray(held)
-    same = held.tobytes() == value.tobytes() if held.dtype != object else held == value
-    if not np.all(same) or held.dtype != value.dtype:
-        variable.assign(value)
-
-
-def _drop_waiting(item: Any) -> None:
-    """Drops the values that TensorFlow keeps for variables that an object creates later.
-
-    While a step is traced, TensorFlow 2.21 would give them to the wrong variables of Keras's lists.
-    There is no public name for this; without it, TensorFlow's ways stay.
-    """
-    waiting = getattr(item, "_deferred_dependencies", None)
-    if isinstance(waiting, dict):
-        waiting.clear()
-
-
 def _is_on_one_device(variable: Any) -> bool:
     within = variable._value if isinstance(variable, tf.keras.Variable) else variable
     return isinstance(within, tf.Variable) and not isinstance(
@@ -531,6 +423,12 @@ def _counts_saves(item: Any) -> bool:
 
 def _is_counter(name: str) -> bool:
     return name.rpartition("/")[2].partition(":")[0] == _COUNTER
+
+
+def roots_of(checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
+    """Returns what a checkpoint was made of, by name."""
+    roots = tf.train.TrackableView(checkpoint).children(checkpoint)
+    return {name: root for name, root in roots.items() if name != _COUNTER}
 
 
 def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:

@@ -1,7 +1,9 @@
 """Finds the variables that a training changes, and which of them its checkpoint lacks.
 
-trained = Trained([step], {"g": g_opt, "d": d_opt})
-trained.lacking(lambda: objects)  # "D (6 variables), d_opt (12 slots)"; "" if nothing is lacking
+trained = Trained(lambda: [step], {"g": g_opt, "d": d_opt})
+lack = trained.lacking(lambda: objects)  # None if nothing is lacking
+lack.owners                              # "D (6 variables), d_opt (12 slots)"
+lack.arguments                           # {"D": "gan.D", "d_opt": "gan.d_opt"}
 
 Trained variables are those that a `tf.function` assigns to, according to its graph, and those that
 an optimizer was built for. The other state of these models counts too, such as the moving
@@ -11,19 +13,33 @@ only read do not count.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from nbtrain.engines.slots import slots_of
-from nbtrain.engines.variables import assigned_by, handles, is_variable
-from nbtrain.run.walk import COMPILED, Walk
+from nbtrain.engines.variables import assigned_by, handles, is_of_metric, is_variable
+from nbtrain.run.walk import COMPILED, Walk, held_by_function
 
 # The most owners that are named; a training has few separately trained parts.
 _NAMED = 6
+
+
+class Lack(NamedTuple):
+    """Trained variables that some objects lack.
+
+    Attributes:
+        owners: What they belong to, in words, with counts.
+        arguments: By the name of each owner, an expression by which the program refers to it, such
+            as `D` or `gan.D`; if none is known, a placeholder.
+    """
+
+    owners: str
+    arguments: dict[str, str]
 
 
 class Trained:
@@ -48,8 +64,8 @@ class Trained:
         found = [*Walk(self.functions()).named.values(), *self._given]
         return {key for item in _changed([item for _, item in found]) for key in handles(item)}
 
-    def lacking(self, objects: Callable[[], Iterable[object]]) -> str:
-        """Names the owners of trained variables that objects lack.
+    def lacking(self, objects: Callable[[], Iterable[object]]) -> Lack | None:
+        """Names the owners of trained variables that objects lack; None if there are none.
 
         Walks over all trained objects, so it is too slow for every step.
 
@@ -57,14 +73,15 @@ class Trained:
             objects: Returns them. It is asked last: a `tf.function` without arguments is traced by
                 the look at it, and creates the slots of its optimizers.
         """
-        found = [*Walk(self.functions()).named.values(), *self._given]
+        walk = Walk(self.functions())
+        found = [*walk.named.values(), *self._given]
         changed = list(_changed([item for _, item in found]))
         held = {key for item in objects() for key in handles(item)}
-        owners = [(name, [*map(handles, _variables(item))]) for name, item in found if name]
-        owners.sort(key=lambda owner: len(owner[1]))  # parts before the whole
+        owners = [(name, item, [*map(handles, _variables(item))]) for name, item in found if name]
+        owners.sort(key=lambda owner: len(owner[2]))  # parts before the whole
         # One variable stands for its copies on several devices.
-        first = {key: keys[0] for _, each in owners for keys in each for key in keys}
-        names = {key: name for name, each in reversed(owners) for keys in each for key in keys}
+        first = {key: keys[0] for *_, each in owners for keys in each for key in keys}
+        names = {key: name for name, _, each in reversed(owners) for keys in each for key in keys}
         lacking = {
             first.get(key, key): item
             for item in changed
@@ -75,13 +92,57 @@ class Trained:
         parts: dict[str, list[bool]] = defaultdict(list)
         for key, item in lacking.items():
             parts[names.get(key) or _scope(item)].append(key in slot_keys)
-        return in_words(parts)
+        if not parts:
+            return None
+        items = {name: item for name, item, _ in reversed(owners)}
+        spaces = _namespaces(walk)
+        arguments = dict(_argument(name, items.get(name), spaces) for name in _in_order(parts))
+        return Lack(in_words(parts), arguments)
+
+
+def _in_order(parts: Mapping[str, Iterable[bool]]) -> list[str]:
+    """Returns the names of owners, those of slots alone last."""
+    return sorted(parts, key=lambda name: (all(parts[name]), name))
+
+
+def _namespaces(walk: Walk) -> list[Mapping[str, object]]:
+    """Returns what the names in the functions of a walk refer to, the nearest first."""
+    closures = [dict(held_by_function(function)) for function in walk.functions]
+    modules = {id(each.__globals__): each.__globals__ for each in walk.functions}
+    return [*closures, *modules.values()]
+
+
+def _argument(name: str, item: object, spaces: Sequence[Mapping[str, object]]) -> tuple[str, str]:
+    """Returns a name for an object, and an expression for it: `D`, `gan.D`, or a placeholder."""
+    if item is not None:
+        if name != "self" and any(_is_or_holds(space.get(name), item) for space in spaces):
+            return name, name
+        for space in spaces:
+            for known, value in list(space.items()):
+                if not known or known.startswith("_"):  # such as the outputs of a notebook
+                    continue
+                if known != "self" and value is item:
+                    return known, known
+                if getattr(value, "__dict__", {}).get(name) is item:
+                    return name, f"{known}.{name}"
+    if name == "self":
+        name = type(item).__name__.lower()
+    return re.sub(r"\W", "_", name), f"<your {name}>"
+
+
+def _is_or_holds(value: object, item: object) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return value is item or (
+        isinstance(value, list | tuple) and any(part is item for part in value)
+    )
 
 
 def in_words(parts: Mapping[str, Iterable[bool]]) -> str:
     """Lists owners with their variables, slots or not: "D (6 variables), d_opt (12 slots)"."""
     words = []
-    for name, are_slots in sorted(parts.items(), key=lambda part: (all(part[1]), part[0])):
+    for name in _in_order(parts):
+        are_slots = list(parts[name])
         kinds = ["slot" if is_slot else "variable" for is_slot in are_slots]
         counts = [(kinds.count(kind), kind) for kind in ("variable", "slot")]
         each = [f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in counts if count]
@@ -131,9 +192,7 @@ def _variables(item: Any) -> Iterable[Any]:
 
 def _goes_on(item: Any) -> bool:
     """Tells if a variable holds real numbers and does not belong to a metric."""
-    within = item._value if isinstance(item, keras.Variable) else item
-    on_read = getattr(within, "synchronization", None) is tf.VariableSynchronization.ON_READ
-    return bool(tf.as_dtype(item.dtype).is_floating) and not on_read
+    return bool(tf.as_dtype(item.dtype).is_floating) and not is_of_metric(item)
 
 
 def _scope(item: Any) -> str:

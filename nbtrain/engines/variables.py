@@ -24,6 +24,13 @@ def is_variable(item: object) -> bool:
     return isinstance(item, (tf.Variable, keras.Variable))
 
 
+def is_of_metric(item: Any) -> bool:
+    """Returns whether a variable belongs to a metric: on several devices it is summed when read."""
+    within = item._value if isinstance(item, keras.Variable) else item
+    on_read = tf.VariableSynchronization.ON_READ
+    return getattr(within, "synchronization", None) is on_read
+
+
 def as_written(value: Any) -> float:
     """The shortest number that a variable stores as this value: 0.0001, not 9.999999747e-05."""
     return float(str(value))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import SupportsFloat
 
+from nbtrain.checkpoints.files import Saver
 from nbtrain.run.bindings import Bindings
 from nbtrain.run.boundary import Boundary, Counting
 from nbtrain.run.context import Context
@@ -68,6 +69,11 @@ class LoopHandle:
     def bindings(self) -> Bindings:
         """Watches the structure of models."""
         return self._context.bindings
+
+    @property
+    def saver(self) -> Saver | None:
+        """The saver of the open session; None if nothing saves the run."""
+        return self._boundary.policy.saver
 
     @property
     def step(self) -> int:

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from nbtrain.checkpoints.files import Restored, Saver
+from nbtrain.checkpoints.files import Lacking, Restored, Saver
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.text_table import some
@@ -38,7 +38,7 @@ class RestoreProof:
         self._path: str | None = None  # the restored checkpoint while variables may come late
         self._had_gaps = False  # of the last restore, at first
         self._is_accepted = False
-        self._lacking = ""  # trained variables that no checkpoint holds
+        self._lacking: Lacking | None = None
         self._stage: tuple[int, str] | None = None  # one that begins with the next step
         self._from: int | None = None  # the step at which nothing was looked at yet
         self._due, self._secs = _NEVER, _SECS
@@ -135,23 +135,33 @@ class RestoreProof:
         """Reports trained variables that are not saved; `look` repeats it after a step."""
         self._from = step
         try:
-            lacking = "" if saver is None else saver.lacking()
+            lacking = None if saver is None else saver.lacking()
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
             self._monitor.notices.note(
                 "lacking", f"The trained variables could not be examined: {told(error)}"
             )
             return
-        text = f"Not in the checkpoint: {lacking}: after a restore they stay as they are."
-        self._monitor.notices.note("lacking", text if lacking else None)
-        if lacking and lacking != self._lacking:
+        text = None
+        if lacking is not None:
+            text = (
+                f"Not in the checkpoint: {lacking.owners}: after a restore they stay as they are. "
+                f"{lacking.remedy}"
+            )
+        self._monitor.notices.note("lacking", text)
+        if text and lacking != self._lacking:
             self._monitor.log(event="lacking", step=step, text=text)
         self._lacking = lacking
 
 
 def _reason(restored: Restored) -> str:
-    """Says which trained variables have no value in a checkpoint; empty if all have one."""
-    if not restored.valueless:
-        return ""
-    name, some_of = Path(restored.path).name, some(restored.valueless)
-    have = "has" if len(restored.valueless) == 1 else "have"
-    return f"{some_of} {have} no value in {name}, so that a step would train what was not restored"
+    """Says which trained variables lack their value in a checkpoint; empty if none does."""
+    name, parts = Path(restored.path).name, []
+    if valueless := restored.valueless:
+        have = "has" if len(valueless) == 1 else "have"
+        parts.append(f"{some(valueless)} {have} no value in {name}")
+    if differing := restored.differing:
+        have = "has" if len(differing) == 1 else "have"
+        parts.append(f"{some(differing)} {have} another value than in {name}")
+    return (
+        f"{' and '.join(parts)}, so that a step would train what was not restored" if parts else ""
+    )

@@ -107,7 +107,7 @@ class Walk:
             if not _is_of_library(item):
                 self.functions.append(item)
                 read, names = _names_in(item.__code__)
-                parts = [*self._read(item.__globals__, read, compiled), *_held_by_function(item)]
+                parts = [*self._read(item.__globals__, read, compiled), *held_by_function(item)]
         elif isinstance(item, types.MethodType):
             own = item.__self__
             code = getattr(item.__func__, "__code__", None)
@@ -206,7 +206,8 @@ def _is_of_library(code: object) -> bool:
     return str(getattr(code, "__module__", "")).partition(".")[0] in ("tensorflow", "keras")
 
 
-def _held_by_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
+def held_by_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
+    """Yields the objects in the closure of a function, with names, and what it wraps."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # not bound yet
             yield name, cell.cell_contents

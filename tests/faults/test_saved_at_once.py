@@ -23,7 +23,7 @@ import nbtrain
 from nbtrain.checkpoints.files import listed
 from nbtrain.core.receipts import Receipt
 from tests.faults import rounds
-from tests.fitted import STEPS, X, Y, classifier, dataset
+from tests.fitted import STEPS, Pieces, X, Y, dataset, writing
 from tests.forked import Forked
 from tests.gate import SOON
 from tests.models import v1
@@ -177,19 +177,6 @@ def by_foreground(life: Life) -> list[Any]:
     return linear.state()
 
 
-class Order(keras.layers.Layer):
-    """Passes rows on, and writes down which they are."""
-
-    def __init__(self, write: Callable[[Any], None]) -> None:
-        super().__init__()
-        self._write = write
-
-    def call(self, rows: Any, training: bool = False) -> Any:
-        if training:
-            self._write(rows[:, 0])
-        return rows
-
-
 class Begin(keras.callbacks.Callback):
     """Begins a life before the first batch."""
 
@@ -202,15 +189,10 @@ class Begin(keras.callbacks.Callback):
             self._life.begin()
 
 
-def by_fit(life: Life, **data: Any) -> list[Any]:
+def by_fit(life: Life, *, eagerly: bool = True, **data: Any) -> list[Any]:
     """`nbtrain.fit`, with metrics whose variables the first batch creates."""
-    inner, optimizer = classifier(), keras.optimizers.Adam(0.01)
-
-    def write(column: Any) -> None:
-        tf.py_function(life.step, [optimizer.iterations.value, column], [])
-
-    model = keras.Sequential([keras.Input((X.shape[1],)), Order(write), *inner.layers])
-    model.compile(optimizer, inner.loss, metrics=["accuracy"], jit_compile=False)
+    model = writing(life.step, eagerly=eagerly)
+    optimizer = model.optimizer
     plateau = keras.callbacks.ReduceLROnPlateau("accuracy", 0.5, 1, min_delta=0.2)
     stopper = keras.callbacks.EarlyStopping(
         "accuracy", patience=9, restore_best_weights=True, mode="max"
@@ -235,7 +217,7 @@ def by_fit(life: Life, **data: Any) -> list[Any]:
 
 def by_fit_of_a_dataset(life: Life) -> list[Any]:
     """Of a pipeline that is shuffled anew in each epoch."""
-    return by_fit(life, x=dataset())
+    return by_fit(life, x=dataset(), eagerly=False)
 
 
 def by_fit_of_arrays(life: Life) -> list[Any]:
@@ -243,8 +225,46 @@ def by_fit_of_arrays(life: Life) -> list[Any]:
     return by_fit(life, x=X, y=Y, batch_size=8)
 
 
-def by_graph(life: Life) -> list[Any]:
+def by_fit_of_a_pydataset(life: Life) -> list[Any]:
+    """Of a `PyDataset`."""
+    return by_fit(life, x=Pieces())
+
+
+def by_fit_of_a_generator(life: Life) -> list[Any]:
+    """Of a generator, which begins again in each process, so that its batches are all alike."""
+    return by_fit(life, x=itertools.repeat((X[:8], Y[:8])), steps_per_epoch=STEPS)
+
+
+def by_fit_in_a_loop(life: Life) -> list[Any]:
+    """Keras's own fit with a `RunCallback`, in a loop that says which epoch is next."""
+    model = writing(life.step, eagerly=True)
+    done = model.optimizer.iterations
+
+    @nbtrain.background(checkpoint=tf.train.Checkpoint(model=model), name=NAME, keep=None)
+    def loop(run: Any) -> None:
+        life.begin(run)
+        callbacks = [nbtrain.RunCallback(run)]
+        while not run.should_stop() and int(done) < EPOCHS * STEPS:
+            epoch = int(done) // STEPS
+            how = {"initial_epoch": epoch, "epochs": epoch + 1, "verbose": 0, "shuffle": False}
+            model.fit(X, Y, batch_size=8, callbacks=callbacks, **how)
+
+    loop.wait()
+    return [variable.numpy() for variable in [*model.variables, *model.optimizer.variables]]
+
+
+def by_supervisor(life: Life) -> list[Any]:
     """A graph with momenta under a Supervisor."""
+    return by_graph(life, nbtrain.tf1.supervise)
+
+
+def by_monitor(life: Life) -> list[Any]:
+    """The same in a MonitoredSession."""
+    return by_graph(life, nbtrain.tf1.monitor)
+
+
+def by_graph(life: Life, train_in: Callable[..., nbtrain.Run]) -> list[Any]:
+    """A graph with momenta in a session."""
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
         weight = v1.get_variable("weight", initializer=tf.zeros([5]))
@@ -253,7 +273,7 @@ def by_graph(life: Life) -> list[Any]:
             optimizer = v1.train.MomentumOptimizer(0.01, 0.9)
             gradients = optimizer.compute_gradients(loss)
             train = optimizer.apply_gradients(gradients, global_step=step)
-        run = nbtrain.tf1.supervise(train, steps=EPOCHS * STEPS, name=NAME, keep=None, start=False)
+        run = train_in(train, steps=EPOCHS * STEPS, name=NAME, keep=None, start=False)
     life.run = run
     run.start()
     life.begin()
@@ -270,14 +290,38 @@ WAYS = [
     by_foreground,
     by_fit_of_a_dataset,
     by_fit_of_arrays,
-    by_graph,
+    by_fit_of_a_pydataset,
+    by_fit_of_a_generator,
+    by_fit_in_a_loop,
+    by_supervisor,
+    by_monitor,
 ]
+
+# The ways that go on with whole epochs: their loops say with which.
+BY_EPOCHS = {by_fit_in_a_loop}
 
 
 def live(pipe: Connection, train: Callable[[Life], list[Any]], life: Life) -> None:
     """Trains; tells the state at the end, and what became of the commands."""
+    keras.utils.set_random_seed(3)
     state = train(life)
     pipe.send((state, [receipt.wait(SOON) for receipt in life.receipts]))
+
+
+def live_unbroken(pipe: Connection) -> None:
+    """Trains without a break in each way that is asked for, in a folder; tells the state."""
+    while True:
+        train, folder = pipe.recv()
+        os.chdir(folder)
+        keras.utils.set_random_seed(3)  # the rows of arrays are drawn from it
+        pipe.send(train(Life()))
+
+
+@pytest.fixture(scope="module")
+def unbroken() -> Iterator[Forked]:
+    """A process that trains without a break."""
+    with Forked(live_unbroken) as child:
+        yield child
 
 
 def rows_of_steps(folder: Path) -> set[str]:
@@ -287,22 +331,21 @@ def rows_of_steps(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("train", WAYS)
 def test_a_save_soon_after_a_start_holds_all_that_was_restored(
-    train: Callable[[Life], list[Any]], tmp_path: Path
+    train: Callable[[Life], list[Any]], tmp_path: Path, unbroken: Forked
 ) -> None:
-    """Two starts are killed after such a save, and later ones go back to each checkpoint."""
+    """A start is killed after such a save, and later ones go back to each checkpoint."""
     whole = tmp_path / "whole"
     whole.mkdir()
-    with Forked(live, train, Life(), folder=whole) as child:
-        expected, _ = child.answer()
+    unbroken.send((train, whole))
+    expected = unbroken.answer()
     order = rows_of_steps(whole)
     for number, draw in enumerate(rounds(1)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        first = draw.randint(STEPS + 1, 2 * STEPS + 4)
-        lives = [Life((first,), first + 2)]
-        for later in (0, draw.randint(1, 3)):
-            lives.append(Life((0, later) if later else (0,), later + 2))
-        for life in lives:
+        first, later = draw.randint(STEPS + 1, 2 * STEPS + 4), draw.randint(1, 3)
+        if train in BY_EPOCHS:
+            first, later = STEPS, STEPS
+        for life in (Life((first,), first + 2), Life((0, later), later + 2)):
             print(life.save_at, life.kill_in)
             with Forked(live, train, life, folder=folder) as child:
                 assert child.wait() == -signal.SIGKILL, child.err

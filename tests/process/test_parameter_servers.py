@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import signal
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
+from typing import Any
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
+import nbtrain
 from nbtrain.tasks.launched import LaunchedCluster
 from nbtrain.tasks.task_file import State
 from tests import ROOT
 from tests.clustered import SAVE_STEPS, Kernel, forked_cluster, slowed
-from tests.forked import printed
+from tests.forked import Forked, printed
 from tests.gate import SOON, eventually
 from tests.ports import free_ports
+from tests.zoo import BATCHES, ZOO, Made
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +78,42 @@ def test_a_run_takes_exactly_its_steps_and_goes_on_from_them(kernel: Kernel) -> 
     assert "Goes on from ckpt-50" in status.notice
     assert kernel.ask("saved")[60] == 60
     assert len(kernel.ask("scalars", "loss")) == 60
+
+
+# Models on the servers; there the variables are created before the steps.
+KINDS = ["layers in a list", "tf.Module"]
+
+
+def train_kinds(pipe: Connection, config: str) -> None:
+    """Trains models of the zoo, or goes on with them; sends what the servers hold."""
+    for kind in KINDS:
+        built: list[Made] = []
+
+        def build(kind: str = kind, built: list[Made] = built) -> Any:
+            made = ZOO[kind]()
+            built.append(made)
+            made.build()
+            checkpoint = tf.train.Checkpoint(**made.objects)
+            return functools.partial(made.eager_step, BATCHES[0]), checkpoint, {}
+
+        run = nbtrain.train(build, cluster=config, steps=4, name=kind.replace(" ", "-"))
+        run.wait(SOON)
+        pipe.send((run.status.step, str(run.status.notice), built[-1].numbers()))
+
+
+def test_models_with_layers_in_lists_go_on_in_another_process(cluster: LaunchedCluster) -> None:
+    cluster.wait_until_ready(SOON)
+    with Forked(train_kinds, cluster.tf_config) as first:
+        before = [first.answer() for _ in KINDS]
+        assert first.wait() == 0
+    with Forked(train_kinds, cluster.tf_config) as second:
+        after = [second.answer() for _ in KINDS]
+    for (step, _, numbers), (step_after, notice, numbers_after) in zip(before, after, strict=True):
+        assert step == step_after == 4
+        assert "Goes on from ckpt-4: 14 variables matched, 8 optimizer slots" in notice
+        assert numbers.keys() == numbers_after.keys()
+        for name, value in numbers.items():
+            np.testing.assert_array_equal(value, numbers_after[name], name)
 
 
 def test_the_error_of_a_step_fails_the_run_and_leaves_the_kernel_free(kernel: Kernel) -> None:

@@ -52,6 +52,16 @@ def test_training_with_a_run_callback_equals_plain_keras() -> None:
     assert_same(ours, theirs)
 
 
+def test_a_fit_that_goes_on_trains_the_batch_that_creates_its_metrics() -> None:
+    run_of(classifier(late=True)).wait()
+    again, theirs = classifier(late=True), classifier(late=True)
+    run = run_of(again).wait()
+    for _ in range(2):
+        theirs.fit(X, Y, batch_size=BATCH, verbose=0, shuffle=False)
+    assert run.status.step == 2 * STEPS
+    assert_same(again, theirs)
+
+
 def test_several_fits_go_on_counting() -> None:
     run = run_of(classifier(per_execution=4), 3).wait()
     assert run.scalars["batch_loss"].steps.tolist() == [4, 8, 12, 16, 20, 24, 28, 32, 36]

@@ -1,4 +1,4 @@
-"""Checks by names if a checkpoint fits a graph's saver, and if the saver saves all that is trained.
+"""Checks if a checkpoint fits a graph's saver, and if the saver saves all that is trained.
 
 Each error is both nbtrain's and TensorFlow's, and ends with TensorFlow's words: a program catches
 TensorFlow's error, or searches the message.
@@ -10,7 +10,7 @@ import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
 
@@ -35,6 +35,20 @@ _MISSING = (
 _SHAPES = "Assign requires shapes of both tensors to match. lhs shape= {} rhs shape= {}"
 
 _BETA_POWER = re.compile(r"beta[12]_power(_\d+)?")
+
+
+class Bound(NamedTuple):
+    """A variable, and the value in a checkpoint from which a saver restores it.
+
+    Attributes:
+        variable: The variable.
+        key: The name of the value.
+        part: The part of the value, as TensorFlow describes it; "" for all of it.
+    """
+
+    variable: Any
+    key: str
+    part: str
 
 
 class NoCheckpointError(CheckpointError, ValueError):
@@ -169,15 +183,56 @@ def saved_variables(saver: Any) -> Iterator[tf.Variable]:
 def _saved(saver: Any) -> Iterator[tuple[str, tuple[Any, tf.TensorShape]]]:
     """Yields what a saver saves, by names in a checkpoint; a partitioned variable as a whole."""
     items = saver._var_list or ()  # there is no public name for this
+    for key, part, slices in _keyed(items):
+        shape = part.shape if slices is None else tf.TensorShape(slices.full_shape)
+        yield key, (part, shape)
+
+
+def _keyed(items: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yields variables, with their names in a checkpoint and which part of a value each holds."""
     pairs = items.items() if isinstance(items, dict) else ((None, item) for item in items)
     for name, item in pairs:
-        slices = getattr(item, "_get_save_slice_info", lambda: None)()
-        if slices is not None:  # a part of it
-            yield slices.full_name, (item, tf.TensorShape(slices.full_shape))
-        elif _in_graph(item):
-            yield name or item.op.name, (item, item.shape)
-        elif isinstance(item, tf.Variable):
-            yield name or item.name.partition(":")[0], (item, item.shape)
+        parts = _parts(item)
+        for part in parts:
+            slices = None
+            if name is None or not (len(parts) == 1 and parts[0] is item):
+                slices = getattr(part, "_get_save_slice_info", lambda: None)()
+            if slices is not None:
+                yield name or slices.full_name, part, slices
+            elif _in_graph(part):
+                yield name or part.op.name, part, None
+            elif isinstance(part, tf.Variable):
+                yield name or part.name.partition(":")[0], part, None
+
+
+def bound(saver: Any, graph: tf.Graph) -> Iterator[Bound]:
+    """Yields the variables that a saver restores.
+
+    A saver that was imported with a meta graph does not tell: then these are all of the graph.
+    """
+    items = saver._var_list or graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+    for key, part, slices in _keyed(items):
+        if isinstance(part, tf.Variable) and _in_graph(part):
+            yield Bound(part, key, "" if slices is None else slices.spec)
+
+
+def trained_variables(graph: tf.Graph) -> list[Any]:
+    """Returns the variables that an operation changes, other than initializers and savers.
+
+    Counters (whole numbers) and metrics (local variables) are left out.
+    """
+    return [
+        variable
+        for variable in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        if variable.dtype.is_floating and any(assigning(variable))
+    ]
+
+
+def _parts(item: Any) -> list[Any]:
+    """The parts of a partitioned variable, or a single variable."""
+    if isinstance(item, list | tuple):
+        return [part for each in item for part in _parts(each)]
+    return list(getattr(item, "_variable_list", [item]))
 
 
 def _in_graph(item: Any) -> bool:
@@ -210,24 +265,15 @@ def slots_among(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
 
 
 def lacking(graph: tf.Graph, saver: Any) -> str:
-    """Names these variables by scope, with counts; returns "" if there are none.
-
-    A variable is trained if an operation changes it, other than its initializer and those of
-    savers. Counters (whole numbers) and metrics (local variables) do not count.
-    """
+    """Names trained variables that a saver does not save, by scope; "" if there are none."""
     # There is no public name; a saver imported with a meta graph does not tell.
     items = getattr(saver, "_var_list", None)
     if not items:
         return ""
     wholes = items.values() if isinstance(items, dict) else items
     # A partitioned variable is listed as a whole, or by its parts.
-    parts = [part for item in wholes for part in getattr(item, "_variable_list", [item])]
-    saved = {part.op for part in parts if hasattr(part, "op")}
-    ops = [
-        variable.op
-        for variable in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
-        if variable.op not in saved and variable.dtype.is_floating and any(assigning(variable))
-    ]
+    saved = {part.op for item in wholes for part in _parts(item) if hasattr(part, "op")}
+    ops = [variable.op for variable in trained_variables(graph) if variable.op not in saved]
     slots = slots_among(ops)
     scopes: dict[str, list[bool]] = defaultdict(list)
     for op in ops:

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints.files import Restored, listed, misfit, reading, writing
+from nbtrain.checkpoints.files import Lacking, Restored, listed, misfit, reading, writing
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_states
 from nbtrain.core.errors import CheckpointError
-from nbtrain.engines.graph.compatibility import check_fit, lacking, restoring, saved_variables
+from nbtrain.engines.graph.compatibility import (
+    Bound,
+    bound,
+    check_fit,
+    lacking,
+    restoring,
+    saved_variables,
+    trained_variables,
+)
 from nbtrain.engines.graph.graphs import step_of
 from nbtrain.engines.graph.savers import own_saver
 from nbtrain.engines.graph.servers import LOST, REMEDY, lost, unanswered
 from nbtrain.run.log import hushed
 from nbtrain.rundir.timeline import RunTimeline
+
+_Item = TypeVar("_Item")
 
 # Numbers that are read at a time.
 _MOST_NUMBERS = 1_000_000
@@ -98,7 +108,7 @@ class GraphSaver:
         """
         held = latest(self.directory, timeline)
         if held is not None and held in listed(self.directory)[-1:]:
-            self._restored = self._counted(self._fitting(held.path))
+            self._restored = self._proved(self._fitting(held.path))
         elif held is not None or self._origin is not None:
             self.restore(str(self._origin) if held is None else held.path)
         return self._restored
@@ -133,7 +143,7 @@ class GraphSaver:
         with self._answering():
             with hushed(), reading(path), self._saved.graph.as_default():
                 self._saved.saver.restore(self.sess, path)
-            self._restored = self._counted(proof)
+            self._restored = self._proved(proof)
         return self._restored
 
     def restore_objects(self, path: str) -> Restored:
@@ -151,15 +161,17 @@ class GraphSaver:
             return ()
         return tuple(
             variable.op.name
-            for few in _batches(saved_variables(self._saved.saver))
+            for few in _batches(saved_variables(self._saved.saver), lambda each: each)
             for variable, value in zip(few, self.sess.run(few), strict=True)
             # A sum is finite only if all numbers are: this needs no extra array.
             if not np.isfinite(value.sum()) and not np.isfinite(value.astype(np.float64)).all()
         )
 
-    def lacking(self) -> str:
+    def lacking(self) -> Lacking | None:
         """Names the variables that the training assigns to and the saver does not save."""
-        return lacking(self._saved.graph, self._saved.saver)
+        owners = lacking(self._saved.graph, self._saved.saver)
+        remedy = "nbtrain.tf1.Saver() without var_list= saves all variables of the graph."
+        return Lacking(owners, remedy) if owners else None
 
     def random_states(self) -> Sequence[tf.Variable]:
         """Returns nothing: the random operations of a graph have no states to save."""
@@ -214,18 +226,70 @@ class GraphSaver:
             raise misfit(path, "a tf.train.Checkpoint wrote it, of objects")
         return proof
 
-    def _counted(self, proof: Restored) -> Restored:
-        """Returns the proof with the current step of the session."""
-        return replace(proof, step=self.global_step(proof.step))
+    def _proved(self, proof: Restored) -> Restored:
+        """Returns the proof with the step of the session and a look at its trained variables.
+
+        Other workers may have trained on since: their values are later ones, and are not compared.
+        """
+        assert self.sess is not None, "the session is open"
+        saved, step = self._saved, self.global_step(proof.step)
+        if step != proof.step:
+            return replace(proof, step=step)
+        names = {variable.op.name for variable in trained_variables(saved.graph)}
+        known = [each for each in bound(saved.saver, saved.graph) if each.variable.op.name in names]
+        with reading(proof.path):
+            held = tf.compat.v1.train.NewCheckpointReader(proof.path).get_variable_to_shape_map()
+        there = [each for each in known if each.key in held]
+        differing = list(_differing(self.sess, proof.path, there))
+        if differing and self.global_step(step) != step:
+            return replace(proof, step=self.global_step(step))
+        wrong = {each.key for each in differing}
+        valueless = tuple(each.variable.op.name for each in known if each.key not in held)
+        return replace(
+            proof,
+            matched=tuple(
+                key
+                for key in proof.matched or dict.fromkeys(each.key for each in there)
+                if key not in wrong
+            ),
+            missing=valueless,
+            valueless=valueless,
+            differing=tuple(each.variable.op.name for each in differing),
+        )
 
 
-def _batches(variables: Iterable[tf.Variable]) -> Iterator[list[tf.Variable]]:
-    """Yields the variables in groups: allocating memory for all takes longer than reading them."""
-    few: list[tf.Variable] = []
+def _differing(sess: Any, path: str, known: Iterable[Bound]) -> Iterator[Bound]:
+    """Yields the variables that do not hold their values of a checkpoint, bit for bit."""
+    for few in _batches(known, lambda each: each.variable):
+        live = sess.run([each.variable for each in few])
+        with tf.__internal__.eager_context.eager_mode(), reading(path):
+            held = tf.raw_ops.RestoreV2(
+                prefix=path,
+                tensor_names=[each.key for each in few],
+                shape_and_slices=[each.part for each in few],
+                dtypes=[each.variable.dtype.base_dtype for each in few],
+            )
+            for each, one, other in zip(few, live, held, strict=True):
+                if not _same_bits(one, other.numpy()):
+                    yield each
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    one, other = (np.ascontiguousarray(each).reshape(-1) for each in (one, other))
+    if one.dtype != object:
+        one, other = one.view(np.uint8), other.view(np.uint8)
+    return bool(np.array_equal(one, other))
+
+
+def _batches(
+    items: Iterable[_Item], variable_of: Callable[[_Item], tf.Variable]
+) -> Iterator[list[_Item]]:
+    """Yields items with variables in groups: memory for all takes longer than reading them."""
+    few: list[_Item] = []
     room = _MOST_NUMBERS
-    for variable in variables:
-        room -= variable.shape.num_elements() or 0
-        few.append(variable)
+    for item in items:
+        room -= variable_of(item).shape.num_elements() or 0
+        few.append(item)
         if room <= 0:
             yield few
             few, room = [], _MOST_NUMBERS

@@ -43,11 +43,11 @@ class SessionSaver(GraphSaver):
         if held is None:
             return None
         if held.path == self.restored:  # workers may have trained on since
-            return self._counted(self._fitting(held.path))
+            return self._proved(self._fitting(held.path))
         left = [each.step for each in listed(self.directory)[-1:] if each != held]
         if step < held.step or step in left:  # TensorFlow does not know about abandoned ones
             return self.restore(held.path)
-        return self._fitting(held.path) if step == held.step else None
+        return self._proved(self._fitting(held.path)) if step == held.step else None
 
 
 class SessionSavers:

@@ -13,6 +13,7 @@ from nbtrain.engines.keras.fit_validation import FitValidation, is_of_training
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.layers import describing
 from nbtrain.engines.keras.loss import EPOCH, BatchLoss
+from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.run.run import Run
 from nbtrain.run.time_usage import EVALUATE, LOOP
 
@@ -76,6 +77,9 @@ class RunCallback(keras.callbacks.Callback):
         self._put_back.callback(guard.remove)
         guard.set()
         self._run.handle.host.at_end(self._put_back.close)  # in case an error ends fit
+        if isinstance(saver := self._run.handle.saver, ObjectSaver):
+            # Keras resets the metrics, and could not repeat the batch that has created them.
+            saver.restores.resets_metrics = True
         self._run.handle.time_usage.waits = None  # fit draws the batches in its compiled step
 
     def on_train_begin(self, logs: Any = None) -> None:

@@ -29,6 +29,7 @@ from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.engines.keras.resumed_loss import ResumedLoss
 from nbtrain.engines.keras.trackers import has_keras_step
 from nbtrain.engines.keras.validation import StoppedError, Validation
+from nbtrain.engines.object_saver import roots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.run import Run
@@ -48,6 +49,14 @@ class FitSaver(PositionSaver):
         if restored.stage is not None:
             self._position.memory.take({}, {})
         return restored
+
+    def _remedy(self, arguments: Mapping[str, str]) -> str:
+        model = roots_of(self._checkpoint)["model"]
+        lines = [
+            f"self.{f'{name}_2' if hasattr(model, name) else name} = {expression}"
+            for name, expression in arguments.items()
+        ]
+        return f"Keep them in the model, in its __init__: {'; '.join(lines)}"
 
 
 class FitEngine:

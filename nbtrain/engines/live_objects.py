@@ -1,0 +1,127 @@
+"""The live objects of a checkpoint, and the values that a file has for them.
+
+live = LiveObjects.of(checkpoint, found, CheckpointFile(path))
+live.other_optimizers(file), live.other_shapes(file)   # why they do not fit, in words
+live.take(file)                                        # sets the variables
+live.weights                                           # the same without the optimizers
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbtrain.core.text_table import some
+from nbtrain.engines.checkpoint_file import CheckpointFile
+from nbtrain.engines.named_variables import Found
+from nbtrain.engines.variables import handles, is_variable
+
+
+def reached(checkpoint: tf.train.Checkpoint, found: Found) -> list[Any]:
+    """Returns everything that a checkpoint reaches, and all variables and optimizers in it."""
+    objects: list[Any] = tf.train.TrackableView(checkpoint).descendants()
+    known = set(map(id, objects))
+    more = [*found.variables.values(), *found.optimizers.values()]
+    return objects + [item for item in more if id(item) not in known]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObjects:
+    """The live objects of a checkpoint, and what a file has for them.
+
+    Attributes:
+        objects: All of them, and the variables and optimizers in them.
+        found: The variables and optimizers, by name.
+        matched: Those that TensorFlow matches, by the numbers of the file's nodes.
+        bound: Those that take a value, by the keys of the file.
+    """
+
+    objects: list[Any]
+    found: Found
+    matched: dict[int, Any]
+    bound: dict[str, Any]
+
+    @classmethod
+    def of(cls, checkpoint: tf.train.Checkpoint, found: Found, file: CheckpointFile) -> LiveObjects:
+        """Finds the live objects that take the values of a file."""
+        matched = file.matched(checkpoint)
+        return cls(reached(checkpoint, found), found, matched, file.bound(matched, found))
+
+    @property
+    def weights(self) -> LiveObjects:
+        """The variables alone that belong to no optimizer."""
+        storage = {key for each in self.found.weights.values() for key in handles(each)}
+
+        def is_weight(item: Any) -> bool:
+            return is_variable(item) and not storage.isdisjoint(handles(item))
+
+        bound = {key: item for key, item in self.bound.items() if is_weight(item)}
+        return replace(self, objects=[*filter(is_weight, self.objects)], bound=bound)
+
+    def take(self, file: CheckpointFile) -> None:
+        """Sets the variables to the values of the file."""
+        for item in self.objects:
+            _drop_waiting(item)
+        for key, item in self.bound.items():
+            if is_variable(item):
+                _set(item, file.value(key))
+
+    def other_shapes(self, file: CheckpointFile, *, followed: bool = False) -> list[str]:
+        """Says which variables have another shape than their values.
+
+        Args:
+            followed: Whether to look at all that TensorFlow would set by its own references.
+        """
+        pairs = [*self.bound.items(), *(file.followed(self.matched) if followed else ())]
+        wrong = [
+            f"{file.name(key)} has the shape {tuple(held)} there and {tuple(item.shape)} here"
+            for key, item in pairs
+            if is_variable(item)
+            and (held := file.shapes.get(key)) is not None
+            and not tf.TensorShape(item.shape).is_compatible_with(held)
+        ]
+        return list(dict.fromkeys(wrong))
+
+    def other_optimizers(self, file: CheckpointFile) -> list[str]:
+        """Says which optimizers are of another kind, or train variables that they did not."""
+        live = {name: type(each).__name__ for name, each in self.found.optimizers.items()}
+        wrong = [
+            f"{name} is {held} there and {live[name]} here"
+            for name, held in file.optimizers.items()
+            if live.get(name, held) != held
+        ]
+        names = {key: name for name, each in self.found.variables.items() for key in handles(each)}
+        for optimizer, keys in file.trained(self.matched):
+            if not optimizer.built or not file.names:
+                continue
+            trained = set(map(file.name, keys))
+            trains = {
+                names.get(key) for each in optimizer._trainable_variables for key in handles(each)
+            }
+            more = sorted(name for name in trains - trained if name is not None)
+            if more and trained:
+                wrong.append(f"the optimizer trains {some(more)} here, which it did not there")
+        return wrong
+
+
+def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:
+    """Gives a variable a value of a file, unless it holds it already."""
+    held = tf.convert_to_tensor(variable).numpy()
+    held = np.asarray(held)
+    same = held.tobytes() == value.tobytes() if held.dtype != object else held == value
+    if not np.all(same) or held.dtype != value.dtype:
+        variable.assign(value)
+
+
+def _drop_waiting(item: Any) -> None:
+    """Drops the values that TensorFlow keeps for variables that an object creates later.
+
+    While a step is traced, TensorFlow 2.21 would give them to the wrong variables of Keras's lists.
+    There is no public name for this; without it, TensorFlow's ways stay.
+    """
+    waiting = getattr(item, "_deferred_dependencies", None)
+    if isinstance(waiting, dict):
+        waiting.clear()
