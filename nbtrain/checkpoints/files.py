@@ -52,6 +52,7 @@ class Restored:
             checkpoint: a step has trained them from others.
         valueless: Those of `missing` that the training changes.
         lacking: Trained variables that no checkpoint of this run holds, in words.
+        replaced: Learning rates that are a schedule now and were a number, or reversed, in words.
     """
 
     step: int
@@ -64,6 +65,7 @@ class Restored:
     lacking: str = ""
     late: tuple[str, ...] = ()
     valueless: tuple[str, ...] = ()
+    replaced: str = ""
 
     def __str__(self) -> str:
         """Returns the proof in one line."""
@@ -79,6 +81,8 @@ class Restored:
             text += f"; not in it: {some(self.missing)}"
         if self.unused:
             text += f"; no variable here yet for: {some(self.unused)}"
+        if self.replaced:
+            text += f"; {self.replaced}"
         if self.lacking:
             text += f"; not in the checkpoint: {self.lacking}, which stay as they are"
         return text

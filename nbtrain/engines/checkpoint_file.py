@@ -11,7 +11,7 @@ versions and of plain TensorFlow have TensorFlow's references alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from nbtrain.checkpoints.files import misfit, reading
 from nbtrain.engines.named_variables import Found
+from nbtrain.engines.variables import handles, is_variable
 
 # TensorFlow appends this to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -86,17 +87,35 @@ class CheckpointFile:
             checkpoint: The live objects.
             found: The variables among them, by nbtrain's names.
         """
-        live = {
-            key: item
-            for number, item in self._matched(checkpoint).items()
-            for key in _keys(self._nodes[number])
-        }
-        named = {
+        named = self._bound_by_name(found)
+        crossed = set(self._crossed(checkpoint, named))
+        referred = self._referred(checkpoint)
+        return {key: item for key, item in referred if key not in crossed} | named
+
+    def _crossed(self, checkpoint: tf.train.Checkpoint, named: Mapping[str, Any]) -> Iterator[str]:
+        """Yields the keys of values that a reference gives to another variable than the name does.
+
+        A list of an optimizer's has another length if its rate was a number and is none now.
+        """
+        keys = {tuple(handles(variable)): key for key, variable in named.items()}
+        for key, item in self._referred(checkpoint):
+            if is_variable(item):
+                own = tuple(handles(item))
+                to = tuple(handles(named[key])) if key in named else own
+                if to != own or keys.get(own, key) != key:
+                    yield key
+
+    def _bound_by_name(self, found: Found) -> dict[str, Any]:
+        return {
             self.names[name]: variable
             for name, variable in found.variables.items()
             if name in self.names
         }
-        return live | named
+
+    def _referred(self, checkpoint: tf.train.Checkpoint) -> Iterator[tuple[str, Any]]:
+        for number, item in self._matched(checkpoint).items():
+            for key in _keys(self._nodes[number]):
+                yield key, item
 
     def trained(self, checkpoint: tf.train.Checkpoint) -> Iterator[tuple[Any, list[str]]]:
         """Yields each live Keras optimizer, with the keys of the variables that it trained."""

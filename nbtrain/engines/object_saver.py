@@ -16,6 +16,8 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.named_variables import Found, survey
+from nbtrain.engines.replaced_rates import replaced_rates
+from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import renew, slots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import handles, is_variable
@@ -118,15 +120,22 @@ class ObjectSaver:
         self._build(file)
         bound = self._bound(file)
         self._check(file, bound)
-        with reading(path):
-            # Values for variables that are created later deserve no warning: see proof().
-            self._checkpoint.restore(path).expect_partial()
+        # With a rate that was replaced, TensorFlow would give variables the values of others.
+        replaced = replaced_rates(file, self.found())
+        if not (replaced and all(map(is_variable, bound.values()))):
+            with reading(path):
+                # Values for variables that are created later deserve no warning: see proof().
+                self._checkpoint.restore(path).expect_partial()
         for item in tf.train.TrackableView(self._checkpoint).descendants():
             _drop_waiting(item)
         for key, item in bound.items():
             if is_variable(item):
                 _set(item, file.value(key))
-        renewed = renew(self._objects(), {id(item) for item in bound.values()})
+        for factor in self._factors():
+            if id(factor) not in {id(item) for item in bound.values()}:
+                factor.assign(1.0)  # there was none
+        kept = [*bound.values(), *(each.rate for each in replaced)]
+        renewed = renew(self._objects(), {id(item) for item in kept})
         self.restores.last = restore = LastRestore(file, set(bound), renewed)
         return self._proof(restore)
 
@@ -196,6 +205,11 @@ class ObjectSaver:
     def _bound(self, file: CheckpointFile) -> dict[str, Any]:
         return file.bound(self._checkpoint, self.found())
 
+    def _factors(self) -> list[Any]:
+        """The factors that nbtrain has added to the rates of optimizers."""
+        found = [getattr(each, Factor.NAME, None) for each in self.found().optimizers]
+        return [each for each in found if each is not None]
+
     def _build(self, file: CheckpointFile) -> None:
         """Builds optimizers for the variables that they trained, as their first step would do.
 
@@ -233,6 +247,8 @@ class ObjectSaver:
     def _proof(self, restore: LastRestore) -> Restored:
         file, objects = restore.file, self._objects()
         live = self._bound(file)
+        replaced = replaced_rates(file, self.found())
+        told = {id(each) for each in [*self._factors(), *(each.rate for each in replaced)]}
         slots = {id(each) for item in objects for each in slots_of(item)}
         taken = {id(item) for item in live.values()} | restore.renewed
         matched = {key: item for key, item in live.items() if not _is_counter(key)}
@@ -240,7 +256,7 @@ class ObjectSaver:
             item
             for item in objects
             if is_variable(item)
-            and id(item) not in taken
+            and id(item) not in taken | told
             and not _counts_saves(item)
             and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
         ]
@@ -256,14 +272,15 @@ class ObjectSaver:
             unused=tuple(
                 sorted(
                     file.name(key)
-                    for key in file.keys(_BESIDES) - set(live)
-                    if not _is_counter(key)
+                    for key in file.keys(_BESIDES) - set(live) - {each.key for each in replaced}
+                    if not _is_counter(key) and not file.name(key).endswith(Factor.NAME)
                 )
             ),
             late=tuple(file.name(key) for key in matched if key not in restore.keys),
             valueless=tuple(
                 _path(item) for item in missing if not changed.isdisjoint(handles(item))
             ),
+            replaced="; ".join(each.text for each in replaced),
         )
 
 
