@@ -70,6 +70,7 @@ class Restored:
         lacking: Trained variables that no checkpoint of this run holds; None if there are none.
         stage: The stage of the training that begins here, with the weights of the checkpoint and
             new optimizers; None if the one of the checkpoint goes on.
+        replaced: Learning rates that are a schedule now and were a number, or reversed, in words.
     """
 
     step: int
@@ -84,6 +85,7 @@ class Restored:
     valueless: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     stage: str | None = None
+    replaced: str = ""
 
     def __repr__(self) -> str:
         """Returns the proof in one line."""
@@ -104,6 +106,8 @@ class Restored:
             text += f"; other values than in it: {some(self.differing)}"
         if self.unused:
             text += f"; no variable here yet for: {some(self.unused)}"
+        if self.replaced:
+            text += f"; {self.replaced}"
         if self.lacking:
             owners, remedy = self.lacking.owners, self.lacking.remedy.rstrip(".")
             text += f"; not in the checkpoint: {owners}, which stay as they are. {remedy}"

@@ -166,6 +166,10 @@ class Hyperparameters:
         with self._knowing:
             self._known = tuple(known)
 
+    def live(self) -> dict[str, float]:
+        """Reads the values without taking them as known; training thread only."""
+        return {name: variable.read() for name, variable in self._variables.items()}
+
     def watch(self, tell: Callable[[str, Any, Callable[[], Setter]], object]) -> None:
         """Calls `tell` with name and value whenever the program assigns to one."""
         for name, variable in self._variables.items():

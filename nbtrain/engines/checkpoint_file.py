@@ -21,6 +21,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from nbtrain.checkpoints.files import misfit, reading
 from nbtrain.engines.named_variables import Found
+from nbtrain.engines.variables import handles, is_variable
 
 # TensorFlow appends this to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -105,13 +106,34 @@ class CheckpointFile:
             matched: The live objects, by the numbers of the file's nodes.
             found: The variables among them, by nbtrain's names.
         """
-        live = dict(self.followed(matched))
-        named = {
+        named = self.named(found)
+        crossed = self.crossed(matched, named)
+        referred = self.followed(matched)
+        return {key: item for key, item in referred if key not in crossed} | named
+
+    def crossed(self, matched: Mapping[int, Any], named: Mapping[str, Any]) -> set[str]:
+        """The keys of values that a reference gives to another variable than the name does.
+
+        Such as those in a list of an optimizer's, which has another length if its rate was a number
+        and is none now.
+        """
+        keys = {tuple(handles(variable)): key for key, variable in named.items()}
+        found = set()
+        for key, item in self.followed(matched):
+            if is_variable(item):
+                own = tuple(handles(item))
+                to = tuple(handles(named[key])) if key in named else own
+                if to != own or keys.get(own, key) != key:
+                    found.add(key)
+        return found
+
+    def named(self, found: Found) -> dict[str, Any]:
+        """Maps the keys of the file to the live variables with the same names."""
+        return {
             self.names[name]: variable
             for name, variable in found.variables.items()
             if name in self.names
         }
-        return live | named
 
     def followed(self, matched: Mapping[int, Any]) -> Iterator[tuple[str, Any]]:
         """Yields each key with each live object to which TensorFlow's references lead from it."""

@@ -17,6 +17,7 @@ import tensorflow as tf
 from nbtrain.core.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.named_variables import Found
+from nbtrain.engines.schedules import Factor
 from nbtrain.engines.variables import handles, is_variable
 
 
@@ -37,18 +38,34 @@ class LiveObjects:
         found: The variables and optimizers, by name.
         matched: Those that TensorFlow matches, by the numbers of the file's nodes.
         bound: Those that take a value, by the keys of the file.
+        is_crossed: Whether some of TensorFlow's references lead to other variables than the names
+            of nbtrain's do.
     """
 
     objects: list[Any]
     found: Found
     matched: dict[int, Any]
     bound: dict[str, Any]
+    is_crossed: bool
 
     @classmethod
     def of(cls, checkpoint: tf.train.Checkpoint, found: Found, file: CheckpointFile) -> LiveObjects:
         """Finds the live objects that take the values of a file."""
         matched = file.matched(checkpoint)
-        return cls(reached(checkpoint, found), found, matched, file.bound(matched, found))
+        bound = file.bound(matched, found)
+        is_crossed = bool(file.crossed(matched, file.named(found)))
+        return cls(reached(checkpoint, found), found, matched, bound, is_crossed)
+
+    @property
+    def takes_by_name_alone(self) -> bool:
+        """True if TensorFlow's restore would give variables the values of others."""
+        return self.is_crossed and all(map(is_variable, self.bound.values()))
+
+    @property
+    def factors(self) -> list[Any]:
+        """The factors that nbtrain has added to the rates of optimizers."""
+        found = [getattr(each, Factor.NAME, None) for each in self.found.optimizers.values()]
+        return [each for each in found if each is not None]
 
     @property
     def weights(self) -> LiveObjects:

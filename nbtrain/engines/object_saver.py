@@ -18,6 +18,8 @@ from nbtrain.core.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.live_objects import LiveObjects, reached
 from nbtrain.engines.named_variables import Found, is_within, survey
+from nbtrain.engines.replaced_rates import replaced_rates
+from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import handles, is_of_metric, is_variable
@@ -149,11 +151,17 @@ class ObjectSaver:
         if self._build(file, live):
             live = self._look(file)
             self._check(file, live)
-        with reading(path):
-            # Values for variables that are created later deserve no warning: see proof().
-            self._checkpoint.restore(path).expect_partial()
+        if not live.takes_by_name_alone:
+            with reading(path):
+                # Values for variables that are created later deserve no warning: see proof().
+                self._checkpoint.restore(path).expect_partial()
         live.take(file)
-        renewed = renew(live.objects, {id(item) for item in live.bound.values()})
+        taken = {id(item) for item in live.bound.values()}
+        for factor in live.factors:
+            if id(factor) not in taken:
+                factor.assign(1.0)  # there was none
+        kept = {id(each.rate) for each in replaced_rates(file, live.found)}
+        renewed = renew(live.objects, taken | kept)
         self.restores.last = restore = LastRestore(file, set(live.bound), renewed)
         return self._proof(restore, live)
 
@@ -245,7 +253,9 @@ class ObjectSaver:
         if variables and all(map(_is_counter, live.bound)):
             raise misfit(file.path, "it holds no variable of this model")
         wrong = [] if weights_only else live.other_optimizers(file)
-        if wrong := wrong or live.other_shapes(file, followed=not weights_only):
+        if wrong := wrong or live.other_shapes(
+            file, followed=not weights_only and not live.takes_by_name_alone
+        ):
             raise misfit(file.path, some(wrong), _NEW_STAGE)
 
     def _build(self, file: CheckpointFile, live: LiveObjects) -> bool:
@@ -285,6 +295,8 @@ class ObjectSaver:
     def _proof(self, restore: LastRestore, live: LiveObjects) -> Restored:
         file, objects, bound = restore.file, live.objects, live.bound
         begins = restore.left_out is not None
+        replaced = [] if begins else replaced_rates(file, live.found)
+        told = {id(each) for each in [*live.factors, *(each.rate for each in replaced)]}
         slots = {id(each) for item in objects for each in slots_of(item)}
         taken = {id(item) for item in bound.values()} | restore.renewed
         matched = {key: item for key, item in bound.items() if not _is_counter(key)}
@@ -292,7 +304,7 @@ class ObjectSaver:
             item
             for item in objects
             if is_variable(item)
-            and id(item) not in taken
+            and id(item) not in taken | told
             and not _counts_saves(item)
             and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
         ]
@@ -308,8 +320,10 @@ class ObjectSaver:
             unused=tuple(
                 sorted(
                     file.name(key)
-                    for key in file.keys(_BESIDES) - set(bound)
-                    if not _is_counter(key) and not restore.leaves_out(key)
+                    for key in file.keys(_BESIDES) - set(bound) - {each.key for each in replaced}
+                    if not _is_counter(key)
+                    and not file.name(key).endswith(Factor.NAME)
+                    and not restore.leaves_out(key)
                 )
             ),
             late=tuple(
@@ -322,6 +336,7 @@ class ObjectSaver:
                 _path(item) for item in missing if not changed.isdisjoint(handles(item))
             ),
             stage=self.restores.stage if begins else None,
+            replaced="; ".join(each.text for each in replaced),
         )
 
 

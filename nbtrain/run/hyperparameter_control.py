@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NoReturn
 
 from nbtrain.core.errors import ArgumentError
@@ -20,6 +21,7 @@ from nbtrain.core.hyperparameters import PREFIX, Edit, Hyperparameters
 from nbtrain.core.step_counter import StepCounter
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.changes import Changes
+from nbtrain.run.given import Given
 from nbtrain.run.monitor import Monitor
 from nbtrain.run.rates import Rates
 
@@ -41,6 +43,7 @@ class HyperparameterControl:
         steps: StepCounter,
         edited: Callable[[], object],
         attend: Callable[[], object],
+        folder: Path,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -53,6 +56,7 @@ class HyperparameterControl:
         self._due = 0.0
         self.changes = Changes(hyperparameters, monitor, self._append, attend)
         self._rates = Rates(hyperparameters, monitor, self._append)
+        self.given = Given(hyperparameters, folder, monitor.notices)
 
     def now(self) -> dict[str, float]:
         """Reads all values again; returns them by name."""
@@ -78,7 +82,8 @@ class HyperparameterControl:
         if values := self.hyperparameters.values:
             self._recorder.describe(self._steps.step, values)
             self._record(values)
-        self._tell(values)
+        self.given.tell(values)
+        self._tell(values, given=self.given.written)
         self.changes.begin()
         self._rates.mark(self._steps.step, restart=True)
 
@@ -150,9 +155,9 @@ class HyperparameterControl:
         else:
             self._monitor.notices.note("hyperparameters", None)
 
-    def _tell(self, values: Mapping[str, float]) -> None:
+    def _tell(self, values: Mapping[str, float], **given: Mapping[str, float]) -> None:
         """Logs the step and values with which the run goes on; a replay needs them."""
-        self._monitor.log(event="segment", step=self._steps.step, values=values)
+        self._monitor.log(event="segment", step=self._steps.step, values=values, **given)
 
     def _record(self, values: Mapping[str, float]) -> None:
         if values:

@@ -48,6 +48,7 @@ class SessionLoop:
             return
         boundary, steps, total = self._boundary, self._context.steps, self._context.settings.steps
         self._counted = step is not None
+        boundary.executor.control.given.read()
         restored = boundary.policy.take_up(saver, due)
         boundary.again = boundary.again or restored
         if step is not None and not restored:

@@ -123,7 +123,7 @@ def test_the_curve_of_an_evaluation_goes_on_with_those_of_the_epochs() -> None:
 
 
 def test_scalars_of_an_epoch_are_recorded_at_its_last_step() -> None:
-    run = ended(classifier(), "run", **VALIDATED, epochs=2)
+    run = ended(classifier(), "run", **VALIDATED, epochs=2, system=False)
     tags = {"epoch_loss", "epoch_accuracy", "epoch_val_loss", "epoch_val_accuracy"}
     assert set(run.scalars) == {"batch_loss", *RATES, *tags}
     for tag in tags:
@@ -192,7 +192,7 @@ def test_a_scalar_returned_by_the_users_train_step_is_recorded_at_each_batch() -
 
     model = Own()
     model.compile()
-    run = ended(model, "run", x=X, batch_size=BATCH, epochs=2)
+    run = ended(model, "run", x=X, batch_size=BATCH, epochs=2, system=False)
     assert set(run.scalars) == {"batch_mine", "epoch_mine", "hyperparameters/learning_rate"}
     assert run.scalars["batch_mine"].values.tolist() == [*range(1, 2 * STEPS + 1)]
     assert run.history == {"mine": [12.0, 24.0]}

@@ -219,13 +219,14 @@ def inside(model: Small, data: Any) -> Any:
 def test_a_metric_without_values_per_batch_is_recorded_as_a_running_mean(
     step: Callable[[Small, Any], Any], tag: str, value: float
 ) -> None:
-    run = ended(small(step), "run", x=X[:16], batch_size=BATCH)
+    run = ended(small(step), "run", x=X[:16], batch_size=BATCH, system=False)
     assert set(run.scalars) - {RATE} == {tag, "epoch_my_loss"}
     assert run.scalars[tag].values.tolist() == [value] * 2
 
 
 def test_a_train_step_that_returns_no_scalar_is_told_in_the_panel() -> None:
-    run = ended(small(lambda _model, data: {"rows": data}), "run", x=X, y=None, batch_size=BATCH)
+    returning_rows = small(lambda _model, data: {"rows": data})
+    run = ended(returning_rows, "run", x=X, y=None, batch_size=BATCH, system=False)
     assert "Small.train_step returns no scalar by name" in (run.status.message or "")
     assert not [tag for tag in run.scalars if tag != RATE]
 

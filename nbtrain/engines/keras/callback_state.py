@@ -8,8 +8,9 @@ state = CallbackState(callbacks)
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -20,6 +21,8 @@ _KINDS = (
     keras.callbacks.EarlyStopping,
     keras.callbacks.ModelCheckpoint,
     keras.callbacks.ReduceLROnPlateau,
+    keras.callbacks.SwapEMAWeights,
+    keras.callbacks.TensorBoard,
 )
 _ATTRIBUTES = (
     "best",
@@ -29,6 +32,9 @@ _ATTRIBUTES = (
     "cooldown_counter",
     "_batches_seen_since_last_saving",
     "_last_batch_seen",
+    "_ema_weights_in_model",
+    "_global_train_batch",
+    "_global_test_batch",
 )
 _WEIGHTS = "best_weights"
 
@@ -48,19 +54,26 @@ class CallbackState:
         for callback in callbacks:
             if isinstance(callback, _KINDS):
                 mode = getattr(callback, "mode", "")
-                name = f"{type(callback).__name__} {callback.monitor} {mode}"
+                monitor = getattr(callback, "monitor", "")
+                name = f"{type(callback).__name__} {monitor} {mode}"
                 self._callbacks[f"{name} {counts[name]}"] = callback
                 counts[name] += 1
 
     def saved(self) -> Saved:
         """Their counts and best values; those of a checkpoint until the training begins."""
-        now = {name: {**vars(each)} for name, each in self._callbacks.items()}
+        now = self._now()
         for name, values in (self._held or {}).items():
-            now[name] |= values
-        return {
-            name: {key: values[key] for key in _ATTRIBUTES if key in values}
-            for name, values in now.items()
-        }
+            now[name] |= {key: values[key] for key in _ATTRIBUTES if key in values}
+        return now
+
+    @contextlib.contextmanager
+    def put_back(self) -> Iterator[None]:
+        """Puts back what their methods change inside the block."""
+        before = self._now()
+        try:
+            yield
+        finally:
+            self._set(before)
 
     def weights(self) -> dict[str, list[tf.Variable]]:
         """The best weights that some hold, by the callback's place in `saved`."""
@@ -78,7 +91,7 @@ class CallbackState:
             for place, (name, values) in enumerate(saved.items())
             if name in self._callbacks
         }
-        self._set()  # it may be saved again before the training begins
+        self._set(self._held)  # it may be saved again before the training begins
 
     @property
     def stopper(self) -> str | None:
@@ -109,15 +122,22 @@ class CallbackState:
         if self._held is None:
             return
         for callback in self._callbacks.values() if again else ():
-            callback.on_train_begin()
+            if not isinstance(callback, keras.callbacks.TensorBoard):  # its writer is open
+                callback.on_train_begin()
         for values in self._held.values():
             if "stopped_epoch" in values:
                 values["stopped_epoch"] = 0
-        self._set()
+        self._set(self._held)
         self._held = None
 
-    def _set(self) -> None:
-        for name, values in (self._held or {}).items():
+    def _now(self) -> Saved:
+        return {
+            name: {key: vars(each)[key] for key in _ATTRIBUTES if key in vars(each)}
+            for name, each in self._callbacks.items()
+        }
+
+    def _set(self, held: Saved) -> None:
+        for name, values in held.items():
             callback = self._callbacks[name]
             for key, value in values.items():
                 if key in vars(callback):

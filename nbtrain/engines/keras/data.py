@@ -5,7 +5,8 @@ is determined by a seed and the epoch's number, or kept in the state of a `tf.da
 training resumed in the middle of an epoch continues with the next batch.
 
 arguments = data.arguments(epoch, batch)   # for each call of `fit`
-    data.begin(epoch, batch)               # at the start of each epoch
+    data.begin(epoch, batch)               # after that, and at the start of each epoch
+    data.enter_epoch()                     # at the start of each epoch
     data.pass_over(iterator)               # for each batch that was trained before
     data.draw_from(iterator, count)        # before each execution; Keras's own, or another
     data.end_epoch(epoch + 1)
@@ -14,9 +15,12 @@ data.leave()                               # after each call
 
 from __future__ import annotations
 
+import contextlib
+import zlib
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import step_in_name
@@ -49,10 +53,14 @@ class Data:
         seed: The seed of the order, if it is drawn here; saved with the position.
         kept: Whether the position in the data can be saved exactly.
         why: Why it cannot.
+        sample: A batch that the user's own code has made, if it makes them: see `Sample`.
+        repeats: What the user can do so that the same batches come after a restart.
     """
 
     kept = False
     why = "the position of such an object cannot be saved"
+    sample: Sample | None = None
+    repeats = ""
 
     def __init__(
         self,
@@ -139,6 +147,9 @@ class Data:
         """Sets the next batch to train."""
         self.steps = self.steps_of(epoch)
 
+    def enter_epoch(self) -> None:
+        """Notes that Keras draws batches to train from now on, and not to learn their kind."""
+
     def run_out(self) -> None:
         """Notes that the pass has ended before its epoch."""
 
@@ -156,6 +167,59 @@ class Data:
     def pass_over(self, iterator: Any) -> None:
         """Draws a batch that was trained before."""
         next(iterator)
+
+
+class Sample:
+    """A batch of data that the user's own code makes, compared after a restart.
+
+    Their order and their random numbers may come from a state that no checkpoint holds.
+
+    Attributes:
+        differs: Whether the batch of the same number was another one when it was saved.
+    """
+
+    def __init__(self) -> None:
+        self.differs = False
+        self._taken: list[int] | None = None  # its number and its fingerprint
+        self._expected: list[int] | None = None
+
+    @property
+    def expected(self) -> int | None:
+        """The number of the batch to compare; None if there is none."""
+        expected = self._expected
+        return None if expected is None else expected[0]
+
+    def take(self, number: int, batch: Any) -> None:
+        """Takes the batch of this number, and compares it if it is the one that is expected.
+
+        The thread that has loaded the batch may call it.
+        """
+        self._taken = [number, _fingerprint(batch)]
+        if self.expected == number:
+            self.differs, self._expected = self._taken != self._expected, None
+
+    def drop(self) -> None:
+        """Drops the batch, which is none of the epoch at hand."""
+        self._taken = self._expected = None
+
+    def saved(self) -> list[int] | None:
+        """Returns its number and its fingerprint, for a checkpoint; None if there is none."""
+        return self._expected or self._taken
+
+    def restore(self, saved: list[int] | None) -> None:
+        """Expects a batch of a checkpoint."""
+        self.differs, self._taken, self._expected = False, None, saved
+
+
+def _fingerprint(batch: Any) -> int:
+    """A number that tells a batch from others, as far as it consists of arrays of numbers."""
+    found = 0
+    for leaf in keras.tree.flatten(batch):
+        with contextlib.suppress(Exception):  # the user's own, and Keras says what is wrong
+            array = np.asarray(leaf.toarray() if hasattr(leaf, "toarray") else leaf)
+            if not array.dtype.hasobject:  # else its bytes are addresses
+                found = zlib.crc32(np.ascontiguousarray(array).tobytes(), found)
+    return found
 
 
 class Arrays(Data):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import tensorflow as tf
 from nbtrain.engines.keras.callback_state import CallbackState
 from nbtrain.engines.keras.data import Data, Dataset
 from nbtrain.engines.keras.python_scalars import PythonScalars
+from nbtrain.engines.keras.validation import states_of
+from nbtrain.engines.named_variables import survey
 
 # A value is a float, or an array if a metric returns one.
 History = dict[str, list[Any]]
@@ -33,6 +36,7 @@ class DataPosition:
         moved: Whether it differs from the position of Keras's loop.
         note: What is not exact since it was restored; None if all is.
         saved: What is saved of it, as JSON, apart from the variables of the model.
+        rates: Hyperparameters as they were before the epoch at hand began, by name.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class DataPosition:
         self.epoch, self.batch = epoch, 0
         self.history: History = {}
         self.logs: dict[str, Any] = {}
+        self.rates: dict[str, float] = {}
         self.moved = False
         self.note: str | None = None
         self.saved = tf.Variable("", trainable=False)
@@ -51,6 +56,7 @@ class DataPosition:
         # The extra contents of the checkpoint that was restored, until the training has continued
         # and variables have taken them; by kind and number.
         self._held: dict[tuple[str, int], Any] = {}
+        self._states: list[tuple[Any, Any]] = []
         self._continues = True  # a batch has been trained since the last restore
 
     @property
@@ -101,6 +107,8 @@ class DataPosition:
             "iterator": "iterator" in found,
             "history": self.history,
             "logs": self.logs,
+            "rates": self.rates,
+            "sample": None if data.sample is None else data.sample.saved(),
             "numbers": self.numbers.saved(),
             "callbacks": self.memory.saved(),
         }
@@ -119,6 +127,9 @@ class DataPosition:
         held = json.loads(self.saved.numpy())
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
+        self.rates = held.get("rates", {})
+        if self.data.sample is not None:
+            self.data.sample.restore(held.get("sample"))
         self.data.seed, self.data.first_epoch = held["seed"], held.get("first", 0)
         self.numbers.take(held.get("numbers", {}))
         self.memory.take(held.get("callbacks", {}), _best_weights(reader))
@@ -150,6 +161,51 @@ class DataPosition:
                 f"{self.data.inexact}: the batches to come are others than without a break."
             )
         return arguments
+
+    @property
+    def other_data(self) -> str | None:
+        """Says that the data are others than before the restart; None if that is not known."""
+        sample = self.data.sample
+        if sample is None or not sample.differs:
+            return None
+        return (
+            f"The batches of epoch {self.epoch + 1} are others than when the checkpoint was saved: "
+            "some rows may be trained twice in it, and others not at all. Their order or their "
+            f"random numbers come from a state that no checkpoint holds. {self.data.repeats}"
+        )
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether batches were trained: the training has begun, here or in an earlier start."""
+        return self.batch > 0 or self.epoch > self.data.first_epoch
+
+    @contextlib.contextmanager
+    def put_back(self) -> Iterator[None]:
+        """Puts back what callbacks set inside the block, to which they have come before.
+
+        The state of the model is that from after they came to it, and what they did must not be
+        done twice.
+        """
+        numbers, note = self.numbers.saved(), self.numbers.note
+        variables = survey({"model": self._model}).variables.values()
+        values = [(variable, variable.numpy()) for variable in variables]
+        try:
+            yield
+        finally:
+            for variable, value in values:
+                if not np.array_equal(variable.numpy(), value):
+                    variable.assign(value)
+            self.numbers.take(numbers)
+            self.numbers.note = note
+
+    def note_states(self) -> None:
+        """Notes the states of layers, such as recurrent ones, before a validation changes them."""
+        self._states = states_of(self._model)
+
+    def put_states_back(self) -> None:
+        """Puts back the states from before a validation that is left."""
+        for variable, value in self._states:
+            variable.assign(value)
 
     def go_on(self) -> None:
         """Restores what TensorFlow does not reach from the model, before the first batch.

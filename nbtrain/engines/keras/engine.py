@@ -18,7 +18,6 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.data.position_saver import PositionSaver
 from nbtrain.engines.keras.building import build, has_keras_fit
-from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.callback_state import CallbackState
 from nbtrain.engines.keras.data import Data
 from nbtrain.engines.keras.data_position import DataPosition
@@ -186,7 +185,7 @@ class FitEngine:
             loss,
             self._arguments["callbacks"],
             self._model,
-            [each for each in self.hyperparameters.values() if isinstance(each, CallbackRate)],
+            self.hyperparameters,
             verbose=self._arguments["verbose"],
             epochs=self.epochs,
             steps=position.data.given,
@@ -258,7 +257,8 @@ class FitEngine:
             model.stop_training = False
             try:
                 self._end_epoch(loop, fit_callbacks)
-            except StoppedError:
+            except (StoppedError, StopFit):
+                loop.note("evaluating", None)
                 return
             if model.stop_training:
                 return
@@ -278,17 +278,23 @@ class FitEngine:
         """Ends an epoch that was left during its validation, which starts over.
 
         Raises:
-            StoppedError: It was left once more.
+            StopFit: It was left once more.
         """
         position = self.position
+        fit_callbacks.begin()
+        fit_callbacks.begin_epoch(position.epoch)
         try:
-            found = {} if self.evaluate is None else self.evaluate()
+            found = self._validated(position.epoch, fit_callbacks)
         except ArgumentError as error:  # a generator continues in later epochs
             found = {}
             loop.note("validation", f"Epoch {position.epoch + 1} has no validation: {error}")
-        fit_callbacks.begin()
         position.logs |= {f"val_{name}": value for name, value in found.items()}
         fit_callbacks.on_epoch_end(position.epoch, position.logs)
+
+    def _validated(self, epoch: int, fit_callbacks: FitCallbacks) -> dict[str, float]:
+        """The validation after an epoch; empty if there is none."""
+        due = self._model._should_eval(epoch, self._arguments["validation_freq"])
+        return {} if self.evaluate is None or not due else self.evaluate(fit_callbacks)
 
     def _end(self, fit_callbacks: FitCallbacks) -> None:
         """Does what Keras does at the end of a fit that was left; callbacks may set weights."""

@@ -125,8 +125,10 @@ def fit(
     pipeline, and a generator after as many batches. If the position cannot be kept, as with a
     distributed pipeline or one that calls Python, the panel says so.
 
-    The state of `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` is saved as well: their
-    counts, the best value, and the best weights if they are to be restored. Other callbacks keep
+    The state of `EarlyStopping`, `ReduceLROnPlateau`, `ModelCheckpoint` and `SwapEMAWeights` is
+    saved as well: counts, the best value, and the best weights if they are to be restored, and so
+    are the batch counts of `TensorBoard`. In an epoch at hand, `on_epoch_begin` is called again,
+    and what it changes in the model is put back. Other callbacks keep
     their state across a restore. A run that an `EarlyStopping` has ended does not train further
     when it is started again, unless the callback is left out or has more `patience`. Then it
     continues from the weights at that time, the best ones if these were to be restored.

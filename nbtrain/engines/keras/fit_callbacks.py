@@ -19,6 +19,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from nbtrain.core.hyperparameters import Variable
+from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.keras.callback_rate import CallbackRate
 from nbtrain.engines.keras.data_position import DataPosition
 from nbtrain.engines.keras.loss import EPOCH, Form
@@ -44,7 +46,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
     batches that were trained before.
 
     Args:
-        rates: Factors on the rates that the user's callbacks set.
+        held: The hyperparameters by name.
         params: Keras's parameters for callbacks: verbose, epochs, steps.
 
     Attributes:
@@ -58,7 +60,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         loss: ResumedLoss,
         callbacks: Sequence[Any],
         model: Any,
-        rates: Sequence[CallbackRate] = (),
+        held: Mapping[str, Variable],
         **params: Any,
     ) -> None:
         add_progbar = params["verbose"] != 0
@@ -67,10 +69,11 @@ class FitCallbacks(keras.callbacks.CallbackList):
         )
         self._position, self._loss = position, loss
         self._run, self._run_loop, self._steps = run, run.handle, run.handle.steps
-        self._rates = rates
+        self._held = held
+        self._rates = [each for each in held.values() if isinstance(each, CallbackRate)]
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
-        self._first = True  # no batch has been recorded
+        self._first = True  # no batch has been recorded since it began or went back
         self.begun = False
         # Converting logs that nobody reads would cost time at every batch.
         self._at_begin = _overriding(self.callbacks, "on_train_batch_begin", "on_batch_begin")
@@ -93,9 +96,11 @@ class FitCallbacks(keras.callbacks.CallbackList):
         if self.begun:  # Keras's own callbacks of the model begin again with each fit
             self._history.history, self._history.epoch = {}, []
         else:
-            super().on_train_begin()
+            began = self._position.has_begun
+            with self._position.put_back() if began else contextlib.nullcontext():
+                super().on_train_begin()
         self._position.memory.go_on(again=self.begun)
-        self.begun = True
+        self.begun = self._first = True
 
     def on_train_end(self, logs: Any = None) -> None:
         """Ends the training."""
@@ -106,11 +111,28 @@ class FitCallbacks(keras.callbacks.CallbackList):
         """Prepares the data of this epoch."""
         self._loss.begin(epoch)
         self._position.data.began = self._run_loop.step - self._position.batch
-        with contextlib.ExitStack() as lifted:
-            for rate in self._rates:
-                lifted.enter_context(rate.lifted())
-            super().on_epoch_begin(epoch, logs)
+        self.begin_epoch(epoch, logs)
         self._run_loop.settle()
+
+    def begin_epoch(self, epoch: int, logs: Any = None) -> None:
+        """Lets the callbacks begin an epoch, as if for the first time if its batches go on."""
+        again = self._position.batch > 0
+        with contextlib.ExitStack() as around:
+            if again:
+                around.enter_context(self._position.put_back())
+                around.enter_context(self._position.memory.put_back())
+            for rate in self._rates:
+                around.enter_context(rate.lifted())
+            self._set_rates(again=again)
+            super().on_epoch_begin(epoch, logs)
+
+    def _set_rates(self, *, again: bool) -> None:
+        """Notes the rates before an epoch; `again`: sets those of before it."""
+        rates = {name: each for name, each in self._held.items() if isinstance(each, EagerVariable)}
+        if not again:
+            self._position.rates = {name: each.read() for name, each in rates.items()}
+        for name in self._position.rates.keys() & rates.keys() if again else ():
+            rates[name].write(self._position.rates[name])
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Reaches the boundary of the batch before."""
@@ -151,11 +173,14 @@ class FitCallbacks(keras.callbacks.CallbackList):
         if self._first:
             self._first = False
             self._run_loop.note("batch", self._loss.lacks)
+            self._run_loop.note("other data", position.other_data)
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Keeps the training logs of the epoch, as evaluating updates the same metrics."""
         self._run_loop.time_usage.turn_to(EVALUATE)
-        self._position.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
+        if not self._position.logs:  # else they were saved in a validation that begins again
+            self._position.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
+        self._position.note_states()
         super().on_test_begin(logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -168,6 +193,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         if self._seen_test:
             super().on_test_batch_end(batch, logs)
         if self._run_loop.host.asked_to_stop():
+            self._position.put_states_back()  # the validation begins again
             if not self._at_hand:  # its boundary came before the stop
                 raise StopFit
             self._ask()

@@ -33,6 +33,7 @@ class ResumedLoss(BatchLoss):
         self._passed, self._begins, self._goes_on = self._position.batch, True, True
         self.before = {}
         self._position.data.begin(epoch, self._passed)
+        self._position.data.enter_epoch()
 
     def _train(self, iterator: Any) -> Any:
         position = self._position

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from nbtrain.engines.keras.data import Data
+from nbtrain.engines.keras.data import Data, Sample
 
 
 class Stream(Data):
@@ -19,14 +19,21 @@ class Stream(Data):
     """
 
     kept = True
+    sample: Sample
+    repeats = (
+        "A new generator is drawn from up to the batch: have it make its random numbers from a "
+        "fixed seed, such as np.random.default_rng(1)."
+    )
     why = "a generator cannot go back: its batches go on where they were"
 
     def __init__(self, batches: Any, steps: int | None, size: int) -> None:
         super().__init__(None, steps, size)
         self._batches = batches
+        self.sample = Sample()
         self._ahead: collections.deque[Any] = collections.deque()  # drawn, perhaps not trained
         self._first = 0  # the number of the first of them
         self._next = 0  # the number of the batch to train next
+        self._marked = 0  # the number of the first batch that was trained in the epoch
         # TensorFlow's thread may still be drawing from an iterator that was left.
         self._drawing = threading.Lock()
 
@@ -45,6 +52,11 @@ class Stream(Data):
         """Returns the first batch, which will be returned again."""
         with self._drawing:
             return self._ahead[0] if self._ahead or self._draw() else None
+
+    def begin(self, epoch: int, batch: int) -> None:
+        """Sets the next batch to train, which will be compared after a restart."""
+        super().begin(epoch, batch)
+        self._marked = self._next
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Drops batches that were trained before."""
@@ -73,5 +85,7 @@ class Stream(Data):
     def _drop(self, number: int) -> None:
         """Drops the batches before this number."""
         while self._ahead and self._first < number:
-            self._ahead.popleft()
+            batch = self._ahead.popleft()
+            if self._first in (self._marked, self.sample.expected):
+                self.sample.take(self._first, batch)
             self._first += 1

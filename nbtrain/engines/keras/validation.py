@@ -9,6 +9,8 @@ from typing import Any
 import keras
 
 from nbtrain.core.errors import ArgumentError, PhaseError
+from nbtrain.engines.named_variables import survey
+from nbtrain.engines.variables import handles
 
 
 class StoppedError(PhaseError):
@@ -29,8 +31,12 @@ class Validation:
         self._model, self._data, self._arguments = model, data, arguments
         self._asked_to_stop = asked_to_stop
 
-    def __call__(self) -> dict[str, float]:
+    def __call__(self, callbacks: Any = None) -> dict[str, float]:
         """Returns loss and metrics by name, as in `model.evaluate`.
+
+        Args:
+            callbacks: The `CallbackList` of the fit if this is the validation of an epoch; None if
+                the callbacks are not to see it.
 
         Raises:
             ArgumentError: The data are a generator, which can be drawn from only once.
@@ -42,13 +48,13 @@ class Validation:
                 "the epochs; give arrays, a tf.data.Dataset or a keras.utils.PyDataset."
             )
         x, y, weights = keras.utils.unpack_x_y_sample_weight(self._data)
-        with self._metrics_kept():
+        with self._metrics_kept(), self._states_kept(callbacks is None):
             logs = self._model.evaluate(
                 x,
                 y,
                 sample_weight=weights,
                 verbose=0,
-                callbacks=[_Stop(self._asked_to_stop)],
+                callbacks=callbacks or [_Stop(self._asked_to_stop)],
                 return_dict=True,
                 **self._arguments,
             )
@@ -66,6 +72,29 @@ class Validation:
         finally:
             for variable, value in zip(metrics, values, strict=True):
                 variable.assign(value)
+
+    @contextlib.contextmanager
+    def _states_kept(self, are_kept: bool) -> Iterator[None]:
+        """Preserves the states of layers, unless Keras would let this validation change them."""
+        states = states_of(self._model) if are_kept else []
+        try:
+            yield
+        finally:
+            for variable, value in states:
+                variable.assign(value)
+
+
+def states_of(model: Any) -> list[tuple[Any, Any]]:
+    """Returns the variables that are no weights, such as recurrent states, with their values."""
+    kinds = keras.metrics.Metric, keras.optimizers.Optimizer
+    found = survey({"model": model}, kinds).variables.values()
+    weights = {
+        handle
+        for layer in model._flatten_layers()
+        for weight in layer._trainable_variables
+        for handle in handles(weight)
+    }
+    return [(each, each.numpy()) for each in found if weights.isdisjoint(handles(each))]
 
 
 class _Stop(keras.callbacks.Callback):

@@ -1,0 +1,52 @@
+"""Finds learning rates that were a number in a checkpoint and are a schedule now, or reversed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbtrain.engines.checkpoint_file import CheckpointFile
+from nbtrain.engines.named_variables import Found
+from nbtrain.engines.variables import as_written, is_variable
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedRate:
+    """The learning rate of one optimizer.
+
+    Attributes:
+        rate: The live rate: a variable or a schedule.
+        key: The key of its number in the checkpoint; None if it was a schedule there.
+        text: Which one is used.
+    """
+
+    rate: Any
+    key: str | None
+    text: str
+
+
+def replaced_rates(file: CheckpointFile, found: Found) -> list[ReplacedRate]:
+    """Returns those of the live optimizers that a checkpoint of nbtrain's knows by name."""
+    return list(_replaced(file, found))
+
+
+def _replaced(file: CheckpointFile, found: Found) -> Iterator[ReplacedRate]:
+    names = {id(variable): name for name, variable in found.variables.items()}
+    there = Path(file.path).name
+    for optimizer in found.optimizers.values():
+        name = names.get(id(optimizer.iterations))
+        rate = getattr(optimizer, "_learning_rate", None)
+        if name not in file.names or rate is None:
+            continue
+        key = file.names.get(f"{name.removesuffix('iterations')}learning_rate")
+        if is_variable(rate) == (key is not None):
+            continue
+        if key is None:
+            number = f"{as_written(rate.numpy()):.10g}"
+            text = f"the learning rate, a schedule in {there}, is the number {number} now"
+        else:
+            kind, number = rate.__class__.__name__, f"{as_written(file.value(key)):.10g}"
+            text = f"the learning rate, {number} in {there}, is a schedule now, {kind}"
+        yield ReplacedRate(rate, key, f"{text}; compile the model as before to use that")
