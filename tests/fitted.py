@@ -80,7 +80,7 @@ class Order(keras.layers.Layer):
         return rows
 
 
-def writing(step: Callable[[Any, Any], None], *, eagerly: bool = False) -> Any:
+def writing(step: Callable[[Any, Any], None]) -> Any:
     """A classifier that calls a function with the number of each step and its rows."""
     inner, optimizer = classifier(), keras.optimizers.Adam(0.01)
 
@@ -88,8 +88,7 @@ def writing(step: Callable[[Any, Any], None], *, eagerly: bool = False) -> Any:
         tf.py_function(step, [optimizer.iterations.value, column], [])
 
     model = keras.Sequential([keras.Input((COLUMNS,)), Order(write), *inner.layers])
-    how = {"run_eagerly": eagerly, "jit_compile": False}
-    model.compile(optimizer, inner.loss, metrics=["accuracy"], **how)
+    model.compile(optimizer, inner.loss, metrics=["accuracy"], jit_compile=False)
     return model
 
 

@@ -189,9 +189,9 @@ class Begin(keras.callbacks.Callback):
             self._life.begin()
 
 
-def by_fit(life: Life, *, eagerly: bool = True, **data: Any) -> list[Any]:
+def by_fit(life: Life, **data: Any) -> list[Any]:
     """`nbtrain.fit`, with metrics whose variables the first batch creates."""
-    model = writing(life.step, eagerly=eagerly)
+    model = writing(life.step)
     optimizer = model.optimizer
     plateau = keras.callbacks.ReduceLROnPlateau("accuracy", 0.5, 1, min_delta=0.2)
     stopper = keras.callbacks.EarlyStopping(
@@ -217,7 +217,7 @@ def by_fit(life: Life, *, eagerly: bool = True, **data: Any) -> list[Any]:
 
 def by_fit_of_a_dataset(life: Life) -> list[Any]:
     """Of a pipeline that is shuffled anew in each epoch."""
-    return by_fit(life, x=dataset(), eagerly=False)
+    return by_fit(life, x=dataset())
 
 
 def by_fit_of_arrays(life: Life) -> list[Any]:
@@ -237,7 +237,7 @@ def by_fit_of_a_generator(life: Life) -> list[Any]:
 
 def by_fit_in_a_loop(life: Life) -> list[Any]:
     """Keras's own fit with a `RunCallback`, in a loop that says which epoch is next."""
-    model = writing(life.step, eagerly=True)
+    model = writing(life.step)
     done = model.optimizer.iterations
 
     @nbtrain.background(checkpoint=tf.train.Checkpoint(model=model), name=NAME, keep=None)
