@@ -97,7 +97,7 @@ class Restored:
         if self.slots is not None:
             text += f", {_count(self.slots, 'optimizer slot')} among them"
         if self.stage is not None:
-            text += f"; stage {self.stage!r} begins with a new optimizer"
+            text += f"; stage {self.stage!r} has an optimizer of its own"
         if self.renewed:
             text += f"; {_count(self.renewed, 'optimizer slot')} as before the first step"
         if self.missing:

@@ -29,9 +29,10 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 # Where nbtrain's names stand in the object graph.
 NAMES = "besides", "variables"
 
-# Where names of empty objects say the stage of the training, and the class after the name of each
-# optimizer: a value would remain when the user restores the rest of the file.
+# Where names of empty objects say the stage of the training, the class after the name of each
+# optimizer, and the names of metrics: a value would remain when the user restores the rest.
 STAGE, OPTIMIZERS = ("besides", "stage"), ("besides", "optimizers")
+METRICS = "besides", "metrics_of_keras"
 
 
 class CheckpointFile:
@@ -46,6 +47,7 @@ class CheckpointFile:
         names: The keys of its variables, by nbtrain's names.
         stage: The stage of the training in which it was saved; None if that has no name.
         optimizers: The names of the classes of its optimizers, by nbtrain's names.
+        metrics: nbtrain's names of its metrics.
     """
 
     def __init__(self, path: str) -> None:
@@ -63,6 +65,7 @@ class CheckpointFile:
         self.stage = next(iter(self._children(*STAGE)), None)
         told = (each.rpartition(" ") for each in self._children(*OPTIMIZERS))
         self.optimizers = {name: kind for name, _, kind in told}
+        self.metrics = tuple(self._children(*METRICS))
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -114,8 +117,8 @@ class CheckpointFile:
     def crossed(self, matched: Mapping[int, Any], named: Mapping[str, Any]) -> set[str]:
         """The keys of values that a reference gives to another variable than the name does.
 
-        Such as those in a list of an optimizer's, which has another length if its rate was a number
-        and is none now.
+        An optimizer lists its variables by number: if its learning rate was one of them and is a
+        schedule now, all numbers after it differ.
         """
         keys = {tuple(handles(variable)): key for key, variable in named.items()}
         found = set()
@@ -123,9 +126,14 @@ class CheckpointFile:
             if is_variable(item):
                 own = tuple(handles(item))
                 to = tuple(handles(named[key])) if key in named else own
-                if to != own or keys.get(own, key) != key:
+                is_unlike = key not in named and key in self._named and not self._fits(key, item)
+                if to != own or keys.get(own, key) != key or is_unlike:
                     found.add(key)
         return found
+
+    def _fits(self, key: str, item: Any) -> bool:
+        shape = self.shapes.get(key)
+        return shape is None or tf.TensorShape(item.shape).is_compatible_with(shape)
 
     def named(self, found: Found) -> dict[str, Any]:
         """Maps the keys of the file to the live variables with the same names."""

@@ -94,13 +94,19 @@ class LiveObjects:
         """
         pairs = [*self.bound.items(), *(file.followed(self.matched) if followed else ())]
         wrong = [
-            f"{file.name(key)} has the shape {tuple(held)} there and {tuple(item.shape)} here"
+            f"{file.name(key)} has the shape {tuple(file.shapes[key])} there and "
+            f"{tuple(item.shape)} here"
             for key, item in pairs
-            if is_variable(item)
-            and (held := file.shapes.get(key)) is not None
-            and not tf.TensorShape(item.shape).is_compatible_with(held)
+            if _has_other_shape(file, key, item)
         ]
         return list(dict.fromkeys(wrong))
+
+    def without_other_shapes(self, file: CheckpointFile) -> LiveObjects:
+        """Returns the same without what takes values of another shape."""
+        fitting = {
+            key: item for key, item in self.bound.items() if not _has_other_shape(file, key, item)
+        }
+        return replace(self, bound=fitting)
 
     def other_optimizers(self, file: CheckpointFile) -> list[str]:
         """Says which optimizers are of another kind, or train variables that they did not."""
@@ -122,6 +128,11 @@ class LiveObjects:
             if more and trained:
                 wrong.append(f"the optimizer trains {some(more)} here, which it did not there")
         return wrong
+
+
+def _has_other_shape(file: CheckpointFile, key: str, item: Any) -> bool:
+    held = file.shapes.get(key) if is_variable(item) else None
+    return held is not None and not tf.TensorShape(item.shape).is_compatible_with(held)
 
 
 def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:

@@ -16,7 +16,7 @@ from nbtrain.core.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.live_objects import LiveObjects
 from nbtrain.engines.named_variables import is_within, survey
-from nbtrain.engines.object_saver import as_checkpoint, roots_of
+from nbtrain.engines.object_saver import roots_of
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import slots_of
 from nbtrain.engines.variables import handles, is_variable
@@ -39,14 +39,15 @@ def load(
             `tf.train.Checkpoint` of objects.
         checkpoint: The step of a checkpoint, "best" for the state that `keep_best=` has kept, its
             name, or None for the latest.
-        partly: Whether to load what both have, if variables of the model lack a value there or
-            values there a variable. Otherwise that is an error, and nothing is loaded.
+        partly: Whether to load what both have, if variables of the model lack a value there or have
+            another shape, or values there lack a variable. Otherwise that is an error, and nothing
+            is loaded.
 
     Returns:
         What was restored, in words.
 
     Raises:
-        ArgumentError: There is no such run, or `into` holds no variables.
+        ArgumentError: There is no such run, or `into` is nothing that can be loaded.
         BusyError: A live run of this process trains the model.
         CheckpointError: There is no such checkpoint, or it does not fit; nothing was loaded.
 
@@ -56,8 +57,12 @@ def load(
     """
     file = CheckpointFile(_path(source, checkpoint))
     weights_only = not isinstance(into, tf.train.Checkpoint)
-    held = _named(file, into) if weights_only else as_checkpoint(into)
-    assert held is not None, "an empty one was refused"
+    held = _named(file, into) if weights_only else into
+    if not roots_of(held):
+        raise ArgumentError(
+            "into=tf.train.Checkpoint() holds nothing: name what to load, as in "
+            "tf.train.Checkpoint(model=model)."
+        )
     models = list(tf.train.TrackableView(held).descendants())
     claimed = f"nbtrain.load {id(held)}"
     registry.claim(claimed, lambda: models, lambda: "being loaded")
@@ -111,6 +116,9 @@ def _loaded(
 ) -> Restored:
     """Sets the variables of a checkpoint's objects."""
     live = _look(file, checkpoint, weights_only=weights_only)
+    wrong = [] if partly else live.other_shapes(file)
+    live = live.without_other_shapes(file) if partly else live
+    optimizers = {*file.optimizers, *live.found.optimizers}
     wanted = live.found.weights if weights_only else live.found.variables
     taken = {key for each in live.bound.values() if is_variable(each) for key in handles(each)}
     missing = [name for name, each in wanted.items() if taken.isdisjoint(handles(each))]
@@ -119,9 +127,9 @@ def _loaded(
         for name in map(file.name, file.keys("besides/") - set(live.bound))
         if name.partition("/")[0] in roots_of(checkpoint)
         and name.rpartition("/")[2] != Factor.NAME
-        and not (weights_only and is_within(name, file.optimizers))
+        and not is_within(name, file.metrics)
+        and not (weights_only and is_within(name, optimizers))
     ]
-    wrong = live.other_shapes(file)
     if wrong or not taken or (not partly and (missing or unused)):
         raise CheckpointError(_misfit(file.path, wrong, missing, unused))
     live.take(file)
@@ -144,13 +152,10 @@ def _misfit(path: str, wrong: list[str], missing: list[str], unused: list[str]) 
     if unused:
         parts.append(f"no variable takes its {some(sorted(unused))}")
     why = "; ".join(parts) or "it holds no value of these objects"
-    advice = "Build the model as it was"
-    if not wrong:
-        advice += (
-            ", and call it once if it is not built; nbtrain.load(..., partly=True) sets what both "
-            "have"
-        )
-    return f"{path} does not fit: {why}. Nothing was loaded. {advice}."
+    return (
+        f"{path} does not fit: {why}. Nothing was loaded. Build the model as it was, and call it "
+        "once if it is not built; nbtrain.load(..., partly=True) sets what both have."
+    )
 
 
 def _named(file: CheckpointFile, into: Any) -> tf.train.Checkpoint:

@@ -54,10 +54,12 @@ class Found:
     Attributes:
         variables: Each variable once, by its name.
         optimizers: Optimizers by their names, without those that another optimizer holds.
+        metrics: The names of metrics of Keras.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
     optimizers: dict[str, Any] = field(default_factory=dict)
+    metrics: list[str] = field(default_factory=list)
 
     @property
     def weights(self) -> dict[str, Any]:
@@ -70,7 +72,7 @@ class Found:
 
 
 def is_within(name: str, parts: Iterable[str]) -> bool:
-    """Tells if a name is that of something in one of some parts."""
+    """Returns whether a name is that of something in one of some parts."""
     return any(name.startswith(f"{part}/") for part in parts)
 
 
@@ -116,6 +118,8 @@ class _Walk:
                 self._name(name, leaf)
             elif id(leaf) not in self._seen and not isinstance(leaf, self._leave_out):
                 self._seen.add(id(leaf))
+                if isinstance(leaf, keras.metrics.Metric):
+                    self._found.metrics.append(name)
                 if isinstance(leaf, keras.optimizers.Optimizer):
                     self._optimizers.append((name, leaf))
                     self._found.optimizers[name] = leaf

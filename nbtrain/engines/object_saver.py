@@ -59,6 +59,7 @@ class ObjectSaver:
     # Types of parts whose variables are saved elsewhere.
     leave_out: tuple[type, ...] = ()
     outlives_session = True
+    has_stages = True
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class ObjectSaver:
         self._given_stage = stage
         self.restores = Restores(stage)
         self._saved: tf.train.Checkpoint | None = None
-        self._saved_names: dict[str, int] = {}
+        self._saved_of: tuple[dict[str, int], str | None] = {}, None
 
     @functools.cached_property
     def mended(self) -> str | None:
@@ -115,7 +116,8 @@ class ObjectSaver:
             variables |= restore.waiting(variables)
         names = {name: id(variable) for name, variable in variables.items()}
         besides = self._besides()
-        if besides is None and self._saved is not None and names == self._saved_names:
+        saved = names, self.restores.stage
+        if besides is None and self._saved is not None and saved == self._saved_of:
             return self._saved
         # A checkpoint that was restored sets whatever is added to it later to the restored values.
         view = tf.train.TrackableView(self._checkpoint)
@@ -127,10 +129,11 @@ class ObjectSaver:
         besides.variables = _as_tree(variables)
         kinds = [f"{name} {type(each).__name__}" for name, each in found.optimizers.items()]
         besides.optimizers = {kind: tf.Module() for kind in kinds}
+        besides.metrics_of_keras = {name: tf.Module() for name in found.metrics}
         if self.restores.stage is not None:
             besides.stage = {self.restores.stage: tf.Module()}
         self._saved = tf.train.Checkpoint(**reached, besides=besides)
-        self._saved_names = names
+        self._saved_of = saved
         return self._saved
 
     def restore(self, path: str) -> Restored:
@@ -170,10 +173,10 @@ class ObjectSaver:
         self._check(file, live, weights_only=True)
         self.restores.stage = self._given_stage
         live.take(file)
-        for optimizer in live.found.optimizers.values():
-            begin(optimizer)
+        unbegun = [name for name, each in live.found.optimizers.items() if not begin(each)]
         left_out = [*live.found.optimizers]
         self.restores.last = last = LastRestore(file, set(live.bound), set(), left_out=left_out)
+        last.unbegun = unbegun
         return self._proof(last, live)
 
     def proof(self) -> Restored | None:
@@ -256,7 +259,8 @@ class ObjectSaver:
         if wrong := wrong or live.other_shapes(
             file, followed=not weights_only and not live.takes_by_name_alone
         ):
-            raise misfit(file.path, some(wrong), _NEW_STAGE)
+            helps = self.has_stages and not live.weights.other_shapes(file)
+            raise misfit(file.path, some(wrong), _NEW_STAGE if helps else "")
 
     def _build(self, file: CheckpointFile, live: LiveObjects) -> bool:
         """Builds optimizers for the variables that they trained, as their first step would do.
@@ -336,7 +340,12 @@ class ObjectSaver:
                 _path(item) for item in missing if not changed.isdisjoint(handles(item))
             ),
             stage=self.restores.stage if begins else None,
-            replaced="; ".join(each.text for each in replaced),
+            replaced="; ".join(
+                [
+                    *(each.text for each in replaced),
+                    *(f"{name} stays as it is: make it anew" for name in restore.unbegun),
+                ]
+            ),
         )
 
 
@@ -378,6 +387,7 @@ class LastRestore:
         self.keys = keys
         self.renewed = renewed
         self.left_out = left_out
+        self.unbegun: list[str] = []  # optimizers that go on as they are in a new stage
         self._waiting: dict[str, tf.Variable] = {}
 
     def waiting(self, live: Mapping[str, Any]) -> dict[str, tf.Variable]:

@@ -49,4 +49,4 @@ def _replaced(file: CheckpointFile, found: Found) -> Iterator[ReplacedRate]:
         else:
             kind, number = rate.__class__.__name__, f"{as_written(file.value(key)):.10g}"
             text = f"the learning rate, {number} in {there}, is a schedule now, {kind}"
-        yield ReplacedRate(rate, key, f"{text}; compile the model as before to use that")
+        yield ReplacedRate(rate, key, f"{text}; make the optimizer as before to use that")

@@ -45,9 +45,9 @@ def renew(objects: Sequence[Any], restored: Set[int]) -> set[int]:
 
 
 def begin(optimizer: Any) -> bool:
-    """Sets all variables of an optimizer to their initial values; tells if it has them now.
+    """Sets all variables of an optimizer to their initial values; returns whether it could.
 
-    It has not if it cannot be recreated from its config. One that is not built has none.
+    It cannot if the optimizer cannot be recreated from its config.
     """
     if not optimizer.built:
         return True

@@ -235,11 +235,12 @@ class Recorder:
         self.give_up()
 
     def delete_event_file(self) -> None:
-        """Closes and deletes the event file, which holds no record. Any thread may call it."""
+        """Closes and deletes the event file of a start without a step. Any thread may call it."""
         path = self._file.path
         self.give_up()
         if path is not None:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the folder is gone or read-only: it stays
+                path.unlink()
 
     def give_up(self) -> None:
         """Writes to no event file any more, only to the store. Any thread may call it."""

@@ -14,6 +14,8 @@ from nbtrain.core.commands import Restore, Save, Sender
 from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.run import registry
+from nbtrain.rundir import status_file
+from nbtrain.rundir.files import Untrusted
 
 if TYPE_CHECKING:
     from nbtrain.run.attempt import Attempt
@@ -24,7 +26,8 @@ def carry_out(
 ) -> Receipt:
     """Saves or restores what an ended attempt has trained; returns the answered receipt.
 
-    It is refused if another run trains in the folder or the models by now, or the folder is gone.
+    It is refused if another run trains in the folder or the models by now, or the folder is gone;
+    a save also if another start has trained in the folder since.
 
     Args:
         models: Returns the objects that only one run at a time may train.
@@ -32,13 +35,28 @@ def carry_out(
     receipt, step = Receipt(command, sender=sender), attempt.step
     try:
         with _held(attempt, models), attempt.boundary.policy.in_closed_session():
+            if isinstance(command, Save):
+                _check_is_last(attempt)
+            attempt.context.monitor.write_from_here()
             outcome = attempt.boundary.executor.do(receipt)
             attempt.context.monitor.write_journal()
     except (ArgumentError, BusyError, CheckpointError, OSError) as error:
-        outcome = Outcome(False, step, f"The run has ended, and {error}")
+        outcome = Outcome(False, step, f"After the end of the run, this cannot be done: {error}")
     assert outcome is not None, "only a trial's comes later"
     receipt.answer(outcome)
     return receipt
+
+
+def _check_is_last(attempt: Attempt) -> None:
+    """Raises a CheckpointError if another start has trained in the folder since."""
+    own = attempt.monitor_threads.address
+    with contextlib.suppress(OSError, Untrusted):
+        sign = status_file.read(attempt.context.folder.path)
+        if own is not None and sign.writer.attempt != own.attempt:
+            raise CheckpointError(
+                f"another start has trained here since, to step {sign.status.step:,}. Save what "
+                "the objects hold with tf.train.Checkpoint, in a folder of its own."
+            )
 
 
 @contextlib.contextmanager

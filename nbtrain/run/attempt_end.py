@@ -86,6 +86,8 @@ class AttemptEnd:
         """Ends the attempt; if one part fails, the others are still done."""
         context = self.context
         event = Event.STOPPED if self._stopped_by == "the user" else Event.FINISHED
+        if error is None and event is Event.FINISHED:  # a program without a step
+            context.monitor.write_from_here()
         step = self.step
         self.ident = context.commands.thread = 0  # the system reuses identifiers
         with contextlib.ExitStack() as last_first:

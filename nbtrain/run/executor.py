@@ -95,6 +95,8 @@ class CommandExecutor:
                 self._miss(error)
         if outcome is None:
             return None
+        if outcome.applied and isinstance(receipt.command, Note | Tag | Save):
+            self._monitor.write_from_here()
         now = self._steps.step if outcome.applied else step
         edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
         receipt.order = self._monitor.log(
@@ -306,9 +308,10 @@ class CommandExecutor:
                 "again to go on, or leave halve= out."
             )
         restored = self._policy.restore_after_end(wanted)
-        name = Path(restored.path).name
+        held = self._policy.held_instead
         self._monitor.notices.inform(
-            f"The objects hold {name} since it was restored after the end. A start goes on from "
+            held
+            and f"The objects hold {held}, which was restored after the end. A start goes on from "
             "the latest checkpoint."
         )
         return f"restored {restored}; the run stays {phase} at step {step:,}"

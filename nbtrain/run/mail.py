@@ -93,7 +93,7 @@ class Mail:
         logdir: Its folder, which it holds locked.
         note: Shows a message about a topic, or (None) clears it.
         gone: Tells if the folder is gone, so that nothing may be written there.
-        undone: Tells if this start leaves the folder of an earlier run as it was.
+        leaves_as_was: Returns whether this start leaves the folder of an earlier run as it was.
     """
 
     def __init__(
@@ -103,13 +103,13 @@ class Mail:
         note: Callable[[str, str | None], object],
         gone: Callable[[], bool],
         *,
-        undone: Callable[[], bool] = lambda: False,
+        leaves_as_was: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = run
         self._folder = logdir.path
         self._note = note
-        self._gone, self._undone = gone, undone
+        self._gone, self._leaves_as_was = gone, leaves_as_was
         self._clock = clock
         self._status = StatusWriter(self._folder, clock)
         attempt, launch = self._status.writer.attempt, self._status.launch
@@ -140,7 +140,7 @@ class Mail:
             self._try(self._look)
         # An end that has come meanwhile is written by the last tick, after the last answers.
         later = status if status.phase.ended else self._run.status
-        if status.phase.ended and self._undone():
+        if status.phase.ended and self._leaves_as_was() and self._status.can_put_back:
             self._try(self._status.put_back)
         elif status.phase.ended or not later.phase.ended:
             self._try(lambda: self._status.write(later))

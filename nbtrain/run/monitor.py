@@ -9,6 +9,7 @@ the training: it becomes a message.
 from __future__ import annotations
 
 import errno
+import functools
 import math
 import os
 import threading
@@ -25,7 +26,7 @@ from nbtrain.run.notices import Notices
 from nbtrain.run.resource_usage import ResourceUsage
 from nbtrain.run.task_watch import TaskWatch
 from nbtrain.run.throughput import Throughput
-from nbtrain.run.time_usage import TimeUsage
+from nbtrain.run.time_usage import EVALUATE, TimeUsage
 from nbtrain.rundir.entries import FILE
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Journal, Marks
@@ -79,12 +80,16 @@ class Monitor:
         """Adds an entry to the journal, and returns its order; any thread."""
         return self._journal.log(**entry)
 
-    def begin(self, tags: Sequence[str], **entry: object) -> None:
+    def begin(self, tags: Sequence[str], *, holds_back: bool = True, **entry: object) -> None:
         """Logs the entry of a run's start; without tags, those of earlier starts stay.
 
         In the folder of an earlier run nothing is written until `write_from_here`.
+
+        Args:
+            holds_back: Whether to leave such a folder as it is until then.
         """
-        self._holds_back = self._journal.is_written
+        self.write_journal()  # what an earlier start has left
+        self._holds_back = holds_back and self._journal.is_written and not self._journal.waits
         self._journal.begin_tags()
         if tags:
             entry["tags"] = list(tags)
@@ -160,12 +165,17 @@ class Monitor:
             self.guarded(topic, act)
         self.guarded("record", self._record)
         self.guarded("speed", lambda: self._keep_pace(phase, done))
-        self.guarded("look at the training thread", lambda: self.notices.tick(phase, thread, done))
+        looks_at_thread = functools.partial(self._look_at_thread, phase, thread, done)
+        self.guarded("look at the training thread", looks_at_thread)
         self.guarded("journal", self.write_journal)
         self.guarded("look at what the run uses", lambda: self.resource_usage.look(phase))
         self.guarded("look at the tasks", lambda: self.tasks.look(step, ended=phase.ended))
         self.guarded("display", *self.listeners)
         self.resource_usage.beside(time.thread_time() - began)
+
+    def _look_at_thread(self, phase: Phase, thread: threading.Thread | None, done: int) -> None:
+        trains = self.time_usage.kind != EVALUATE
+        self.notices.tick(phase, thread, done, trains=trains)
 
     def _keep_pace(self, phase: Phase, done: int) -> None:
         if phase is Phase.RUNNING:

@@ -25,7 +25,6 @@ STACK_SECS = 1.0
 # Seconds of work, such as an evaluation, until a message explains why commands wait.
 BUSY_SECS = 1.0
 
-
 # Seconds of running without a step until the log has the stacks of all threads.
 STALL_SECS = 60.0
 
@@ -87,12 +86,20 @@ class Notices(Notes):
         if self._stop_asked is None:
             self._stop_asked = self._clock()
 
-    def tick(self, phase: Phase, thread: threading.Thread | None, done: int = 0) -> None:
+    def tick(
+        self,
+        phase: Phase,
+        thread: threading.Thread | None,
+        done: int = 0,
+        *,
+        trains: bool = True,
+    ) -> None:
         """Updates the messages that depend on the time.
 
         Args:
             thread: The training thread.
             done: Completed steps of this start.
+            trains: Whether the thread is at its steps, and not at an evaluation.
         """
         now, at, text = self._clock(), self._at, None
         if at is not None and (secs := now - at[1]) >= BUSY_SECS:
@@ -103,7 +110,8 @@ class Notices(Notes):
                 self._read_from = self._read_from or now
                 if now - self._read_from >= NOTICE_SECS:
                     self.notice = None
-        self._look_for_stall(phase, thread, done, now)
+        trains = trains and phase is Phase.RUNNING and self._at is None
+        self._look_for_stall(thread, done, now, trains=trains)
         text = self._late(phase, now)
         if text is None:
             self.note("late", None)
@@ -113,13 +121,12 @@ class Notices(Notes):
             self.note("late", f"{text} (newest call last):\n{stack}" if stack else None)
 
     def _look_for_stall(
-        self, phase: Phase, thread: threading.Thread | None, done: int, now: float
+        self, thread: threading.Thread | None, done: int, now: float, *, trains: bool
     ) -> None:
         """Logs the stacks of all threads once if no step comes for a minute.
 
         Steps that have taken as long before are no stall: twice their time is one.
         """
-        trains = phase is Phase.RUNNING and self._at is None
         if not trains or self._stepped is None or done != self._done:
             if trains and self._stepped is not None:
                 self._longest = max(self._longest, now - self._stepped)

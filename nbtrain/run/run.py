@@ -47,6 +47,7 @@ from nbtrain.run.reporting import Reporting
 from nbtrain.run.steering import Steering
 from nbtrain.run.stepping import Stepping
 from nbtrain.run.threads import LooperThread, names_of_live
+from nbtrain.rundir import launched
 from nbtrain.rundir.folder import Logdir, unwritable
 from nbtrain.rundir.fresh import move_aside
 from nbtrain.rundir.journal import Marks
@@ -148,16 +149,17 @@ class Run(Steering, Stepping, Reporting):
             self._begin_attempt(context, recorder, names)
             context.lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, the attempt releases these
-        self.attempt.context.monitor.begin(context.settings.tags, **entry, **parent)
+        holds_back = not launched.is_waiting(self.logdir)
+        monitor = self.attempt.context.monitor
+        monitor.begin(context.settings.tags, holds_back=holds_back, **entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
             with contextlib.suppress(ValueError):  # clicks have pushed it out
                 self.receipts.remove(receipt)
         registry.enlist(self)
-        monitor = self.attempt.context.monitor
         if aside is not None:
             monitor.notices.inform(f"The earlier run was moved to {os.path.relpath(aside)}.")
         note, is_gone = monitor.notices.note, monitor.folder.is_gone
-        mail = Mail(self, context.folder, note, is_gone, undone=lambda: monitor.holds_back)
+        mail = Mail(self, context.folder, note, is_gone, leaves_as_was=lambda: monitor.holds_back)
         mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)
         self.attempt.start(self._engine.session, lambda: self._engine.train(self), mail, mirror)
         registry.tell(self)

@@ -110,7 +110,8 @@ class CheckpointPolicy:
         Args:
             gone_on: Whether the training may have gone on since the current step was saved.
         """
-        if self._saver is not None and (gone_on or self._saved_step != self._steps.step):
+        lacks = gone_on or self._saved_step != self._steps.step
+        if self._saver is not None and lacks and not self._monitor.holds_back:
             self._save_or_say_why(self.save)
         if self._saver is not None and self._saved_step == self._steps.step:
             self.aside.leave()
@@ -124,7 +125,7 @@ class CheckpointPolicy:
     @property
     def is_closed(self) -> bool:
         """True if the session is over, and its objects can still be saved and restored."""
-        return self._saver is None and self._closed is not None
+        return self._closed is not None
 
     @contextlib.contextmanager
     def in_closed_session(self) -> Iterator[None]:
@@ -275,6 +276,11 @@ class CheckpointPolicy:
             self._last_good.begin()  # the restored checkpoint disappears with the trial
         return restored
 
+    @property
+    def held_instead(self) -> str | None:
+        """The name of the checkpoint that the objects hold in the place of the end; or None."""
+        return self._held_instead
+
     def restore_after_end(self, wanted: int | str | None) -> Restored:
         """Restores the objects of a checkpoint; neither the curve nor the step goes back.
 
@@ -283,7 +289,8 @@ class CheckpointPolicy:
         """
         assert self._saver is not None, "in_closed_session() was entered"
         restored = self._saver.restore_objects(self._find(self._saver, wanted).path)
-        is_the_end = restored.step == self._saved_step
+        is_own = Path(restored.path).parent.resolve() == self._saver.directory.resolve()
+        is_the_end = is_own and restored.step == self._saved_step
         self._held_instead = None if is_the_end else Path(restored.path).name
         return restored
 

@@ -39,7 +39,7 @@ class StatusWriter:
         self._clock = clock
         sign = self._last_sign()
         before = None if sign is None else sign.writer
-        self._before = None if sign is None or not sign.status.phase.ended else self._fields()
+        self._before = None if before is None or before.launched else self._fields()
         self._known = {before and before.attempt, self.writer.attempt}
         launched = before is not None and before.launched and before.process == process.pid
         self.launch = before.attempt if before is not None and launched else None
@@ -63,8 +63,13 @@ class StatusWriter:
             status_file.write(self._folder, SignOfLife(self.writer, time.time(), status))
             self._state = state
 
+    @property
+    def can_put_back(self) -> bool:
+        """True if there was the status of an earlier start."""
+        return self._before is not None
+
     def put_back(self) -> None:
-        """Writes what was there before this start, if that was the end of a run.
+        """Writes what was there before this start.
 
         Raises:
             OSError: It cannot be written.

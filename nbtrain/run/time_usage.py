@@ -70,6 +70,12 @@ class TimeUsage:
         finally:
             self.turn_to(before)
 
+    @property
+    def kind(self) -> str | None:
+        """The kind of the time now; None before the loop and after it. Any thread."""
+        at = self._at
+        return None if at is None else at[0]
+
     def turn_to(self, kind: str) -> str:
         """Sets the kind of the time from now on; returns the previous kind."""
         with self._lock:

@@ -194,6 +194,11 @@ class Journal:
         self.untold = 0
 
     @property
+    def waits(self) -> bool:
+        """True if entries wait to be written."""
+        return bool(self._waiting)
+
+    @property
     def is_written(self) -> bool:
         """True if there is a file with lines, of this or an earlier start."""
         with contextlib.suppress(OSError):

@@ -38,13 +38,15 @@ _OWN = {LOG, SCRIPT, CELL, status_file.FILE, MAILBOX, "run.lock"}
 def waiting() -> Path | None:
     """Returns the folder that waits for the first run of this process; None if there is none."""
     named = os.environ.get(VARIABLE)
-    if not named:
-        return None
+    return Path(named) if named and is_waiting(Path(named)) else None
+
+
+def is_waiting(folder: Path) -> bool:
+    """Returns whether a process was launched into a folder, and no run has begun there since."""
     try:
-        waits = status_file.read(Path(named)).writer.launched
+        return status_file.read(folder).writer.launched
     except (OSError, Untrusted):
-        return None
-    return Path(named) if waits else None
+        return False
 
 
 def begin(folder: Path) -> None:

@@ -110,7 +110,7 @@ def test_an_ended_run_restores_nothing_while_another_trains_its_model(tmp_path: 
     try:
         refused = first.restore(3).wait()
         assert not refused.applied
-        assert refused.text.startswith("The run has ended, and The run 'second' is still training")
+        assert "cannot be done: The run 'second' is still training" in refused.text
     finally:
         second.request_stop()
         second.wait()
@@ -132,3 +132,35 @@ def test_a_run_that_saves_nothing_answers_that_it_has_ended() -> None:
     run = nbtrain.train(lambda: {"loss": tf.constant(1.0)}, steps=2).wait()
     assert run.save().wait().text == "the run has ended"
     assert run.restore().wait().text == "the run has ended"
+
+
+def test_what_another_start_has_trained_since_is_not_saved_as_the_end(tmp_path: Path) -> None:
+    variable = tf.Variable(0.0)
+
+    def step() -> dict[str, Any]:
+        return {"loss": variable.assign_add(1.0)}
+
+    options = {"checkpoint": tf.train.Checkpoint(variable=variable), "logdir": tmp_path / "one"}
+    first = nbtrain.train(step, steps=3, **options).wait()
+    nbtrain.train(step, steps=5, **options).wait()
+    refused = first.save().wait()
+    assert not refused.applied
+    assert "another start has trained here since, to step 5" in refused.text
+    third = nbtrain.train(step, steps=6, **options).wait()
+    assert third.status.step == 6
+    assert float(variable) == 6.0
+
+
+def test_a_checkpoint_of_another_run_is_not_taken_for_the_end(tmp_path: Path) -> None:
+    variable = tf.Variable(0.0)
+    checkpoint = tf.train.Checkpoint(variable=variable)
+
+    def by(change: float) -> Any:
+        return lambda: {"loss": variable.assign_add(change)}
+
+    nbtrain.train(by(2.0), steps=3, checkpoint=checkpoint, logdir=tmp_path / "other").wait()
+    variable.assign(0.0)
+    run = nbtrain.train(by(1.0), steps=3, checkpoint=checkpoint, logdir=tmp_path / "own").wait()
+    assert run.restore(str(tmp_path / "other" / "checkpoints" / "ckpt-3")).wait().applied
+    assert float(variable) == 6.0
+    assert not run.save().wait().applied

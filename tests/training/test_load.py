@@ -125,6 +125,10 @@ def test_what_does_not_fit_is_refused_and_nothing_is_loaded(
     with pytest.raises(CheckpointError, match=r"head/bias has the shape \(5,\) there and \(2,\)"):
         nbtrain.load(folder, other)
     assert values(other) == before
+    proof = nbtrain.load(folder, other, partly=True)  # all but the new head
+    assert "not in it: model/head/bias, model/head/kernel" in str(proof)
+    assert values(other)[:2] == found[2][:2]
+    assert values(other)[2:] == before[2:]
     with pytest.raises(CheckpointError, match="call it once if it is not built"):
         nbtrain.load(folder, Blocks())
     more = Blocks()
@@ -154,6 +158,23 @@ def test_bad_arguments_are_refused_in_words(
         nbtrain.load(folder, model, 5)
     with pytest.raises(CheckpointError, match="has no checkpoint"):
         nbtrain.load(tmp_path, model)
+
+
+def test_a_compiled_model_of_a_loop_of_ones_own_is_loaded_without_its_metrics(
+    tmp_path: Path,
+) -> None:
+    model = built()
+    model.compile("adam", "mse", metrics=["mae"])
+    x = np.ones((8, 3), "float32")
+    checkpoint = tf.train.Checkpoint(model=model)
+
+    def step() -> dict[str, Any]:
+        return {"loss": model.train_on_batch(x, np.ones((8, 5), "float32"))[0]}
+
+    nbtrain.train(step, steps=2, checkpoint=checkpoint, logdir=tmp_path / "own").wait()
+    for other in (built(), built(compiled=False)):
+        nbtrain.load(tmp_path / "own", other)
+        assert values(other) == values(model)
 
 
 def test_two_nets_that_both_fit_have_to_be_named(tmp_path: Path) -> None:

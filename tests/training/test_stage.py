@@ -71,7 +71,7 @@ def test_a_stage_trains_as_a_fit_of_the_same_weights_with_a_new_optimizer(tmp_pa
     model.compile(keras.optimizers.SGD(0.01, momentum=0.9), "mse")
     run = fit(model, tmp_path / "pets", 4, stage="fine-tune")
     assert run.status.step == 8
-    assert "stage 'fine-tune' begins with a new optimizer" in run.status.notice
+    assert "stage 'fine-tune' has an optimizer of its own" in run.status.notice
     assert [(mark.event, mark.step, mark.text) for mark in run.marks if mark.event == "stage"] == [
         ("stage", 4, "fine-tune: the weights of ckpt-4, and a new optimizer")
     ]

@@ -121,6 +121,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             if again:
                 around.enter_context(self._position.put_back())
                 around.enter_context(self._position.memory.put_back())
+                around.callback(self._write_rates, self._read_rates())
             for rate in self._rates:
                 around.enter_context(rate.lifted())
             self._set_rates(again=again)
@@ -128,11 +129,19 @@ class FitCallbacks(keras.callbacks.CallbackList):
 
     def _set_rates(self, *, again: bool) -> None:
         """Notes the rates before an epoch; `again`: sets those of before it."""
-        rates = {name: each for name, each in self._held.items() if isinstance(each, EagerVariable)}
-        if not again:
-            self._position.rates = {name: each.read() for name, each in rates.items()}
-        for name in self._position.rates.keys() & rates.keys() if again else ():
-            rates[name].write(self._position.rates[name])
+        if again:
+            self._write_rates(self._position.rates)
+        else:
+            self._position.rates = self._read_rates()
+
+    def _read_rates(self) -> dict[str, float]:
+        held = self._held.items()
+        return {name: each.read() for name, each in held if isinstance(each, EagerVariable)}
+
+    def _write_rates(self, rates: Mapping[str, float]) -> None:
+        for name, each in self._held.items():
+            if isinstance(each, EagerVariable) and name in rates:
+                each.write(rates[name])
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Reaches the boundary of the batch before."""

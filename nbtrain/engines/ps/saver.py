@@ -19,7 +19,7 @@ from nbtrain.engines.object_saver import ObjectSaver
 class ServerSaver(ObjectSaver):
     """Saves and restores the objects of a `tf.train.Checkpoint` on parameter servers."""
 
-    outlives_session = False
+    outlives_session = has_stages = False
 
     _writes: TracedWrites | None = None
 
