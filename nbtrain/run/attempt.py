@@ -68,13 +68,10 @@ class Attempt(AttemptEnd):
 
     input_ends: tuple[type[BaseException], ...] = (StopIteration, tf.errors.OutOfRangeError)
 
-    def __init__(
-        self, context: Context, evaluate: Evaluation | None, lines: LogLines, *, again: bool
-    ) -> None:
+    def __init__(self, context: Context, evaluate: Evaluation | None, lines: LogLines) -> None:
         super().__init__(context)
-        self.boundary = Boundary(
-            context, evaluate and functools.partial(self._evaluate, evaluate), again=again
-        )
+        evaluation = evaluate and functools.partial(self._evaluate, evaluate)
+        self.boundary = Boundary(context, evaluation)
         self.session = SessionLoop(context, self.boundary)
         self.loop = OwnLoop(context, self.boundary, self.session)
         self.handle = LoopHandle(

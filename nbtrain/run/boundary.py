@@ -42,18 +42,14 @@ class Counting(Enum):
 class Boundary:
     """The boundary of one attempt of a run; its methods belong to the training thread.
 
-    Args:
-        again: Whether an earlier start of this run was recorded, perhaps beyond its first step.
-
     Attributes:
         steps: The current step. `Run.should_stop` and `Run.record` count and fill it themselves
             if there is nothing else to do.
         best: Keeps the best state, and ends a run that no longer improves.
         begun: Whether the first boundary is past.
-        again: As given, or True if the attempt continues from a checkpoint.
     """
 
-    def __init__(self, context: Context, evaluate: Evaluation | None, *, again: bool) -> None:
+    def __init__(self, context: Context, evaluate: Evaluation | None) -> None:
         settings, recorder, monitor = context.settings, context.recorder, context.monitor
         self._context = context
         self.steps = steps = context.steps
@@ -70,7 +66,6 @@ class Boundary:
         evaluator = Evaluator(evaluate, due, recorder, monitor, steps, best.look)
         self.executor = CommandExecutor(context, self.policy, control, evaluator)
         self._recovery = Recovery(context, self.executor, self.policy)
-        self.again = again
         self.begun = self.must_end = False
         self.counting = Counting.NOBODY
         self._later = 0  # step at which to look up even if the program sets nothing

@@ -107,8 +107,7 @@ class Run(Steering, Stepping, Reporting):
         context = dataclasses.replace(
             last, recorder=recorder, monitor=monitor, bindings=bindings, steps=steps
         )
-        evaluate, again = self._engine.evaluate, bool(self.scalars)
-        self.attempt = Attempt(context, evaluate, self.log, again=again)
+        self.attempt = Attempt(context, self._engine.evaluate, self.log)
         self._at_hand = context.commands.at_hand = steps
 
     # --- start and end ----------------------------------------------------------

@@ -50,7 +50,6 @@ class SessionLoop:
         self._counted = step is not None
         boundary.executor.control.given.read()
         restored = boundary.policy.take_up(saver, due)
-        boundary.again = boundary.again or restored
         if step is not None and not restored:
             steps.move_to(step)
         self.taken_up = True

@@ -229,8 +229,8 @@ def test_a_checkpoint_that_does_not_fit_is_refused_with_advice(tmp_path: Path) -
     with pytest.raises(CheckpointError) as refusal:
         saver_of(Line(units=2), tmp_path).resume()
     assert str(refusal.value).endswith(
-        ". Nothing was restored. To go on from it, build the model as it was; for a run of its own, "
-        "from the values that the model holds now, give another name= or logdir=."
+        ". Nothing was restored. To go on from it, build the model as it was; for a run of its "
+        "own, from the values that the model holds now, give another name= or logdir=."
     )
 
 
