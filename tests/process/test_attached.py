@@ -187,14 +187,16 @@ def test_a_run_that_goes_on_in_another_process_has_all_of_its_curve() -> None:
     assert [step for step, _, _ in own["count"]] == list(range(1, 261))
 
 
-def test_a_run_that_starts_over_has_only_its_own_curve() -> None:
+def test_a_run_that_starts_over_has_its_own_curve_and_abandons_the_earlier() -> None:
     for steps in (120, 60):
         shutil.rmtree(FOLDER / "checkpoints", ignore_errors=True)
         with Forked(train, steps) as child:
             child.answer()
             child.send("wait")
             child.answer()
-    assert [step for step, _, _ in points(attached())["count"]] == list(range(1, 61))
+    found = points(attached())["count"]
+    assert [step for step, _, abandoned in found if not abandoned] == list(range(1, 61))
+    assert [step for step, _, abandoned in found if abandoned] == list(range(1, 121))
 
 
 def test_two_attached_runs_work_independently(run: AttachedRun) -> None:
