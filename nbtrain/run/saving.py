@@ -110,8 +110,10 @@ class CheckpointPolicy:
         Args:
             gone_on: Whether the training may have gone on since the current step was saved.
         """
-        lacks = gone_on or self._saved_step != self._steps.step
-        if self._saver is not None and lacks and not self._monitor.holds_back:
+        # Before its first step boundary, a start has changed nothing.
+        lacks = self._saved_step != self._steps.step and not self._monitor.holds_back
+        if self._saver is not None and (gone_on or lacks):
+            self._monitor.write_from_here()
             self._save_or_say_why(self.save)
         if self._saver is not None and self._saved_step == self._steps.step:
             self.aside.leave()
