@@ -1,8 +1,8 @@
 """Reads a checkpoint of objects: its values, and the variables of a program to which they belong.
 
     file = CheckpointFile(path)
-    matched = file.matched(checkpoint)             # by TensorFlow's object graph
-    bound = file.bound(matched, survey(roots))     # by the keys of the file
+    references = file.references(checkpoint)       # by TensorFlow's object graph
+    bound = file.bound(references, survey(roots))     # by the keys of the file
     file.value(key)
 
 nbtrain saves each variable under a name of its own too (see `named_variables`). Both names stand
@@ -12,7 +12,7 @@ versions and of plain TensorFlow have TensorFlow's references alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 # Where nbtrain's names stand in the object graph.
 NAMES = "besides", "variables"
+
+# Live objects with the numbers of the file's nodes that lead to them.
+References = Sequence[tuple[int, Any]]
 
 # Where names of empty objects say the stage of the training, the class after the name of each
 # optimizer, and the names of metrics: a value would remain when the user restores the rest.
@@ -102,19 +105,19 @@ class CheckpointFile:
         with reading(self.path):
             return np.asarray(self._reader.get_tensor(key + _VALUE))
 
-    def bound(self, matched: Mapping[int, Any], found: Found) -> dict[str, Any]:
+    def bound(self, references: References, found: Found) -> dict[str, Any]:
         """Maps the keys of the file to the live variables and other objects that they belong to.
 
         Args:
-            matched: The live objects, by the numbers of the file's nodes.
+            references: From `references`.
             found: The variables among them, by nbtrain's names.
         """
         named = self.named(found)
-        crossed = self.crossed(matched, named)
-        referred = self.followed(matched)
+        crossed = self.crossed(references, named)
+        referred = reversed([*self.followed(references)])  # the first counts
         return {key: item for key, item in referred if key not in crossed} | named
 
-    def crossed(self, matched: Mapping[int, Any], named: Mapping[str, Any]) -> set[str]:
+    def crossed(self, references: References, named: Mapping[str, Any]) -> set[str]:
         """The keys of values that a reference gives to another variable than the name does.
 
         An optimizer lists its variables by number: if its learning rate was one of them and is a
@@ -122,7 +125,7 @@ class CheckpointFile:
         """
         keys = {tuple(handles(variable)): key for key, variable in named.items()}
         found = set()
-        for key, item in self.followed(matched):
+        for key, item in self.followed(references):
             if is_variable(item):
                 own = tuple(handles(item))
                 to = tuple(handles(named[key])) if key in named else own
@@ -143,15 +146,15 @@ class CheckpointFile:
             if name in self.names
         }
 
-    def followed(self, matched: Mapping[int, Any]) -> Iterator[tuple[str, Any]]:
+    def followed(self, references: References) -> Iterator[tuple[str, Any]]:
         """Yields each key with each live object to which TensorFlow's references lead from it."""
-        for number, item in matched.items():
+        for number, item in references:
             for key in _keys(self._nodes[number]):
                 yield key, item
 
-    def trained(self, matched: Mapping[int, Any]) -> Iterator[tuple[Any, list[str]]]:
+    def trained(self, references: References) -> Iterator[tuple[Any, list[str]]]:
         """Yields each live Keras optimizer, with the keys of the variables that it trained."""
-        for number, item in matched.items():
+        for number, item in references:
             place = self._below(number).get("_trainable_variables")
             if isinstance(item, tf.keras.optimizers.Optimizer) and place is not None:
                 held = self._below(place)
@@ -184,21 +187,28 @@ class CheckpointFile:
             waiting += [(prefix + each.local_name, each.node_id) for each in node.children]
         return found
 
-    def matched(self, checkpoint: tf.train.Checkpoint) -> dict[int, Any]:
-        """Maps the numbers of the file's nodes to live objects.
+    def references(self, checkpoint: tf.train.Checkpoint) -> References:
+        """Pairs the numbers of the file's nodes with the live objects to which they lead.
 
         Follows the edges that the saved object graph and the live objects share, as TensorFlow does
-        (tensorflow/core/protobuf/trackable_object_graph.proto).
+        (tensorflow/core/protobuf/trackable_object_graph.proto). Several objects may belong to one
+        node, if what was one when it was saved is none now.
         """
         view = tf.train.TrackableView(checkpoint)
-        found: dict[int, Any] = {}
+        found: list[tuple[int, Any]] = []
+        seen: set[tuple[int, int]] = set()
+        passed: set[int] = set()
         # A checkpoint made of a root saves the root in its own place, with its own children.
         waiting: list[tuple[int, Any]] = [(0, checkpoint)]
         while waiting:
             number, item = waiting.pop()
-            if number in found:
+            if (number, id(item)) in seen:
                 continue
-            found[number] = item
+            seen.add((number, id(item)))
+            found.append((number, item))
+            if number in passed:
+                continue
+            passed.add(number)
             children = view.children(item)
             if item is checkpoint and (root := children.get("root")) is not None:
                 children = {**view.children(root), **children}

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.core.text_table import some
-from nbtrain.engines.checkpoint_file import CheckpointFile
+from nbtrain.engines.checkpoint_file import CheckpointFile, References
 from nbtrain.engines.named_variables import Found
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.variables import handles, is_variable
@@ -36,7 +36,7 @@ class LiveObjects:
     Attributes:
         objects: All of them, and the variables and optimizers in them.
         found: The variables and optimizers, by name.
-        matched: Those that TensorFlow matches, by the numbers of the file's nodes.
+        references: Those to which TensorFlow's references lead, by the numbers of the file's nodes.
         bound: Those that take a value, by the keys of the file.
         is_crossed: Whether some of TensorFlow's references lead to other variables than the names
             of nbtrain's do.
@@ -44,17 +44,17 @@ class LiveObjects:
 
     objects: list[Any]
     found: Found
-    matched: dict[int, Any]
+    references: References
     bound: dict[str, Any]
     is_crossed: bool
 
     @classmethod
     def of(cls, checkpoint: tf.train.Checkpoint, found: Found, file: CheckpointFile) -> LiveObjects:
         """Finds the live objects that take the values of a file."""
-        matched = file.matched(checkpoint)
-        bound = file.bound(matched, found)
-        is_crossed = bool(file.crossed(matched, file.named(found)))
-        return cls(reached(checkpoint, found), found, matched, bound, is_crossed)
+        references = file.references(checkpoint)
+        bound = file.bound(references, found)
+        is_crossed = bool(file.crossed(references, file.named(found)))
+        return cls(reached(checkpoint, found), found, references, bound, is_crossed)
 
     @property
     def takes_by_name_alone(self) -> bool:
@@ -92,7 +92,7 @@ class LiveObjects:
         Args:
             followed: Whether to look at all that TensorFlow would set by its own references.
         """
-        pairs = [*self.bound.items(), *(file.followed(self.matched) if followed else ())]
+        pairs = [*self.bound.items(), *(file.followed(self.references) if followed else ())]
         wrong = [
             f"{file.name(key)} has the shape {tuple(file.shapes[key])} there and "
             f"{tuple(item.shape)} here"
@@ -117,7 +117,7 @@ class LiveObjects:
             if live.get(name, held) != held
         ]
         names = {key: name for name, each in self.found.variables.items() for key in handles(each)}
-        for optimizer, keys in file.trained(self.matched):
+        for optimizer, keys in file.trained(self.references):
             if not optimizer.built or not file.names:
                 continue
             trained = set(map(file.name, keys))

@@ -273,7 +273,7 @@ class ObjectSaver:
         """
         trained = {
             optimizer: [live.bound.get(key) for key in keys]
-            for optimizer, keys in file.trained(live.matched)
+            for optimizer, keys in file.trained(live.references)
         }
         known = {id(variable) for each in trained.values() for variable in each}
         if any(
