@@ -797,7 +797,7 @@ def test_the_journal_has_every_start_of_a_run_of_any_name() -> None:
         ("back", 4),
         ("resume", 4),
         ("segment", 4),
-        ("checkpoint", 7),
+        ("checkpoint", 6),
         ("checkpoint", 8),
         ("finished", 8),
     ]
