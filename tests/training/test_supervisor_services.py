@@ -171,10 +171,12 @@ def test_a_training_that_goes_back_is_saved_by_steps_from_there(tmp_path: Path) 
     with count.supervisor(tmp_path, save_model_steps=10).managed_session() as sess:
         for _ in range(25):
             sess.run(count.train_op)
+        for path in tmp_path.glob("model.ckpt-*"):
+            path.unlink()
         sess.run(back)
         for _ in range(28):
             sess.run(count.train_op)
-    assert set(checkpoints(tmp_path)) > {10, 20, 28}
+    assert {10, 20, 28} <= set(checkpoints(tmp_path))
 
 
 def test_no_speed_is_told_before_there_was_an_interval(tmp_path: Path) -> None:
