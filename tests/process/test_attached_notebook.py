@@ -159,7 +159,7 @@ def test_a_run_of_this_kernel_comes_before_an_attached_one_of_its_name(
         gate.open()
         own.request_stop()
         own.wait(SOON)
-    assert line(shell, "pause far").outcome.applied
+    assert line(shell, "pause far").wait(SOON).applied
     assert run.status.phase is Phase.PAUSED, "the one that lives"
 
 

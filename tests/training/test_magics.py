@@ -838,7 +838,9 @@ def test_a_cell_keeps_its_best_state_and_the_magic_goes_back_to_it(shell: Any) -
     (best,) = [held.step for held in run.checkpoints if Path(held.path).parent.name == "best"]
     assert run.status.step == best + 2
     assert completed(shell, "%nbtrain restore --step ")[0] == "best"
-    assert "the run has ended" in str(line(shell, "restore mine --step best").outcome)
+    restored = str(line(shell, "restore mine --step best").outcome)
+    assert f"restored ckpt-{best}: " in restored
+    assert f"the run stays finished at step {best + 2}" in restored
 
 
 def test_the_tabulator_offers_the_options_that_are_not_used_yet(shell: Any) -> None:

@@ -52,7 +52,11 @@ EXPECTED = {
     Phase.RUNNING: RUNNING,
     Phase.PAUSED: PAUSED,
     Phase.STOPPING: STOPPING,
-    Phase.STOPPED: dict.fromkeys(COMMANDS, "the run has ended"),
+    Phase.STOPPED: {
+        **dict.fromkeys(COMMANDS, "the run has ended"),
+        "save": "saved ckpt-1",
+        "restore": "restored ckpt-1: ",
+    },
 }
 REFUSALS = ("Cannot ", "the run has ")
 
