@@ -12,8 +12,8 @@ class Every:
 
     The steps are those of the whole run, so that a run that is often interrupted has its occasions
     at the same steps as an unbroken one. The seconds count from the start and from each occasion.
-    Called once a step with the clock as an argument. What was passed meanwhile is one occasion, not
-    a burst.
+    Called once a step with the clock as an argument. It is due once after a long pause, however
+    many multiples were passed.
 
         due = Every(steps=100, secs=60.0)
         due.start(step=0, now=time.monotonic())

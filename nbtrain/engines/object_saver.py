@@ -53,7 +53,7 @@ class ObjectSaver:
         origin: Path of the checkpoint to start from while the folder has none; or None.
         trained: The variables that the training changes; None if unknown.
         stage: The name of a stage of the training: from a checkpoint of another one the weights
-            are restored, and optimizers begin anew. None goes on with that of the checkpoint.
+            are restored, and optimizers begin again. None goes on with that of the checkpoint.
     """
 
     # Types of parts whose variables are saved elsewhere.
@@ -174,7 +174,7 @@ class ObjectSaver:
         self.restores.stage = self._given_stage
         live.take(file)
         unbegun = [name for name, each in live.found.optimizers.items() if not begin(each)]
-        left_out = [*live.found.optimizers]
+        left_out = [*live.found.optimizers, *file.optimizers]
         self.restores.last = last = LastRestore(file, set(live.bound), set(), left_out=left_out)
         last.unbegun = unbegun
         return self._proof(last, live)
@@ -343,7 +343,7 @@ class ObjectSaver:
             replaced="; ".join(
                 [
                     *(each.text for each in replaced),
-                    *(f"{name} stays as it is: make it anew" for name in restore.unbegun),
+                    *(f"{name} stays as it is: make a new one" for name in restore.unbegun),
                 ]
             ),
         )
@@ -405,7 +405,7 @@ class LastRestore:
         return {name: each for name, each in self._waiting.items() if name not in live}
 
     def leaves_out(self, key: str) -> bool:
-        """Tells if a value of the file is none of the weights of a new stage."""
+        """Returns whether a value is not taken from the file: a new stage takes weights alone."""
         if self.left_out is None:
             return False
         name = self.file.name(key)

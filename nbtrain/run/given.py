@@ -36,7 +36,7 @@ class Given:
             self.written = self._hyperparameters.live()
 
     def tell(self, values: Mapping[str, float]) -> None:
-        """Tells those that are new and not used, with the line that sets them."""
+        """Informs the user of values that are new and not used, with the line that sets them."""
         given, before = self.written, self._before()
         # A model in memory has the values of the checkpoint, and the program has given others.
         same = {name for name in given.keys() & before if given[name] == values.get(name)}

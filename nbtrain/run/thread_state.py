@@ -79,6 +79,6 @@ class ThreadState:
 
 
 def _of_keras() -> dict[str, object]:
-    """What Keras keeps for the calling thread; empty as long as nothing has imported Keras."""
+    """The state that Keras keeps for the calling thread; empty if nothing has imported Keras."""
     module = sys.modules.get(_KERAS)
     return {} if module is None else vars(module.GLOBAL_STATE_TRACKER)

@@ -212,7 +212,7 @@ class Journal:
 
     @property
     def has_timeline(self) -> bool:
-        """Whether the timeline has begun with the lines of the file."""
+        """True if the timeline has begun with the lines of the file."""
         return self._marks.has_timeline
 
     def begin_timeline(self, lines: Iterable[Entry]) -> None:

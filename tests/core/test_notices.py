@@ -73,7 +73,7 @@ class Stalling:
 
     @property
     def told(self) -> bool:
-        """Whether there is a message now."""
+        """Returns whether there is a message now."""
         return self.notices.message is not None
 
     def steps(self, secs: float) -> None:

@@ -37,7 +37,7 @@ class Course:
         self._draw, self._token, self._kills, self._left = Random(seed), first, kills, 25
 
     def step(self) -> dict[str, Any]:
-        """Takes a step, in up to 10 ms, so that some of the threads beside look between two."""
+        """Takes a step, in up to 30 ms, so that some of the threads beside look between two."""
         draw, self._token = self._draw, self._token + 1
         self.at.assign_add(1)
         at = int(self.at.numpy())

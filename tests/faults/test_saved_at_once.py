@@ -226,12 +226,12 @@ def by_fit_of_arrays(life: Life) -> list[Any]:
 
 
 def by_fit_of_a_pydataset(life: Life) -> list[Any]:
-    """Of a `PyDataset`."""
+    """A fit of a `PyDataset`."""
     return by_fit(life, x=Pieces())
 
 
 def by_fit_of_a_generator(life: Life) -> list[Any]:
-    """Of a generator, which begins again in each process, so that its batches are all alike."""
+    """A fit of a generator, which begins again in each process, so that its batches are all alike."""
     return by_fit(life, x=itertools.repeat((X[:8], Y[:8])), steps_per_epoch=STEPS)
 
 

@@ -216,7 +216,7 @@ def files() -> dict[str, Any]:
 
 @dataclass
 class Seen:
-    """What Keras was seen to do."""
+    """The course of a fit of Keras."""
 
     model: Any
     history: Any
@@ -244,7 +244,7 @@ def compare(model: Any, run: FitRun, theirs: Seen) -> None:
 
 # A file of epochs has those that were left, too.
 GOING_BACK = [name for name in CASES if name != "CSV"]
-# What ends the training ends a trial, too.
+# A callback that ends the training ends a trial, too.
 TRIED = [name for name in GOING_BACK if name != "early stopping"]
 IN_AN_EPOCH, AT_AN_END = 2 * STEPS + 2, 2 * STEPS
 

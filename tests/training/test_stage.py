@@ -27,6 +27,14 @@ def two_parts() -> tuple[Any, Any]:
     return base, model
 
 
+def thawed() -> Any:
+    """Such a model, made again, of which both parts train."""
+    base, model = two_parts()
+    base.trainable = True
+    model.compile("adam", "mse")
+    return model
+
+
 def fit(model: Any, folder: Path, epochs: int, **options: Any) -> Any:
     """A run that has ended."""
     more = {"logdir": folder, "system": False, "shuffle": False, **options}
@@ -92,14 +100,10 @@ def test_a_stage_trains_as_a_fit_of_the_same_weights_with_a_new_optimizer(tmp_pa
 def test_a_stage_begins_once_and_later_starts_go_on_with_its_optimizer(tmp_path: Path) -> None:
     _, model = two_parts()
     fit(model, tmp_path / "pets", 2, stage="head")
-    base, model = two_parts()
-    base.trainable = True
-    model.compile("adam", "mse")
+    model = thawed()
     fit(model, tmp_path / "pets", 4, stage="fine-tune")
     assert int(model.optimizer.iterations.numpy()) == 4
-    base, model = two_parts()  # as in another kernel
-    base.trainable = True
-    model.compile("adam", "mse")
+    model = thawed()  # as in another kernel
     run = fit(model, tmp_path / "pets", 6, stage="fine-tune")
     assert int(model.optimizer.iterations.numpy()) == 8
     assert [mark.event for mark in run.marks].count("stage") == 1
@@ -115,9 +119,7 @@ def test_cells_that_run_again_from_the_first_train_nothing_and_leave_the_last_we
 ) -> None:
     _, model = two_parts()
     fit(model, tmp_path / "pets", 2, stage="head")
-    base, model = two_parts()
-    base.trainable = True
-    model.compile("adam", "mse")
+    model = thawed()
     fit(model, tmp_path / "pets", 4, stage="fine-tune")
     last = weights(model)
     base, model = two_parts()

@@ -1,4 +1,4 @@
-"""What TensorFlow, Keras and NumPy keep for the cell's thread holds in the run's threads too."""
+"""The state of the cell's thread in TensorFlow, Keras and NumPy holds in a run's threads too."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ GRAPH = tf.Graph()
 LEFT_OPEN = tf.Graph().as_default()  # never freed: that would leave it in the thread of that time
 STRATEGY = tf.distribute.OneDeviceStrategy("/CPU:0")
 
-# What sets a state, what the code of a run sees of it, and what it must see.
+# A function that sets a state, one that reads it in the code of a run, and the expected value.
 STATES: dict[str, tuple[Callable[[], Any], Callable[[], object], object]] = {
     "dtype policy": (
         contextlib.contextmanager(_policy),

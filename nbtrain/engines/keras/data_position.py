@@ -176,7 +176,7 @@ class DataPosition:
 
     @property
     def has_begun(self) -> bool:
-        """Whether batches were trained: the training has begun, here or in an earlier start."""
+        """True if batches were trained, in this start or an earlier one."""
         return self.batch > 0 or self.epoch > self.data.first_epoch
 
     @contextlib.contextmanager
