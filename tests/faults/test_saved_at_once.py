@@ -231,7 +231,7 @@ def by_fit_of_a_pydataset(life: Life) -> list[Any]:
 
 
 def by_fit_of_a_generator(life: Life) -> list[Any]:
-    """A fit of a generator, which begins again in each process, so that its batches are all alike."""
+    """A fit of a generator of equal batches, as it begins again in each process."""
     return by_fit(life, x=itertools.repeat((X[:8], Y[:8])), steps_per_epoch=STEPS)
 
 
