@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from nbtrain.checkpoints.files import listed
@@ -20,3 +21,13 @@ def journal(of: Run | Path, *events: str) -> list[Entry]:
 def saved(run: Run) -> list[int]:
     """The steps of its own checkpoints."""
     return [checkpoint.step for checkpoint in listed(run.logdir / "checkpoints")]
+
+
+def copy_of(folder: Path, to: str | Path) -> Path:
+    """A copy of the folder of a run that is alive, which replaces its files meanwhile."""
+    return Path(shutil.copytree(folder, to, ignore=shutil.ignore_patterns(".*.json-*")))
+
+
+def delete(folder: Path) -> None:
+    """Delete a folder that a run which is alive writes into: at once, not file by file."""
+    shutil.rmtree(folder.rename(folder.with_name(f"{folder.name}-deleted")))

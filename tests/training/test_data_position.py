@@ -21,6 +21,7 @@ from tests.fitted import Late, assert_same, classifier, ended, started
 from tests.fitted import dataset as fitted_on
 from tests.gate import SOON, Gate, eventually
 from tests.models import applied
+from tests.on_disk import copy_of
 
 ROWS, BATCH = 42, 8
 BATCHES = 6  # of a pass; the last has 2 rows
@@ -601,7 +602,7 @@ def test_a_fit_that_saves_where_it_went_back_to_saves_the_place_there() -> None:
     receipts = [run.pause(), run.restore(4), run.save()]
     gate.open()
     assert [applied(receipt).step for receipt in receipts] == [8, 8, 4]
-    shutil.copytree("runs/back", "runs/copied")
+    copy_of(run.logdir, "runs/copied")
     run.request_stop()
     run.wait(SOON)
     ended(again, "copied", x=fitted_on(), epochs=2)

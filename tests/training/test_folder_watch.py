@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from nbtrain.run.folder_watch import FolderWatch
 from nbtrain.rundir.folder import Logdir
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached, refused
-from tests.on_disk import journal
+from tests.on_disk import copy_of, delete, journal
 
 
 class Watched:
@@ -112,7 +111,7 @@ def test_a_folder_deleted_while_a_run_trains_is_told_once_and_nothing_more_is_wr
     gate: Gate,
 ) -> None:
     run = saved_run(gate)
-    shutil.rmtree(run.logdir)
+    delete(run.logdir)
     text = (
         f"The folder {run.logdir} was deleted or renamed. From step 1 on this run writes nothing "
         "there, neither scalars nor checkpoints. The training goes on in memory: save it "
@@ -154,7 +153,7 @@ def test_a_folder_renamed_while_a_run_trains_is_left_as_it_was_and_free_for_anot
 
 def test_a_run_that_lost_its_folder_is_started_again_in_a_new_one(gate: Gate) -> None:
     run = saved_run(gate)
-    shutil.rmtree(run.logdir)
+    delete(run.logdir)
     told(run)
     run.request_stop()
     gate.open()
@@ -169,7 +168,7 @@ def test_a_run_that_lost_its_folder_is_started_again_in_a_new_one(gate: Gate) ->
 
 def test_a_deleted_checkpoint_is_not_listed_and_cannot_be_restored(gate: Gate) -> None:
     run = saved_run(gate)
-    shutil.rmtree(run.logdir / "checkpoints")
+    delete(run.logdir / "checkpoints")
     reached(run, lambda run: run.checkpoints == ())
     assert run.status.checkpoints == ()
     receipt = run.restore()
@@ -193,7 +192,7 @@ def test_a_checkpoint_deleted_a_moment_ago_is_refused_by_those_that_are_left(gat
 
 def test_a_folder_that_another_run_took_is_left_to_it(gate: Gate) -> None:
     run = saved_run(gate)
-    shutil.rmtree(run.logdir)
+    delete(run.logdir)
     other = Logdir(run.logdir, "thief", kind="train")
     other.acquire()
     assert "From step 1 on this run writes nothing there" in told(run)
@@ -218,7 +217,7 @@ def taken_run(gate: Gate) -> tuple[nbtrain.Run, Path]:
     gate.open()
     assert [applied(receipt).step for receipt in receipts] == [2, 2]
     kept = run.logdir.rename(run.logdir.with_name("b"))
-    shutil.copytree(kept, run.logdir)
+    copy_of(kept, run.logdir)
     told(run)
     return run, kept
 
@@ -245,7 +244,7 @@ def test_a_trial_whose_folder_another_run_took_leaves_that_its_own(gate: Gate) -
     gate.wait_for_arrivals(2)
     reached(run, lambda run: (run.logdir / "checkpoints" / "trial").exists())
     kept = run.logdir.rename(run.logdir.with_name("b"))
-    shutil.copytree(kept, run.logdir)
+    copy_of(kept, run.logdir)
     told(run)
     gate.open()
     applied(trial)
@@ -268,7 +267,7 @@ def test_a_run_that_lost_its_folder_restores_only_checkpoints_of_other_folders(g
 def test_a_checkpoint_is_not_saved_into_a_folder_taken_a_moment_ago(gate: Gate) -> None:
     run = saved_run(gate)
     receipt = run.save()
-    shutil.rmtree(run.logdir)
+    delete(run.logdir)
     other = Logdir(run.logdir, "thief", kind="train")
     other.acquire()
     gate.open()
@@ -281,7 +280,7 @@ def test_a_checkpoint_is_not_saved_into_a_folder_taken_a_moment_ago(gate: Gate) 
 
 def test_a_folder_deleted_just_before_the_end_is_told(gate: Gate) -> None:
     run = saved_run(gate, steps=2)
-    shutil.rmtree(run.logdir)
+    delete(run.logdir)
     gate.open()
     run.wait(SOON)
     assert "was deleted or renamed" in str(run.status.message)
@@ -340,7 +339,7 @@ def test_a_lock_deleted_alone_is_told(watched: Watched) -> None:
 
 
 def test_a_folder_once_taken_by_another_run_stays_left_to_it(watched: Watched) -> None:
-    shutil.rmtree(watched.folder.path)
+    delete(watched.folder.path)
     other = Logdir(watched.folder.path, "thief", kind="train")
     other.acquire()
     watched.watch.look(1)
@@ -357,7 +356,7 @@ def test_a_folder_once_taken_by_another_run_stays_left_to_it(watched: Watched) -
 def test_a_watch_of_a_folder_that_was_released_makes_nothing(watched: Watched) -> None:
     watched.recorder.close()
     watched.folder.release()
-    shutil.rmtree(watched.folder.path)
+    delete(watched.folder.path)
     watched.watch.look(1)
     watched.watch.look(2)
     watched.watch.check(2)

@@ -19,7 +19,7 @@ from nbtrain.rundir import status_file
 from nbtrain.rundir.outgoing import answer, send
 from tests.gate import eventually
 from tests.models import Counter, Line
-from tests.on_disk import journal
+from tests.on_disk import delete, journal
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_a_disk_that_fails_for_a_moment_refuses_nothing(run: nbtrain.Run) -> Non
 
 
 def test_a_mailbox_deleted_while_the_run_trains_is_created_again(run: nbtrain.Run) -> None:
-    shutil.rmtree(run.logdir / "mailbox")
+    delete(run.logdir / "mailbox")
     eventually((run.logdir / "mailbox").exists)
     send(run.logdir, "a1", {"command": "pause"})
     assert answered(run.logdir, "a1")["state"] == "applied"

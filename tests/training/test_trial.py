@@ -19,6 +19,7 @@ from nbtrain.run.trial_metric import _change
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import applied, reached, refused
+from tests.on_disk import copy_of
 from tests.training.test_hyperparameter_control import Tuned, curve, lines
 
 
@@ -529,7 +530,7 @@ def test_a_run_that_was_killed_in_a_trial_goes_on_from_where_that_began(gate: Ga
     run = paused(gate, tried)
     trial = run.trial(rate=0.75, steps=10**9, keep_if="loss")
     reached(run, lambda run: run.hyperparameters["rate"] == 0.75)
-    shutil.copytree(run.logdir, "runs/copy")
+    copy_of(run.logdir, "runs/copy")
     ended(run)
     assert not refused(trial).applied
     again = Tried()

@@ -19,6 +19,7 @@ from nbtrain.run.run import Run
 from nbtrain.rundir.entries import entries
 from tests.gate import SOON
 from tests.models import Count, Counter, applied
+from tests.on_disk import copy_of
 from tests.room import no_room
 from tests.training.test_trial import Tried
 
@@ -37,7 +38,7 @@ def gone_back(run: Run) -> Path:
     run.start()
     applied(paused)
     run.attempt.context.recorder.drain()  # what the next tick would write
-    return Path(shutil.copytree(run.logdir, "runs/copy"))
+    return copy_of(run.logdir, "runs/copy")
 
 
 def trained(counter: Counter, name: str, *, start: bool = True, **options: Any) -> Run:
@@ -107,7 +108,7 @@ def test_a_run_that_was_killed_after_an_undone_trial_goes_on_from_where_that_beg
     run.start()
     assert "back to step 5" in applied(trial).text
     applied(paused)
-    shutil.copytree(run.logdir, "runs/copy")
+    copy_of(run.logdir, "runs/copy")
     run.request_stop()
     run.wait(SOON)
     again = Tried()
@@ -170,7 +171,7 @@ def test_a_checkpoint_saved_after_the_clock_was_set_back_is_the_latest(
     assert [each.step for each in run.checkpoints if each.step] == [5, 10]
     falling()
     assert applied(run.restore()).text.split(":")[0].endswith("-10")
-    folder = Path(shutil.copytree(run.logdir, "runs/copy"))
+    folder = copy_of(run.logdir, "runs/copy")
     run.request_stop()
     run.wait(SOON)
     falling()
