@@ -111,6 +111,15 @@ class LoopHandle:
         """Stores scalars for the last of several steps that were taken since the boundary."""
         self._loop.record_execution(values, count)
 
+    @property
+    def waits(self) -> bool:
+        """True if values of a restore wait for variables, and no step was taken since."""
+        return self._boundary.policy.proof.waits
+
+    def complete_restore(self) -> None:
+        """Restores variables that were created since a restore, if no step has trained them."""
+        self._boundary.policy.complete_restore()
+
     def count(self) -> None:
         """Counts a completed step whose boundary an error has prevented."""
         self._loop.count()

@@ -1,7 +1,7 @@
 """Checks that a restore has given a value to each trained variable, also to those created later.
 
 proof.begin(saver, restored)    # a checkpoint was restored
-proof.look(saver)               # at a boundary; a path: go back to this checkpoint once more
+proof.look(saver)               # at a boundary; a path: restore this checkpoint once more
 proof.reason                    # why the run must not go on; empty if it may
 """
 
@@ -51,7 +51,8 @@ class RestoreProof:
     def begin(self, saver: Saver, restored: Restored) -> Restored:
         """Checks a restore; returns its proof with the variables that no checkpoint holds."""
         self.look_for_lacking(saver, restored.step)
-        self._path, self._due, self._secs = restored.path, _NEVER, _SECS
+        self._path, self._secs = restored.path, _SECS
+        self._due = 0.0 if restored.unused else _NEVER
         self.reason, self._had_gaps = _reason(restored), bool(restored.gaps)
         self._stage = None
         if restored.stage is not None:
@@ -60,6 +61,15 @@ class RestoreProof:
             self._stage = restored.step, text
         self._is_accepted = False
         return replace(restored, lacking=self._lacking)
+
+    @property
+    def waits(self) -> bool:
+        """True if values wait for variables that do not exist yet, and no step was taken since."""
+        return self._from == self._steps.step and self._due < _NEVER
+
+    def hasten(self) -> None:
+        """Makes the next look due."""
+        self._due = 0.0
 
     def accept(self) -> None:
         """Lets the run go on from the values that its variables hold."""
@@ -70,7 +80,7 @@ class RestoreProof:
         """Looks again at what the first step has created, and now and then after that.
 
         Returns:
-            The path of the restored checkpoint if a step has trained variables, created since, from
+            The path of the restored checkpoint if variables that it holds were created since, with
             other values than its own; otherwise None.
         """
         step, is_first = self._steps.step, False
@@ -122,8 +132,8 @@ class RestoreProof:
         """Notes that variables that came late could not be restored."""
         name = Path(path).name
         self.reason = (
-            f"the first step has created variables whose values are in {name}, and {name} cannot "
-            f"be restored again: {why}"
+            f"variables whose values are in {name} were created after it was restored, and {name} "
+            f"cannot be restored again: {why}"
         )
 
     def _tell(self, proof: Restored) -> None:

@@ -215,6 +215,7 @@ class CheckpointPolicy:
         self._steps.complete()
         step = self._steps.step
         if self._saver is not None:
+            self.complete_restore()
             self._proof.check_complete(self._saver)
         self._monitor.folder.check(step)
         self._monitor.write_journal()  # first, so that every edit in a checkpoint is logged
@@ -336,10 +337,26 @@ class CheckpointPolicy:
         """Checks a restore again after the first step, which creates variables.
 
         Returns:
-            The path of the checkpoint to restore once more, because variables that it holds were
-            created since; otherwise None.
+            The path of the checkpoint to restore once more, because a step has trained variables
+            that were created since; otherwise None.
         """
-        return self._proof.look(self._saver)
+        saver, is_untrained = self._saver, self._proof.waits
+        path = self._proof.look(saver)
+        if saver is None or path is None or not is_untrained:
+            return path
+        try:
+            restored = self._proof.begin(saver, saver.restore(path))
+        except CheckpointError as error:
+            self._proof.fail(path, str(error))
+        else:
+            self._monitor.notices.inform(f"Goes on from {restored}.")
+        return None
+
+    def complete_restore(self) -> None:
+        """Restores variables that were created since a restore, if no step has trained them."""
+        if self._proof.waits:
+            self._proof.hasten()
+            self.prove()
 
     def list_again(self) -> None:
         """Updates `checkpoints` if files have changed; any thread, once a second."""

@@ -15,6 +15,7 @@ import nbtrain
 from nbtrain.core.errors import ArgumentError, BusyError
 from tests.fitted import BATCH, STEPS, X, Y, assert_same, classifier, of_unknown_length, partly
 from tests.models import applied, reached
+from tests.on_disk import journal
 
 
 def loop(model: Any, fits: int = 1, **arguments: Any) -> Any:
@@ -59,6 +60,18 @@ def test_a_fit_that_goes_on_trains_the_batch_that_creates_its_metrics() -> None:
     for _ in range(2):
         theirs.fit(X, Y, batch_size=BATCH, verbose=0, shuffle=False)
     assert run.status.step == 2 * STEPS
+    assert_same(again, theirs)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"per_execution": 4}, {"eagerly": True}], ids=str)
+def test_a_model_that_is_not_built_goes_on_with_its_first_batch(arguments: Any) -> None:
+    run_of(classifier(built=False, **arguments)).wait()
+    again, theirs = (classifier(built=False, **arguments) for _ in range(2))
+    run = run_of(again).wait()
+    for _ in range(2):
+        theirs.fit(X, Y, batch_size=BATCH, verbose=0, shuffle=False)
+    assert run.status.step == 2 * STEPS
+    assert journal(run, "restore") == []
     assert_same(again, theirs)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.keras.building import build
 from nbtrain.engines.keras.fit_validation import FitValidation, is_of_training
 from nbtrain.engines.keras.guard import Guard
 from nbtrain.engines.keras.layers import describing
@@ -92,6 +93,16 @@ class RunCallback(keras.callbacks.Callback):
             # Keras begins with this epoch, which is beyond the last one: it trains nothing.
             self._put_back.callback(setattr, self.model, "_initial_epoch", None)
             self.model._initial_epoch = sys.maxsize
+        if self._run.handle.waits and self._loss.has_keras_step:
+            self._train = self.model.train_function
+            self.model.train_function = self._train_first
+
+    def _train_first(self, iterator: Any) -> Any:
+        """Builds the model by the kind of a batch, and restores it, before the first one."""
+        self.model.train_function = self._train
+        build(self.model, lambda: iterator.element_spec)
+        self._run.handle.complete_restore()
+        return self._train(iterator)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Counts batches from here."""

@@ -63,6 +63,7 @@ class BatchLoss:
         form: The form of what the step returns if that is possible. To be set before the first
             batch.
         count: Batches of the last execution: fewer than in others if the data end within it.
+        has_keras_step: Whether the model is trained by Keras's `train_step`.
     """
 
     def __init__(self, model: Any, *, counts: bool = True) -> None:
@@ -89,7 +90,8 @@ class BatchLoss:
                     synchronization=tf.VariableSynchronization.ON_READ,
                     aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
                 )
-        self._returns_metrics = _returns_metrics(model)  # before the step is replaced
+        # Before the step is replaced.
+        self.has_keras_step, self._returns_metrics = has_keras_step(model), _returns_metrics(model)
         self._trackers = Trackers(model)
         model.train_step = self._train_step
         model.train_function = None  # the existing one was made from the old step
