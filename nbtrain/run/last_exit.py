@@ -17,10 +17,10 @@ def leave_without_crash() -> None:
        it before any destructor.
     2. Until then, a step that returns to Python ends its thread by `pthread_exit` (before Python
        3.14), which aborts in TensorFlow's C++ frames. The handler of SIGABRT lets that thread
-       sleep, for as many seconds as the signal's number. The abort of another thread comes late.
+       sleep until the process has ended, however long its objects take to be destroyed.
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)
         libc.on_exit(libc._exit, None)
         libc.fflush(None)  # `_exit` does not write C's buffered output
-        libc.signal(signal.SIGABRT, libc.sleep)
+        libc.signal(signal.SIGABRT, libc.pause)
