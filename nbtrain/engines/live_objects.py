@@ -78,6 +78,32 @@ class LiveObjects:
         bound = {key: item for key, item in self.bound.items() if is_weight(item)}
         return replace(self, objects=[*filter(is_weight, self.objects)], bound=bound)
 
+    def build_optimizers(self, file: CheckpointFile) -> bool:
+        """Builds optimizers for the variables that they trained, as their first step would do.
+
+        So their slots take their values now. An optimizer is left alone if the present models have
+        other trainable variables, or variables on several devices.
+
+        Returns:
+            Whether there are new variables.
+        """
+        trained = {
+            optimizer: [self.bound.get(key) for key in keys]
+            for optimizer, keys in file.trained(self.references)
+        }
+        known = {id(variable) for each in trained.values() for variable in each}
+        if any(
+            isinstance(item, tf.keras.Variable) and item.trainable and id(item) not in known
+            for item in self.bound.values()
+        ):
+            return False
+        built = False
+        for optimizer, variables in trained.items():
+            if not optimizer.built and variables and all(map(_is_on_one_device, variables)):
+                optimizer.build(variables)
+                built = True
+        return built
+
     def take(self, file: CheckpointFile) -> None:
         """Sets the variables to the values of the file."""
         for item in self.objects:
@@ -133,6 +159,13 @@ class LiveObjects:
 def _has_other_shape(file: CheckpointFile, key: str, item: Any) -> bool:
     held = file.shapes.get(key) if is_variable(item) else None
     return held is not None and not tf.TensorShape(item.shape).is_compatible_with(held)
+
+
+def _is_on_one_device(variable: Any) -> bool:
+    within = variable._value if isinstance(variable, tf.keras.Variable) else variable
+    return isinstance(within, tf.Variable) and not isinstance(
+        within, tf.distribute.DistributedValues
+    )
 
 
 def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:

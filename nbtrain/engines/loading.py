@@ -116,6 +116,8 @@ def _loaded(
 ) -> Restored:
     """Sets the variables of a checkpoint's objects."""
     live = _look(file, checkpoint, weights_only=weights_only)
+    if not weights_only and live.build_optimizers(file):
+        live = _look(file, checkpoint, weights_only=weights_only)
     wrong = [] if partly else live.other_shapes(file)
     live = live.without_other_shapes(file) if partly else live
     optimizers = {*file.optimizers, *live.found.optimizers}

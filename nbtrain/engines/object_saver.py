@@ -151,7 +151,7 @@ class ObjectSaver:
             return self._begin_stage(file, live.weights)
         self.restores.stage = file.stage
         self._check(file, live)
-        if self._build(file, live):
+        if live.build_optimizers(file):
             live = self._look(file)
             self._check(file, live)
         if not live.takes_by_name_alone:
@@ -261,32 +261,6 @@ class ObjectSaver:
         ):
             helps = self.has_stages and not live.weights.other_shapes(file)
             raise misfit(file.path, some(wrong), _NEW_STAGE if helps else "")
-
-    def _build(self, file: CheckpointFile, live: LiveObjects) -> bool:
-        """Builds optimizers for the variables that they trained, as their first step would do.
-
-        So their slots take their values now. An optimizer is left alone if the present models have
-        other trainable variables, or variables on several devices.
-
-        Returns:
-            Whether there are new variables.
-        """
-        trained = {
-            optimizer: [live.bound.get(key) for key in keys]
-            for optimizer, keys in file.trained(live.references)
-        }
-        known = {id(variable) for each in trained.values() for variable in each}
-        if any(
-            isinstance(item, tf.keras.Variable) and item.trainable and id(item) not in known
-            for item in live.bound.values()
-        ):
-            return False
-        built = False
-        for optimizer, variables in trained.items():
-            if not optimizer.built and variables and all(map(_is_on_one_device, variables)):
-                optimizer.build(variables)
-                built = True
-        return built
 
     def _changed(self, live: LiveObjects) -> set[int]:
         """The storage of the variables that the training changes, as far as it is known."""
@@ -428,13 +402,6 @@ def _as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
         else:  # a key of the user's holds a slash
             tree[name] = variable
     return tree
-
-
-def _is_on_one_device(variable: Any) -> bool:
-    within = variable._value if isinstance(variable, tf.keras.Variable) else variable
-    return isinstance(within, tf.Variable) and not isinstance(
-        within, tf.distribute.DistributedValues
-    )
 
 
 def _path(item: Any) -> str:

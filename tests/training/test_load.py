@@ -100,13 +100,15 @@ def test_a_run_and_an_attached_run_are_loaded_and_the_folder_stays_as_it_is(
     assert {path for path in before if after.get(path) != before[path]} <= {folder / "run.lock"}
 
 
+@pytest.mark.parametrize("is_built", [True, False])
 def test_a_checkpoint_of_objects_takes_the_optimizer_too(
-    trained: tuple[Path, Any, list[list[bytes]]],
+    is_built: bool, trained: tuple[Path, Any, list[list[bytes]]]
 ) -> None:
     folder, run, found = trained
     used = run._engine._model
     model = built()
-    model.optimizer.build(model.trainable_variables)
+    if is_built:
+        model.optimizer.build(model.trainable_variables)
     proof = nbtrain.load(folder, tf.train.Checkpoint(model=model), 6)
     assert values(model) == found[2]
     assert proof.slots == 8
