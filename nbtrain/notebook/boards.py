@@ -17,12 +17,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import bundles, still
 from nbtrain.panel.board import Board
-from nbtrain.panel.board_index import KIND_OF, runs_of, selections
+from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.comm import harden
 from nbtrain.run import registry
 
@@ -228,29 +227,11 @@ def _state(scalars: Scalars, tab: str) -> tuple[object, ...]:
 def _picture(
     scalars: Scalars, text: str, *, tab: str = "scalars", x: str = "step", smooth: float = 0.0
 ) -> bundles.Bundle:
-    """The board as it stays in a saved notebook: a picture, or its text if that says more."""
+    """The board as it stays in a saved notebook: a picture of its curves, or its text."""
+    if tab not in ("scalars", "compare"):
+        return {"text/plain": text}
     # Loaded with the first picture: a board stands before its picture is drawn.
-    from nbtrain.panel import (
-        board_figure,
-        cards_figure,
-        graph_figure,
-        layout_figure,
-        pr_figure,
-        tables_figure,
-    )
+    from nbtrain.panel import board_figure
 
-    kind, found = KIND_OF.get(tab), selections(scalars)
-    png: bytes | None = None
-    if tab in ("scalars", "compare"):
-        png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))
-    elif tab == "custom_scalars":
-        png = still.drawn(lambda: layout_figure.png(scalars, x=x, smooth=smooth))
-    elif tab == "hparams" and "\n" not in text:  # else the text is the table
-        png = still.drawn(lambda: tables_figure.png(scalars))
-    elif tab == "pr_curves":
-        png = still.drawn(lambda: pr_figure.png(found[tab]))
-    elif tab == "graphs":
-        png = still.drawn(lambda: graph_figure.png(Graphs(scalars.reader).like(scalars)))
-    elif kind is not None:
-        png = still.drawn(lambda: cards_figure.png(found[kind], tab, runs_of(found)))
+    png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))
     return bundles.bundle(png, text) if png is not None else {"text/plain": text}

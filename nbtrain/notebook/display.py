@@ -18,7 +18,7 @@ from nbtrain.core.tracebacks import without_ours
 from nbtrain.notebook import bundles, clearing, still
 from nbtrain.notebook.execution import Place, at_end, cell, note_shown, show_at_end
 from nbtrain.notebook.kernel import runs
-from nbtrain.panel import figure, media_figure
+from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.panel import Panel
 from nbtrain.remote import known
@@ -233,9 +233,8 @@ def show_below(error: NbtrainError) -> None:
 def picture_of(run: AnyRun) -> bundles.Bundle:
     """The run as it stays in the saved notebook; the HTML of a failed run is its traceback."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
-    cards, left_out = media_figure.cards(run.media)
-    last = "\n".join(filter(None, (left_out, state_of(run, time.strftime("%Y-%m-%d %H:%M:%S")))))
-    png = still.drawn(lambda: figure.png(status, curves, marks, last, cards))
+    last = state_of(run, time.strftime("%Y-%m-%d %H:%M:%S"))
+    png = still.drawn(lambda: figure.png(status, curves, marks, last))
     picture = bundles.bundle(png, TEXT)
     if status.error:
         picture["text/html"] = f"<pre>{html.escape(status.error)}</pre>"

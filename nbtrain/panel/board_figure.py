@@ -1,83 +1,104 @@
-"""Draws the first charts of a board as a picture for the saved notebook."""
+"""Draws the first curves of a board as a picture for the saved notebook."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nbtrain.logdir.scalars import Scalars
-from nbtrain.logdir.selection import Selection
 from nbtrain.panel.curves import Want, buckets_of_each, what_counts
-from nbtrain.panel.figure import INK, between_gaps, frame, framed, mark, saved, writable
-from nbtrain.panel.legend import Legend
-from nbtrain.panel.titles import TITLE
+from nbtrain.panel.figure import INK, TITLE, between_gaps, frame, framed, mark, saved, writable
+from nbtrain.panel.validations import fits_of, folder_of, name_of
 from nbtrain.panel.wording import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+COLOURS = (
+    *("#1a6fb0", "#c75300", "#187a4c", "#7d4bb3", "#8a6100", "#b3144f"),
+    *("#00808f", "#d0309f", "#5f6f00", "#6d4126", "#52616b", "#e0483c"),
+)  # those of the page on white: the first fits are drawn, each in a colour of its own
 _CHARTS = 4  # the first are drawn
 _MOST = 1e300  # larger values are drawn here: the axis would overflow a float
-_CHART = 2.2  # inches
+_CHART, _LINE = 2.2, 0.2  # inches of a chart and of a line of the legend
+_NAME, _SUMMARY = 40, 100  # characters of a run in the legend, and of its title
+_COLUMNS = 2
+_VALIDATION = (0, (3.5, 2))  # dashes, as in tags.js
 
 
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
-    """Draws the first charts; None if there are none."""
-    draw = functools.partial(draw_tag, scalars, x=x, smooth=smooth)
-    return charts(scalars, scalars.tags, _CHART, draw)
-
-
-def charts(
-    found: Selection[Any],
-    titles: Sequence[str],
-    height: float,
-    draw: Callable[[Axes, str, Legend], None],
-    validation: str = "dashed",
-) -> bytes | None:
-    """Draws the first charts, each of a height in inches; None if there are none.
-
-    Args:
-        validation: The look of a validation, in words for the legend.
-    """
-    if not titles:
+    """Draws the first charts, and below them the names of the first runs; None without charts."""
+    tags, fits = scalars.tags, fits_of(scalars.runs)
+    if not tags:
         return None
-    drawn, legend = titles[:_CHARTS], Legend.of(found.runs, found.reader.title)
-    figure, each_axes = framed(len(drawn), height, legend.height)
-    for axes, title in zip(each_axes, drawn, strict=True):
-        words = writable(cut(title, TITLE))
-        axes.set_title(words, fontsize=9, loc="left", parse_math=False, color=INK)
-        draw(axes, title, legend)
+    names = [scalars.reader.title(name_of(lead, runs, fits)) for lead, runs in fits.items()]
+    folder = folder_of(names)
+    shown = {
+        writable(cut(name.removeprefix(folder), _NAME)) or " ": runs
+        for name, runs in islice(zip(names, fits.values(), strict=True), len(COLOURS))
+    }
+    rows = 2 + -(-len(shown) // _COLUMNS)
+    figure, each_axes = framed(len(tags[:_CHARTS]), _CHART, _LINE * rows)
+    for axes, tag in zip(each_axes, tags, strict=False):
+        title = writable(cut(tag, TITLE))
+        axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
+        lines = [
+            (run, {"color": colour, "linestyle": _VALIDATION if place else "-"})
+            for colour, runs in zip(COLOURS, shown.values(), strict=False)
+            for place, run in enumerate(runs)
+            if (run, tag) in scalars
+        ]
+        limit = buckets_of_each(len(lines))
+        for run, style in lines:
+            counted, _ = what_counts(scalars[run, tag], Want(tag, x=x, smooth=smooth), limit)
+            _draw(axes, counted, style, raw=bool(smooth))
         frame(axes)
-    legend.draw(figure, len(titles) - len(drawn), validation)
+    left_out = [
+        f"{count} {what}"
+        for count, what in ((len(tags) - _CHARTS, "tags"), (len(fits) - len(shown), "runs"))
+        if count > 0
+    ]
+    parts = [
+        *([f"in {folder}"] if folder else []),
+        *(["dashed: validation"] if any(len(runs) > 1 for runs in shown.values()) else []),
+        *([f"not shown: {', '.join(left_out)}"] if left_out else []),
+    ]
+    _name(figure, [*shown], writable(cut("; ".join(parts), _SUMMARY)))
     return saved(figure)
 
 
-def draw_tag(
-    scalars: Scalars,
-    axes: Axes,
-    tag: str,
-    legend: Legend,
-    *,
-    x: str = "step",
-    smooth: float = 0.0,
-    dash: Any = None,
-) -> None:
-    """Draws the curves of a tag, in a dash if lines of one run need one to be told apart."""
-    want = Want(tag, x=x, smooth=smooth)
-    lines = [(run, style) for run, style in legend.styles(dash) if (run, tag) in scalars]
-    limit = buckets_of_each(len(lines))
-    for run, style in lines:
-        rows, _ = what_counts(scalars[run, tag], want, limit)
-        place, mean, smoothed = rows[:, 0], rows[:, 1], rows[:, 4]
-        finite = np.isfinite(mean)
-        mean, smoothed = np.clip(mean, -_MOST, _MOST), np.clip(smoothed, -_MOST, _MOST)
-        if smooth:
-            raw = np.where(finite, mean, np.nan)
-            axes.plot(place, raw, color=style["color"], lw=0.8, alpha=0.35)
-        axes.plot(place, np.where(finite, smoothed, np.nan), **style)
-        alone = between_gaps(finite)
-        axes.plot(place[alone], smoothed[alone], ".", color=style["color"])
-        mark(axes, place[rows[:, 5:].any(axis=1)])
+def _draw(axes: Axes, rows: np.ndarray[Any, Any], style: dict[str, Any], *, raw: bool) -> None:
+    """Draws a curve; `raw` adds the values that were smoothed."""
+    place, finite = rows[:, 0], np.isfinite(rows[:, 1])
+    mean, smoothed = np.clip(rows[:, 1], -_MOST, _MOST), np.clip(rows[:, 4], -_MOST, _MOST)
+    if raw:
+        pale = {"color": style["color"], "lw": 0.8, "alpha": 0.35}
+        axes.plot(place, np.where(finite, mean, np.nan), **pale)
+    axes.plot(place, np.where(finite, smoothed, np.nan), lw=1.3, **style)
+    alone = between_gaps(finite)
+    axes.plot(place[alone], smoothed[alone], ".", color=style["color"])
+    mark(axes, place[rows[:, 5:].any(axis=1)])
+
+
+def _name(figure: Figure, names: Sequence[str], title: str) -> None:
+    """Names the runs by their colours, and says what the picture leaves out."""
+    from matplotlib.lines import Line2D
+
+    legend = figure.legend(
+        [Line2D([], [], color=colour) for colour in COLOURS[: len(names)]],
+        names,
+        loc="outside lower left",
+        ncols=_COLUMNS,
+        fontsize=8,
+        frameon=False,
+        title=title or None,
+        title_fontsize=8,
+        labelcolor=INK,
+    )
+    legend.get_title().set_color(INK)
+    for text in (legend.get_title(), *legend.get_texts()):
+        text.set_parse_math(False)  # a name is not a formula

@@ -41,13 +41,6 @@ def selections(scalars: Scalars) -> Selections:
     return {"scalars": scalars, **others, "graphs": Graphs(scalars.reader).like(scalars)}
 
 
-def runs_of(found: Selections) -> list[str]:
-    """Returns all runs in the order of their colours on the page: first those with scalars."""
-    curved = found["scalars"].runs
-    others = {run for pairs in found.values() for run, _ in pairs}.difference(curved)
-    return [*curved, *sorted(others, key=natural)]
-
-
 def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[str, Any]:
     """Returns runs, tags by kind, and tabs.
 

@@ -10,7 +10,7 @@ import functools
 import io
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,6 @@ import numpy.typing as npt
 from nbtrain.core.states import Status
 from nbtrain.panel.lines import Line, lines_of
 from nbtrain.panel.marks import beginning, legend, signs
-from nbtrain.panel.titles import TITLE, Entry, entitle, room_over
 from nbtrain.panel.validations import NAME
 from nbtrain.panel.view import RECEIPT_CHARS, headline, last_value
 from nbtrain.panel.wording import cut
@@ -41,6 +40,8 @@ _FAINT = 0.65  # opacity of the sign of an abandoned mark
 _WIDTH, _LINES = 104, 8  # characters in a line of text, and lines of one message
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
 _NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs between
+_TITLE_SIZE, _LEGEND_SIZE = 9.0, 8.5  # points
+TITLE, _HALF_TITLE = 36, 22  # characters of a tag above a chart, alone and beside its validation
 _APART = 0.07  # distance between two signs, as a fraction of the chart's width
 _FEW = 40  # a validation with at most this many points shows them
 
@@ -50,13 +51,11 @@ def png(
     curves: Sequence[Curve],
     marks: Sequence[Mark] = (),
     last: str = "",
-    cards: Sequence[Callable[[Axes], None]] = (),
 ) -> bytes:
     """Draws a run: its status in words, then a chart for each tag with its validation.
 
     Args:
         last: The last lines of the words.
-        cards: What draws the pictures and media, which come below the charts.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -66,20 +65,16 @@ def png(
         words += [(writable(part), INK) for part in _wrapped(legend(marks))]
     words += [(writable(part), INK) for line in last.splitlines() for part in _wrapped(line)]
     head = _MARGIN + _LINE * len(words)
-    figure, each_axes = framed(len(charts) + len(cards), _CHART, head)
+    figure, each_axes = framed(len(charts), _CHART, head)
     height = figure.get_figheight()
     figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height)))
     for index, (text, colour) in enumerate(words):
         y = 1 - (_MARGIN / 2 + _LINE * index) / height
         figure.text(0.01, y, text, fontsize=8.5, va="top", color=colour, parse_math=False)
-    for axes, draw in zip(each_axes[len(charts) :], cards, strict=True):
-        draw(axes)
-    for axes, lines in zip(each_axes, charts, strict=False):
+    for axes, lines in zip(each_axes, charts, strict=True):
         _draw(axes, lines)
         _sign(axes, marks)
-    room, pad = room_over(each_axes), _ABOVE if marks else _NEAR
-    for axes, lines in zip(each_axes, charts, strict=False):
-        entitle(axes, [*_entries(lines, status)], room, pad=pad, ink=INK)
+        _entitle(axes, lines, status, _ABOVE if marks else _NEAR)
     return saved(figure)
 
 
@@ -128,11 +123,6 @@ def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
 def _wrapped(line: str) -> list[str]:
     wide = any(unicodedata.east_asian_width(character) in "WF" for character in line)
     return textwrap.wrap(line, _WIDTH // 2 if wide else _WIDTH)
-
-
-def short(name: str, most: int = TITLE) -> str:
-    """Shortens a name to `most` characters."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def writable(text: str) -> str:
@@ -214,13 +204,46 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
 
 
-def _entries(lines: Sequence[Line], status: Status) -> Iterator[Entry]:
-    """Yields what the title of a chart says of its lines: the tag and the last value of each."""
-    for name, line in zip([lines[0].tag, NAME], lines, strict=False):
+def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> None:
+    """Writes the tag of a chart and its last value above it, and beside it those of a validation.
+
+    Args:
+        pad: The distance from the chart in points.
+    """
+    from matplotlib.lines import Line2D
+
+    most = TITLE if len(lines) == 1 else _HALF_TITLE
+    words = []
+    for name, line in zip([cut(lines[0].tag, most), NAME], lines, strict=False):
         value = f"  {last_value(status, line.tag)}" if line.tag in status.values else ""
         gone = " abandoned" if value and not line.kept else ""
-        marker = "." if line.validates else ""
-        yield Entry(writable(name), writable(value + gone), _colour(line), marker)
+        words.append(writable(name + value + gone))
+    # A title alone reserves its place; a tag is not a formula.
+    title = words[0] if len(words) == 1 else " "
+    axes.set_title(title, fontsize=_TITLE_SIZE, loc="left", parse_math=False, pad=pad, color=INK)
+    if len(words) > 1:
+        handles = [
+            Line2D([], [], color=_colour(line), marker="." if line.validates else "")
+            for line in lines
+        ]
+        legend = axes.legend(
+            handles,
+            words,
+            ncols=len(words),
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            borderaxespad=pad / _LEGEND_SIZE,
+            borderpad=0,
+            columnspacing=0.9,
+            handlelength=1.1,
+            handletextpad=0.4,
+            fontsize=_LEGEND_SIZE,
+            frameon=False,
+            labelcolor=INK,
+        )
+        legend.set_in_layout(False)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
 
 
 def _sign(axes: Axes, marks: Sequence[Mark]) -> None:

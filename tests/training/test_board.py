@@ -25,8 +25,9 @@ from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import boards
 from nbtrain.notebook.boards import Following, opened
+from nbtrain.notebook.verb_options import TABS
 from nbtrain.panel import board as room
-from nbtrain.panel import board_figure, layout_figure, legend
+from nbtrain.panel import board_figure
 from nbtrain.panel import curves as curves_room
 from nbtrain.panel.board import Board
 from nbtrain.panel.board_requests import answer
@@ -39,14 +40,7 @@ from tests.core.test_panel import Clock
 from tests.event_files import NAME, simple, start, tensor, written
 from tests.gate import SOON
 from tests.logdirs import (
-    category,
-    chart,
-    margin,
-    multiline,
-    write_curve,
-    write_layout,
     write_media,
-    write_trial,
 )
 
 
@@ -192,8 +186,7 @@ def test_a_run_in_the_logdir_itself_is_called_by_its_folder(tmp_path: Path) -> N
         run_of(tmp_path / folder, [1.0])
     digits, both = (board_of(tmp_path / name).hear(t="hello")[0] for name in ("digits", "both"))
     assert (digits["runs"], digits["own"], both["own"]) == (["."], "digits", ".")
-    title = nbtrain.scalars(tmp_path / "digits").reader.title
-    assert legend.Legend.of([".", "a"], title).names == ["digits", "a"]
+    assert nbtrain.scalars(tmp_path / "digits").reader.title(".") == "digits"
 
 
 def test_growth_alone_is_told_without_the_names(tmp_path: Path) -> None:
@@ -756,23 +749,13 @@ def test_an_answer_that_fails_says_how(tmp_path: Path, monkeypatch: pytest.Monke
     assert content == {"t": "refused", "id": 1, "text": "RecursionError: too deep"}
 
 
-@pytest.mark.parametrize("tab", ["hparams", "custom_scalars"])
-def test_a_picture_stays_of_a_table_and_of_a_layout(tmp_path: Path, tab: str) -> None:
-    for run in ("a", "b"):
-        write_trial(tmp_path / run, 0)
-    multi = chart(title="$x^2_ <b>", multiline=multiline(tag=["loss"]))
-    bounds = margin.Series(value="loss", lower="loss_low", upper="loss_high")
-    lacking = chart(title="lacking", multiline=multiline(tag=["none"]))
-    charts = [multi, lacking, chart(title="bounds", margin=margin(series=[bounds]))]
-    write_layout(tmp_path, category(title="all", chart=charts))
+def test_a_picture_stays_of_curves_and_the_words_of_every_other_tab(tmp_path: Path) -> None:
+    written(tmp_path / NAME, [simple("loss", 0, 1.0)])
     scalars = nbtrain.scalars(tmp_path)
-    picture = boards._picture(scalars, "<words>", tab=tab)
-    assert picture.keys() == {"image/png", "text/plain"}
-    words = boards._picture(scalars, repr(nbtrain.hparams(tmp_path)), tab="hparams")
-    assert words.keys() == {"text/plain"}, "the text of a table says more than its picture"
-    written(tmp_path / "other" / NAME, [simple("loss", 0, 1.0)])
-    bare = nbtrain.scalars(tmp_path / "other")
-    assert boards._picture(bare, "<words>", tab=tab) == {"text/plain": "<words>"}
+    for tab in TABS:
+        kept = boards._picture(scalars, "<words>", tab=tab)
+        assert ("image/png" in kept) == (tab in ("scalars", "compare")), tab
+        assert kept["text/plain"] == "<words>"
 
 
 def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_path: Path) -> None:
@@ -799,26 +782,15 @@ def test_the_picture_draws_a_validation_in_the_colour_of_its_training(tmp_path: 
     for run, above in (("a/train", 0.0), ("a/validation", 1.0), ("b", 2.0)):
         run_of(tmp_path / run, list(np.linspace(above, above + 0.5, 50)))
     pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
-    blue, orange, green = (of(pixels, colour).sum() for colour in legend.COLOURS[:3])
+    blue, orange, green = (of(pixels, colour).sum() for colour in board_figure.COLOURS[:3])
     assert blue > 1.5 * orange > 0, "a line and a dashed one beside a line"
     assert not green
-
-
-def test_a_picture_of_several_tags_draws_validations_pale(tmp_path: Path) -> None:
-    run_of(tmp_path / "a" / "train", [1.0], tag="other")
-    for tag, above in (("loss", 0.0), ("accuracy", 1.0)):
-        write_curve(tmp_path / "a" / "validation", tag, np.linspace(above, above + 0.5, 50))
-    multi = chart(title="both", multiline=multiline(tag=["loss", "accuracy"]))
-    write_layout(tmp_path, category(title="all", chart=[multi]))
-    pixels = pixels_of(layout_figure.png(nbtrain.scalars(tmp_path)) or b"")[:-100, :, :3]
-    assert (pixels[:, :, 2] - pixels[:, :, 0] > 0.2).sum() > 500, "the lines"
-    assert not of(pixels, legend.COLOURS[0]).any()
 
 
 def test_the_picture_draws_each_value_between_two_gaps_as_a_point(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0, np.nan] * 100)
     pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
-    assert of(pixels, legend.COLOURS[0]).any(axis=0).sum() > 200
+    assert of(pixels, board_figure.COLOURS[0]).any(axis=0).sum() > 200
 
 
 def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:

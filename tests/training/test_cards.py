@@ -10,21 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from PIL import Image
 
 import nbtrain
-from nbtrain.core.errors import ArgumentError
-from nbtrain.panel import cards_figure, media
-from nbtrain.panel.board_index import KIND_OF, runs_of, selections
+from nbtrain.panel import media
+from nbtrain.panel.board_index import selections
 from nbtrain.panel.board_requests import BANDS, RIDGES
 from nbtrain.panel.histograms import BINS, PERCENTILES
-from nbtrain.panel.legend import COLOURS
-from nbtrain.panel.media_figure import draw_sound
-from nbtrain.tfevents.values import Audio
-from tests.core.test_figure import of, pixels_of, rgb
 from tests.event_files import NAME, simple, start, written
-from tests.other_events import WAV, event, image1, png, tensor2
+from tests.other_events import WAV, event, png, tensor2
 from tests.training.test_board import ShownBoard, board_of
 
 Answer = tuple[dict[str, Any], Sequence[bytes]]
@@ -128,7 +122,6 @@ def test_a_tag_whose_points_were_all_abandoned_is_named(tmp_path: Path) -> None:
     board = board_of(tmp_path)
     for asked in (history(board, kind="histograms"), summary(board, "histograms")):
         assert asked[0]["text"] == "All that was written here was abandoned: the run went back."
-    assert cards_figure.png(selections(nbtrain.scalars(tmp_path))["histograms"], "histograms")
 
 
 @pytest.mark.parametrize(
@@ -321,79 +314,3 @@ def test_distributions_are_the_percentiles_of_each_step(tmp_path: Path) -> None:
 def test_distributions_of_many_steps_are_of_some(tmp_path: Path) -> None:
     board = logdir_of(tmp_path, *[histogram("x", [0, 1, n]) for n in range(BANDS + 50)])
     assert len(summary(board, "distributions")[0]["shown"]) == BANDS
-
-
-# --- the picture ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tab", ["images", "histograms", "distributions", "text", "audio"])
-def test_a_picture_stays_of_the_first_cards(tmp_path: Path, tab: str) -> None:
-    values = images("$x^2_", png()), histogram("h <b>", [0, 1, 4]), images("broken", b"?")
-    logdir_of(tmp_path, *values, image1("y"), text("t", "*a* $x^2_"), audio("a", [[WAV, b""]]))
-    found = selections(nbtrain.scalars(tmp_path))[KIND_OF[tab]]
-    picture = cards_figure.png(found, tab)
-    assert picture is not None
-    assert picture.startswith(b"\x89PNG")
-
-
-def test_the_picture_has_a_point_for_each_percentile_between_two_gaps(tmp_path: Path) -> None:
-    nan = float("nan")
-    logdir_of(tmp_path, *[histogram("h", [0, n, n or nan]) for n in (0, 4, 0)])
-    found = selections(nbtrain.scalars(tmp_path))["histograms"]
-    pixels = pixels_of(cards_figure.png(found, "distributions") or b"")[:-60, :, :3]
-    assert of(pixels, COLOURS[0]).sum() > 50
-
-
-def test_the_picture_tells_runs_apart_by_colour_and_by_both_ends_of_their_names(
-    tmp_path: Path,
-) -> None:
-    for run in ("a", "b"):
-        written(tmp_path / run / NAME, [event(0, histogram("h", [0, 1, 4]))])
-    found = selections(nbtrain.scalars(tmp_path))
-    assert runs_of(found) == ["a", "b"]
-    for tab in ("histograms", "distributions"):
-        picture = cards_figure.png(found["histograms"], tab, runs_of(found))
-        assert picture is not None
-        pixels = pixels_of(picture)[..., :3].reshape(-1, 3)
-        for colour in COLOURS[:2]:
-            assert (np.abs(pixels - rgb(colour)).max(axis=1) < 0.01).any(), (tab, colour)
-    runs = [f"a-long-name-of-a-run-with-its-settings-lr=0.01-seed={seed}" for seed in range(2)]
-    one, other = (cards_figure.title_of("weights/hidden", run) for run in runs)
-    assert one != other
-
-
-def test_a_value_without_an_image_is_told_in_the_picture(tmp_path: Path) -> None:
-    logdir_of(tmp_path, images("none"))
-    assert cards_figure.png(selections(nbtrain.scalars(tmp_path))["images"], "images")
-
-
-@pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_the_picture_of_a_sound_has_its_wave(tmp_path: Path, width: int) -> None:
-    high, low = (2 ** (8 * width - 2) - 1).to_bytes(width, "little"), bytes(width)
-    if width == 1:  # samples of 8 bits are unsigned
-        high, low = bytes([191]), bytes([128])
-    clip = io.BytesIO()
-    with wave.open(clip, "wb") as file:
-        file.setnchannels(2)
-        file.setsampwidth(width)
-        file.setframerate(8000)
-        file.writeframes(1000 * (low + high) + 1000 * (high + high))  # in the first, half is silent
-    axes = Figure().subplots()
-    draw_sound(axes, Audio((clip.getvalue(),), "audio/wav", ("",)))
-    left, low_end, secs, height = axes.dataLim.bounds
-    assert (left, low_end) == (0, 0)
-    assert secs == pytest.approx(1999 / 8000)
-    assert height == pytest.approx(2**30, rel=0.02)
-
-
-def test_a_sound_that_is_no_wav_file_is_told_in_the_picture(tmp_path: Path) -> None:
-    logdir_of(tmp_path, audio("x", [[b"ID3", b""]]))
-    assert cards_figure.png(selections(nbtrain.scalars(tmp_path))["audio"], "audio")
-    with pytest.raises(ArgumentError, match="Only WAV files of whole numbers can be drawn"):
-        draw_sound(Figure().subplots(), Audio((b"ID3",), "audio/mpeg", ("",)))
-
-
-@pytest.mark.parametrize("tab", ["images", "histograms", "audio"])
-def test_without_cards_there_is_no_picture(tmp_path: Path, tab: str) -> None:
-    logdir_of(tmp_path, text("x", "a"))
-    assert cards_figure.png(selections(nbtrain.scalars(tmp_path))[KIND_OF[tab]], tab) is None

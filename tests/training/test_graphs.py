@@ -16,11 +16,10 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir import graphs
-from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.hierarchy import CHILDREN, Hierarchy
-from nbtrain.panel import graph_figure, graph_requests
+from nbtrain.panel import graph_requests
 from nbtrain.tfevents.graphs import Graph
-from tests.event_files import NAME, read, simple, start, written
+from tests.event_files import NAME, simple, start, written
 from tests.other_events import event, tensor2
 from tests.training.test_board import ShownBoard, board_of
 
@@ -498,23 +497,3 @@ def test_a_graph_is_decoded_once_for_all_its_questions(
     for _ in range(3):
         detail(board, asked(board, "graph")["items"][0]["number"])
     assert len(made) == 1
-
-
-# --- the picture ------------------------------------------------------------------
-
-
-def test_a_picture_stays_of_the_first_graph(tmp_path: Path) -> None:
-    nodes = [node_def("$x^2_", "Add", "b", "s/c"), node_def("b", "Add", "$x^2_"), node_def("s/c")]
-    board_with(tmp_path, *nodes, *(node_def(f"n{i}") for i in range(100)))
-    picture = graph_figure.png(Graphs(read(tmp_path)))
-    assert picture is not None
-    assert picture.startswith(b"\x89PNG")
-
-
-def test_a_picture_of_a_damaged_graph_says_why_and_without_graphs_there_is_none(
-    tmp_path: Path,
-) -> None:
-    assert graph_figure.png(Graphs(read(tmp_path))) is None
-    written(tmp_path / NAME, [graph_event(b"nonsense")])
-    picture = graph_figure.png(Graphs(read(tmp_path)))
-    assert picture is not None

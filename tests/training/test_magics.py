@@ -701,39 +701,27 @@ def test_a_tab_shows_a_logdir_in_the_same_words_each_time(
     assert shown(shell, f"{tab} logs", capsys) == f"<{tab} in 'logs'>"
 
 
-@pytest.mark.parametrize(("tab", "keeps"), [("images", True), ("text", True), ("pr_curves", False)])
-def test_a_board_that_begins_with_cards_keeps_a_picture_of_them(
-    shell: Any, logdir: Path, tab: str, keeps: bool
-) -> None:
-    with tf.summary.create_file_writer(str(logdir / "adam")).as_default():
-        tf.summary.image("digits", np.zeros((1, 8, 8, 1)), step=0)
-        tf.summary.text("note", "hello", step=0)
-    with capture_output() as out:
-        line(shell, f"{tab} logs")
-    live, still, words = [each.data for each in out.outputs]
-    assert live["text/plain"] == f"<{tab} in 'logs'>"
-    assert (len(still["image/png"]) > 100) == keeps
-    assert "run the cell again" in words["text/html"]
-    assert ("<pre>" in words["text/html"]) != keeps
-    assert completed(shell, "%nbtrain images logs --tags ") == ["digits"]
-    assert completed(shell, "%nbtrain text logs --runs ") == ["adam"]
-    assert "--smooth" not in completed(shell, "%nbtrain images logs --s")
-
-
-@pytest.mark.parametrize(("tab", "tag"), [("pr_curves", "cat"), ("graphs", "graph")])
-def test_a_board_of_curves_or_graphs_keeps_a_picture_of_them(
+@pytest.mark.parametrize(
+    ("tab", "tag"),
+    [("images", "digits"), ("text", "note"), ("pr_curves", "cat"), ("graphs", "graph")],
+)
+def test_a_board_that_begins_with_another_tab_than_curves_keeps_its_words(
     shell: Any, logdir: Path, tab: str, tag: str
 ) -> None:
     write_pr_curves(logdir, range(2))
     write_graph(logdir / "sgd")
+    with tf.summary.create_file_writer(str(logdir / "sgd")).as_default():
+        tf.summary.image("digits", np.zeros((1, 8, 8, 1)), step=0)
+        tf.summary.text("note", "hello", step=0)
     with capture_output() as out:
         line(shell, f"{tab} logs")
-    live, still, words = [each.data for each in out.outputs]
+    live, _still, words = [each.data for each in out.outputs]
     assert live["text/plain"] == f"<{tab} in 'logs'>"
-    assert len(still["image/png"]) > 1000
-    assert "<pre>" not in words["text/html"]
+    assert "run the cell again" in words["text/html"]
+    assert "<pre>" in words["text/html"]
     assert tag in completed(shell, f"%nbtrain {tab} logs --tags ")
     assert "sgd" in completed(shell, f"%nbtrain {tab} logs --runs ")
+    assert "--smooth" not in completed(shell, f"%nbtrain {tab} logs --s")
 
 
 def test_a_comparison_that_ends_a_cell_shows_its_table(

@@ -16,14 +16,11 @@ import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.media import Audio, ConfusionMatrix, Histogram, PRCurve
-from nbtrain.notebook.display import picture_of
-from nbtrain.panel import media_figure
 from nbtrain.recording import sample_queue
 from nbtrain.recording.encoding import encoded
 from nbtrain.recording.samples import Sample
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.run.run import Run
-from nbtrain.tfevents import values
 from tests.gate import SOON
 
 IMAGES = np.linspace(0, 1, 2 * 5 * 6 * 3).reshape(2, 5, 6, 3)
@@ -354,24 +351,3 @@ def test_a_way_back_abandons_what_came_after_the_checkpoint() -> None:
         "6, later",
     ]
     assert len(taken) >= len(counting)
-
-
-# --- the picture ----------------------------------------------------------------------------
-
-
-def test_the_picture_has_the_newest_of_the_first_tags_and_says_what_is_left(recorded: Run) -> None:
-    cards, left = media_figure.cards(recorded.media)
-    assert len(cards) == media_figure.CARDS
-    assert left == "Not in this picture: 2 more tags of pictures and media."
-    assert "image/png" in picture_of(recorded)
-
-
-def test_a_value_that_cannot_be_drawn_says_so_in_its_place() -> None:
-    from matplotlib.figure import Figure
-
-    axes = Figure().add_subplot()
-    damaged = values.Images(4, 4, (b"\x89PNG\r\n\x1a\nno picture",))
-    media_figure._draw(axes, value=damaged, title="samples  step 3")
-    (text,) = axes.texts
-    assert text.get_text().replace("\n", " ").startswith("It cannot be drawn: The image of type")
-    assert axes.get_title(loc="left") == "samples  step 3"

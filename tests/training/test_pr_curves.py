@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from tensorboard.plugins.pr_curve import summary as pr
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from nbtrain.panel import pr_curves, pr_figure
-from nbtrain.panel.board_index import selections
+from nbtrain.panel import pr_curves
 from nbtrain.tfevents.pr_curves import PrCurve
 from tests.event_files import NAME, start, written
 from tests.other_events import event, tensor2
@@ -218,24 +216,3 @@ def test_an_odd_question_is_refused_in_words(tmp_path: Path, more: Message) -> N
     content, _ = board.hear(**{"t": "pr_curves", "id": 7, "tag": "cat", "runs": []} | more)
     assert (content["t"], content["id"]) == ("refused", 7)
     assert "name" in content["text"]
-
-
-# --- the picture ------------------------------------------------------------------
-
-
-def picture(folder: Path) -> bytes | None:
-    return pr_figure.png(selections(nbtrain.scalars(folder))["pr_curves"])
-
-
-@pytest.mark.parametrize("rows", [GOOD, np.zeros((2, 2)), np.full((6, 4), math.nan)])
-def test_a_picture_stays_of_the_first_curves(tmp_path: Path, rows: Sequence[Any]) -> None:
-    values = [curve(rows, tag) for tag in ("a", "$x^2_", "<b>", "d", "e")]
-    logdir_of(tmp_path, *values)
-    logdir_of(tmp_path, curve(), run="other")
-    found = picture(tmp_path)
-    assert found is not None
-    assert found.startswith(b"\x89PNG")
-
-
-def test_without_curves_there_is_no_picture(tmp_path: Path) -> None:
-    assert picture(tmp_path) is None
