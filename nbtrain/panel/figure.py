@@ -218,9 +218,11 @@ def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> N
         value = f"  {last_value(status, line.tag)}" if line.tag in status.values else ""
         gone = " abandoned" if value and not line.kept else ""
         words.append(writable(name + value + gone))
-    # A title alone reserves its place; a tag is not a formula.
-    title = words[0] if len(words) == 1 else " "
-    axes.set_title(title, fontsize=_TITLE_SIZE, loc="left", parse_math=False, pad=pad, color=INK)
+    # A blank title reserves the space for a legend. A tag is not a formula.
+    text = words[0] if len(words) == 1 else " "
+    title = axes.set_title(
+        text, fontsize=_TITLE_SIZE, loc="left", parse_math=False, pad=pad, color=INK
+    )
     if len(words) > 1:
         handles = [
             Line2D([], [], color=_colour(line), marker="." if line.validates else "")
@@ -232,7 +234,8 @@ def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> N
             ncols=len(words),
             loc="lower left",
             bbox_to_anchor=(0, 1),
-            borderaxespad=pad / _LEGEND_SIZE,
+            bbox_transform=title.get_transform(),
+            borderaxespad=0,
             borderpad=0,
             columnspacing=0.9,
             handlelength=1.1,
@@ -242,8 +245,8 @@ def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> N
             labelcolor=INK,
         )
         legend.set_in_layout(False)
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        for each in legend.get_texts():
+            each.set_parse_math(False)
 
 
 def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
