@@ -30,7 +30,7 @@ class ArgumentError(NbtrainError, ValueError):
 
 
 class UnknownArgumentError(ArgumentError, TypeError):
-    """An argument that a function does not take; the message says what to type instead."""
+    """An argument that a function does not take; the message says which it takes."""
 
 
 class PhaseError(NbtrainError, RuntimeError):

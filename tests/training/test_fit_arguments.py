@@ -89,7 +89,7 @@ def test_an_uncompiled_model_raises(model: Any, message: str) -> None:
 
 
 def test_an_unknown_keyword_is_an_error() -> None:
-    with pytest.raises(TypeError, match=r"nbtrain\.fit\(\) does not take epoch=\. Give epochs=\."):
+    with pytest.raises(TypeError, match=r"does not take epoch=\. Did you mean epochs=\?"):
         nbtrain.fit(classifier(), X, Y, epoch=3)  # type: ignore[call-arg]
 
 

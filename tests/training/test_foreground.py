@@ -647,8 +647,8 @@ def test_something_without_turns_is_refused() -> None:
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"does not take batch_size=\. Batch what is looped over: "):
-        nbtrain.track(range(3), batch_size=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"does not take save_step=\. Did you mean save_steps=\?"):
+        nbtrain.track(range(3), save_step=3)  # type: ignore[call-arg]
 
 
 def test_a_value_that_cannot_be_used_is_refused_before_anything_starts() -> None:
