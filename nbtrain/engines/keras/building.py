@@ -31,8 +31,9 @@ def build(model: Any, spec: Callable[[], Any]) -> None:
         batch = spec()
         if batch is None or (model.run_eagerly and not _is_definite(batch)):
             return
+    scope = model.distribute_strategy.scope()
     # What does not fit is told by the first batch.
-    with contextlib.suppress(Exception), warnings.catch_warnings():
+    with scope, contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         build_all(data_batch=batch)
 

@@ -246,8 +246,7 @@ class FitEngine:
         model = self._model
         if not has_keras_step(model) or not self._has_keras_fit:
             return
-        with model.distribute_strategy.scope():
-            build(model, self.position.data.spec)
+        build(model, self.position.data.spec)
 
     def _fit(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """Calls Keras's fit once; leaves it if the run stops or has moved."""
