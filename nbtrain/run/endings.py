@@ -2,6 +2,7 @@
 
 endings.enlist(attempt, thread)   # a run starts: it will end before the process does
 endings.dismiss(attempt)          # the run has ended by itself
+endings.afterwards(clean_up)      # is called at the end of the process, once all runs have ended
 
 The interpreter calls `_at_exit` at its end: at the end of a script, `sys.exit`, an error in the
 main thread, or the normal shutdown of a kernel. SIGTERM and SIGHUP also end all runs if they end
@@ -55,6 +56,10 @@ _sending = _thread.allocate_lock()
 # Attempts whose grace is over, with their step at that time. They are not waited for twice.
 _late: dict[Any, int] = {}
 
+# What is called once all runs have ended. `atexit` would call it before them, or not, depending on
+# which module is imported first.
+_afterwards: list[Callable[[], object]] = []
+
 # No Event: a signal handler may interrupt a thread that holds the lock of the Event.
 _ending = False
 _calling = False  # a handler of the program is running
@@ -84,6 +89,11 @@ def dismiss(attempt: Any) -> None:
     """Forgets an attempt that has ended; any thread. Its threads are still joined."""
     _living.pop(attempt, None)
     _late.pop(attempt, None)
+
+
+def afterwards(act: Callable[[], object]) -> None:
+    """Has a function called at the end of the interpreter, once all runs have ended."""
+    _afterwards.append(act)
 
 
 def await_signal(secs: float) -> None:
@@ -222,6 +232,8 @@ def _at_exit() -> None:
     _end_all()
     if _threads():
         leave_without_crash()
+    for act in _afterwards:
+        act()
 
 
 def _not_late() -> list[Any]:

@@ -11,7 +11,6 @@ before the process ends: a run that has ended leaves its writer to the next one.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import math
 import operator
@@ -28,6 +27,7 @@ from tensorflow.python.ops import control_flow_util, summary_ops_v2
 from nbtrain.core.tracebacks import named
 from nbtrain.recording.queue import Batch
 from nbtrain.recording.recorder import Recorder
+from nbtrain.run import endings
 from nbtrain.rundir.temporary import TemporaryFolder, delete_left
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
@@ -156,10 +156,12 @@ def _use(step: Callable[[], int]) -> Writer:
         return writer
 
 
-@atexit.register
 def _delete() -> None:
     for writer in _writers:
         writer.delete()
+
+
+endings.afterwards(_delete)
 
 
 class Summaries:

@@ -35,6 +35,7 @@ def trained(pipe: Connection, **settings: Any) -> nbtrain.Run:
 
     def step() -> dict[str, Any]:
         weight.assign_add(1.0)
+        tf.summary.scalar("seen", weight.value())
         if weight.numpy() >= REACHED:
             reached.set()
         return {"weight": weight.value()}
@@ -52,8 +53,9 @@ def assert_saved() -> None:
     ends = journal(FOLDER, "stopped")
     assert [entry["step"] for entry in ends] == [checkpoint.step]
     assert checkpoint.step >= REACHED
-    weights = nbtrain.scalars("runs")["ended", "weight"]
-    assert weights.steps[-1] == checkpoint.step
+    scalars = nbtrain.scalars("runs")
+    for tag in ("weight", "seen"):
+        assert scalars["ended", tag].steps[-1] == checkpoint.step, tag
 
 
 # --- a script that ends by itself -----------------------------------------------------
@@ -95,8 +97,6 @@ def test_the_status_is_that_of_the_program(end: str, status: int, tmp_path: Path
 
 
 def waits(pipe: Connection) -> None:
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)  # the tests may be run by nohup
     trained(pipe).wait()
     print("went on")
 
