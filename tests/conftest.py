@@ -22,7 +22,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 
-# After nohup, or before an & in a script, they are ignored: also in the processes of the tests.
+# Under nohup, or in the background of a script, both signals are ignored, which the processes of the
+# tests would inherit.
 for number, default in (
     (signal.SIGINT, signal.default_int_handler),
     (signal.SIGHUP, signal.SIG_DFL),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,10 +36,7 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
         return None
     names = [scalars.reader.title(name_of(lead, runs, fits)) for lead, runs in fits.items()]
     folder = folder_of(names)
-    shown = {
-        writable(cut(name.removeprefix(folder), _NAME)) or " ": runs
-        for name, runs in islice(zip(names, fits.values(), strict=True), len(COLOURS))
-    }
+    shown = [*fits.values()][: len(COLOURS)]
     rows = 2 + -(-len(shown) // _COLUMNS)
     figure, each_axes = framed(len(tags[:_CHARTS]), _CHART, _LINE * rows)
     for axes, tag in zip(each_axes, tags, strict=False):
@@ -48,7 +44,7 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
         axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
         lines = [
             (run, {"color": colour, "linestyle": _VALIDATION if place else "-"})
-            for colour, runs in zip(COLOURS, shown.values(), strict=False)
+            for colour, runs in zip(COLOURS, shown, strict=False)
             for place, run in enumerate(runs)
             if (run, tag) in scalars
         ]
@@ -64,10 +60,11 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     ]
     parts = [
         *([f"in {folder}"] if folder else []),
-        *(["dashed: validation"] if any(len(runs) > 1 for runs in shown.values()) else []),
+        *(["dashed: validation"] if any(len(runs) > 1 for runs in shown) else []),
         *([f"not shown: {', '.join(left_out)}"] if left_out else []),
     ]
-    _name(figure, [*shown], writable(cut("; ".join(parts), _SUMMARY)))
+    short = [cut(name.removeprefix(folder), _NAME) for name in names[: len(shown)]]
+    _name(figure, [writable(name) or " " for name in short], cut("; ".join(parts), _SUMMARY))
     return saved(figure)
 
 
@@ -95,7 +92,7 @@ def _name(figure: Figure, names: Sequence[str], title: str) -> None:
         ncols=_COLUMNS,
         fontsize=8,
         frameon=False,
-        title=title or None,
+        title=writable(title) or None,
         title_fontsize=8,
         labelcolor=INK,
     )

@@ -56,7 +56,7 @@ _sending = _thread.allocate_lock()
 # Attempts whose grace is over, with their step at that time. They are not waited for twice.
 _late: dict[Any, int] = {}
 
-# What is called once all runs have ended. `atexit` would call it before them, or not, depending on
+# Functions to call once all runs have ended. The order in which `atexit` would call them depends on
 # which module is imported first.
 _afterwards: list[Callable[[], object]] = []
 

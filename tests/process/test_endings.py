@@ -337,7 +337,7 @@ class SlowEnd:
         self._wait = threading.Event().wait
 
     def __del__(self) -> None:
-        self._wait(7.0)  # longer than a thread that only sleeps for a while
+        self._wait(7.0)  # six seconds are as long as sleep(SIGABRT), which is no end
 
 
 def multiplies(pipe: Connection, times: int) -> None:

@@ -787,6 +787,15 @@ def test_the_picture_draws_a_validation_in_the_colour_of_its_training(tmp_path: 
     assert not green
 
 
+def test_the_picture_draws_runs_whose_shortened_names_are_the_same(tmp_path: Path) -> None:
+    for number in range(2):
+        name = f"first-words-of-a-long-name-{number}-and-the-last-words-of-a-long-name"
+        run_of(tmp_path / name, list(np.linspace(number, number + 0.5, 50)))
+    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
+    for colour in board_figure.COLOURS[:2]:
+        assert of(pixels, colour).sum() > 100
+
+
 def test_the_picture_draws_each_value_between_two_gaps_as_a_point(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0, np.nan] * 100)
     pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]

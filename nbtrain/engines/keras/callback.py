@@ -98,7 +98,7 @@ class RunCallback(keras.callbacks.Callback):
             self.model.train_function = self._train_first
 
     def _train_first(self, iterator: Any) -> Any:
-        """Builds the model by the kind of a batch, and restores it, before the first one."""
+        """Trains the first batch, after it has built the model for it and restored its values."""
         self.model.train_function = self._train
         build(self.model, lambda: iterator.element_spec)
         self._run.handle.complete_restore()
