@@ -21,7 +21,6 @@ from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import bundles, still
 from nbtrain.panel.board import Board
-from nbtrain.panel.board_index import KIND_OF, selections
 from nbtrain.panel.comm import harden
 from nbtrain.run import registry
 
@@ -39,6 +38,7 @@ SLICE_SECS = 0.25
 # The newest boards stay live: each holds the data that it read. Older ones keep only their picture.
 # A board whose cell was executed again is dropped.
 _KEPT = 32
+_DRAWN = ("scalars", "compare")  # the tabs of which a saved notebook keeps a picture
 _AGAIN = "To look at it live, run the cell again."
 
 _boards: deque[Following] = deque()
@@ -220,15 +220,16 @@ def show(
 
 def _state(scalars: Scalars, tab: str) -> tuple[object, ...]:
     """Returns what the picture depends on: whether there is something to draw, and the version."""
-    kind = KIND_OF.get(tab, "scalars")
-    return any(True for _ in selections(scalars)[kind]), scalars.reader.version
+    if tab not in _DRAWN:
+        return ()
+    return any(True for _ in scalars), scalars.reader.version
 
 
 def _picture(
     scalars: Scalars, text: str, *, tab: str = "scalars", x: str = "step", smooth: float = 0.0
 ) -> bundles.Bundle:
     """The board as it stays in a saved notebook: a picture of its curves, or its text."""
-    if tab not in ("scalars", "compare"):
+    if tab not in _DRAWN:
         return {"text/plain": text}
     # Loaded with the first picture: a board stands before its picture is drawn.
     from nbtrain.panel import board_figure
