@@ -22,8 +22,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 
-# Under nohup, or in the background of a script, both signals are ignored, and processes of the tests
-# would inherit that.
+# Under nohup, or in the background of a script, both signals are ignored,
+# and processes of the tests would inherit that.
 for number, default in (
     (signal.SIGINT, signal.default_int_handler),
     (signal.SIGHUP, signal.SIG_DFL),
