@@ -24,10 +24,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.notebook.askers import ASKS, unheard
-from nbtrain.notebook.untracked import records_at_most, tracks_by_name, untracked
 
 _RUN = "run"
+
+# A cell that names one of these has a step boundary, or knows best.
+_BOUNDARIES = frozenset({"track", "should_stop", "ShouldStop"})
 
 # Python's name for the code of a cell: tracebacks then show its lines as those of a cell.
 _CODE = "<module>"
@@ -47,13 +48,13 @@ def loop_of(
 
     Raises:
         SyntaxError: The cell is not valid Python, or has a `return` or `await` outside a function.
-        ArgumentError: The cell does not use `run`.
+        ArgumentError: The cell has no step boundary.
     """
     compiled: Callable[..., Any] = compiler or codeop.Compile()
     compiled(source, filename, "exec")  # checked as a cell before it becomes a function body
     table = symtable.symtable(source, filename, "exec")
     tree = ast.parse(source, filename)
-    _check_use(table, tree, names, source)
+    _check_use(table, tree)
     future = [node for node in tree.body if _is_future(node)]
     tree.body = [node for node in tree.body if not _is_future(node)]
     bound = {symbol.get_name() for symbol in table.get_symbols() if _is_bound(symbol)}
@@ -188,26 +189,21 @@ def _shared(tree: ast.AST) -> set[str]:
     return {name for name in shared if name is not None}
 
 
-def _check_use(
-    table: symtable.SymbolTable, tree: ast.Module, names: dict[str, Any], source: str
-) -> None:
-    """Checks that the cell can be a loop. A Supervisor's `should_stop()` is a step boundary too."""
-    if tracks_by_name(tree, names):
+def _check_use(table: symtable.SymbolTable, tree: ast.Module) -> None:
+    """Checks that the cell can be a loop: it has a step boundary, or hands its run on."""
+    names = (getattr(node, "attr", getattr(node, "id", None)) for node in ast.walk(tree))
+    asks = not _BOUNDARIES.isdisjoint(names)
+    if asks or (
+        any(_uses_run(part) for part in _parts(table))
+        and not (_records_at_most(tree) and _loops(tree))
+    ):
         return
-    asks = any(isinstance(node, ast.Attribute) and node.attr in ASKS for node in ast.walk(tree))
-    if not asks and records_at_most(tree, _RUN) and (why := untracked(tree, source)):
-        raise ArgumentError(why)
-    if any(_uses_run(part) for part in _parts(table)):
-        return
-    if not asks:
-        raise ArgumentError(
-            "The cell does not use `run`: it is the loop of a run, and tells it each step. Begin "
-            "it with `for batch in run.track(dataset):` or `while not run.should_stop():` (or "
-            "`sv.should_stop()` of an nbtrain.tf1.Supervisor), or hand `run` to the function that "
-            "does."
-        )
-    if why := unheard(tree, names):
-        raise ArgumentError(why)
+    raise ArgumentError(
+        "The cell does not tell its run what a step is: the run could neither count its steps nor "
+        "stop. Write `for batch in run.track(dataset):` in the place of the loop over the batches, "
+        "or `while not run.should_stop():` (or `sv.should_stop()` of an nbtrain.tf1.Supervisor), "
+        "or hand `run` to the function that does."
+    )
 
 
 def _parts(table: symtable.SymbolTable) -> list[symtable.SymbolTable]:
@@ -219,6 +215,20 @@ def _uses_run(table: symtable.SymbolTable) -> bool:
         return False
     symbol = table.lookup(_RUN)
     return symbol.is_global() and symbol.is_referenced()
+
+
+def _records_at_most(tree: ast.AST) -> bool:
+    """Tells if `run` is only used to call its `record`."""
+    nodes = list(ast.walk(tree))
+    uses = sum(isinstance(node, ast.Name) and node.id == _RUN for node in nodes)
+    records = sum(
+        isinstance(node, ast.Attribute) and ast.unparse(node) == f"{_RUN}.record" for node in nodes
+    )
+    return uses == records
+
+
+def _loops(tree: ast.AST) -> bool:
+    return any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(tree))
 
 
 def _is_bound(symbol: symtable.Symbol) -> bool:

@@ -231,10 +231,8 @@ def test_a_cell_that_would_leave_its_thread_is_refused_with_the_line(
     assert nbtrain.runs() == {}
 
 
-def test_a_cell_that_does_not_use_run_is_refused(shell: Any) -> None:
-    with pytest.raises(
-        UsageError, match=r"does not use `run`.*or `while not run\.should_stop\(\):`"
-    ):
+def test_a_cell_without_a_step_boundary_is_refused(shell: Any) -> None:
+    with pytest.raises(UsageError, match=r"does not tell its run what a step is"):
         cell(shell, "", "print('hello')\n")
     assert nbtrain.runs() == {}
 
