@@ -9,7 +9,6 @@ hyperparameters.known                            # any thread: the values last r
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import threading
 from abc import ABC, abstractmethod
@@ -33,26 +32,6 @@ _ROUNDING = 0.01
 
 # The relative difference of two values that are equal in a 32-bit variable.
 _SAME = 1e-7
-
-
-@dataclass(frozen=True, slots=True)
-class Setter:
-    """The part of the program that has set a hyperparameter.
-
-    Attributes:
-        name: In words: a callback's class, or a line.
-        callback: Whether it is a Keras callback.
-        follows: Whether it starts from the current value, and so preserves an edit.
-    """
-
-    name: str
-    callback: bool = False
-    follows: bool = False
-
-
-# Takes a value that the program has assigned, not read yet, and a function that finds out who did
-# it, which must be called at once.
-Tell = Callable[[Any, Callable[[], Setter]], object]
 
 
 class Variable(ABC):
@@ -79,21 +58,29 @@ class Variable(ABC):
         """Says why the steps do not use the value of `read`, after its name; "" if unknown."""
         return ""
 
-    def watch(self, tell: Tell) -> None:  # noqa: B027 - most can only be looked at
-        """Calls `tell` whenever the program assigns to it."""
+    def watch(self, attend: Callable[[], object]) -> None:  # noqa: B027 - most are only read
+        """Calls `attend` whenever the program assigns to it."""
 
     def unwatch(self) -> None:  # noqa: B027 - as above
-        """Stops calling `tell`."""
+        """Stops calling `attend`."""
+
+    @property
+    def assigned(self) -> bool:
+        """True if the program has assigned to it since the last call of `now`."""
+        return False
 
     def now(self) -> Any:
-        """Returns its value, not read yet, if any step may change it without telling; else None."""
+        """Returns its value, not read yet, if it may have changed since the last call; else None.
+
+        That is so after an assignment, and always if any step may change it without notice.
+        """
         return None
 
     def distrust(self) -> None:  # noqa: B027 - as above
-        """Notes that it has changed without telling: from now on, `now` returns its value."""
+        """Notes that it has changed without notice: from now on, `now` returns its value."""
 
     def number(self, value: Any) -> float:
-        """Converts a value from `tell` or `now` to a number. Any thread may call it."""
+        """Converts a value of `now` to a number. Any thread may call it."""
         return float(value)
 
     def moment(self) -> Any:
@@ -170,27 +157,40 @@ class Hyperparameters:
         """Reads the values without taking them as known; training thread only."""
         return {name: variable.read() for name, variable in self._variables.items()}
 
-    def watch(self, tell: Callable[[str, Any, Callable[[], Setter]], object]) -> None:
-        """Calls `tell` with name and value whenever the program assigns to one."""
-        for name, variable in self._variables.items():
-            variable.watch(functools.partial(tell, name))
+    def watch(self, attend: Callable[[], object]) -> None:
+        """Calls `attend` whenever the program assigns to one."""
+        for variable in self._variables.values():
+            variable.watch(attend)
 
     def unwatch(self) -> None:
-        """Stops calling `tell`."""
+        """Stops calling `attend`."""
         for variable in self._variables.values():
             variable.unwatch()
 
-    def untold(self) -> dict[str, Any]:
-        """Values, not read yet, of those that may change at any step without telling."""
-        now = {name: variable.now() for name, variable in self._variables.items()}
+    @property
+    def assigned(self) -> bool:
+        """True if the program has assigned to one since the last call of `changed`."""
+        return any(variable.assigned for variable in self._variables.values())
+
+    def changed(self, *, assigned_alone: bool = False) -> dict[str, Any]:
+        """Values, not read yet, of those that may have changed since the last call.
+
+        Args:
+            assigned_alone: Whether to leave out those that may change without notice.
+        """
+        now = {
+            name: variable.now()
+            for name, variable in self._variables.items()
+            if variable.assigned or not assigned_alone
+        }
         return {name: value for name, value in now.items() if value is not None}
 
     def distrust(self, name: str) -> None:
-        """Notes that this one has changed without telling."""
+        """Notes that this one has changed without notice."""
         self._variables[name].distrust()
 
     def number(self, name: str, value: Any) -> float:
-        """Converts a value from `tell` or `untold` to a number. Any thread may call it."""
+        """Converts a value of `changed` to a number. Any thread may call it."""
         return self._variables[name].number(value)
 
     def note(self, name: str, value: float) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Set
-from types import FrameType
+from collections.abc import Callable, Set
 from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.core.hyperparameters import Setter, Tell, Variable
-from nbtrain.core.tracebacks import is_of_the_user
+from nbtrain.core.hyperparameters import Variable
 from nbtrain.engines.variables import as_written, handles
 
 _METHODS = ("assign", "assign_add", "assign_sub")
@@ -22,9 +18,6 @@ _METHODS = ("assign", "assign_add", "assign_sub")
 _LISTENERS = "_nbtrain_listeners"
 
 _LISTENING = threading.Lock()  # runs of several cells change the listeners
-
-# Keras's list of callbacks is a callback itself, but sets nothing.
-_CALLBACK, _CALLBACKS = tf.keras.callbacks.Callback, tf.keras.callbacks.CallbackList
 
 
 class EagerVariable(Variable):
@@ -41,7 +34,8 @@ class EagerVariable(Variable):
         own = variable.value if isinstance(variable, tf.keras.Variable) else variable
         self._inner: Any = own
         self._traced = self._quiet = False  # whether a graph assigns to it; whether nbtrain does
-        self._tell: Tell | None = None
+        self._assigned = False
+        self._attend: Callable[[], object] | None = None
         self._listen(listens=True)  # at once: a step is traced before the run begins
 
     def read(self) -> float:
@@ -49,26 +43,32 @@ class EagerVariable(Variable):
         return as_written(self.variable.numpy())
 
     def write(self, value: float) -> None:
-        """Assigns the value, without telling."""
+        """Assigns the value; that is no assignment of the program."""
         self._quiet = True
         try:
             self.variable.assign(int(value) if self.whole else value)
         finally:
             self._quiet = False
 
-    def watch(self, tell: Tell) -> None:
-        """Reports each eager assignment; for assignments in a graph, `now` gives the value."""
-        self._tell = tell
+    def watch(self, attend: Callable[[], object]) -> None:
+        """Calls `attend` after each eager assignment; `now` finds those in a graph."""
+        self._assigned, self._attend = False, attend
         self._listen(listens=True)
 
     def unwatch(self) -> None:
         """Restores the variable's methods, unless another run listens to it."""
-        self._tell = None
+        self._attend = None
         self._listen(listens=False)
 
+    @property
+    def assigned(self) -> bool:
+        """True if the program has assigned to it since the last call of `now`."""
+        return self._assigned
+
     def now(self) -> Any:
-        """Returns its value as a tensor if a graph assigns to it."""
-        return self._unread() if self._traced else None
+        """Returns its value as a tensor if the program has assigned to it, or a graph does."""
+        assigned, self._assigned = self._assigned, False  # first: another thread may assign
+        return self._unread() if assigned or self._traced else None
 
     def distrust(self) -> None:
         """Notes that a graph traced earlier assigns to it."""
@@ -82,25 +82,13 @@ class EagerVariable(Variable):
         """Converts a tensor to a number."""
         return as_written(value.numpy())
 
-    @contextlib.contextmanager
-    def gathered(self) -> Iterator[None]:
-        """Reports the program's assignments inside once, at the end, with the final value."""
-        tell, setters = self._tell, list[Setter]()
-        if tell is not None:
-            self._tell = lambda _value, setter: setters.append(setter())
-        try:
-            yield
-        finally:
-            self._tell = tell
-            if tell is not None and setters:
-                tell(self._unread(), setters.pop)
-
     def heard(self) -> None:
-        """Handles an assignment."""
+        """Notes an assignment."""
         if not tf.executing_eagerly():
             self._traced = True
-        elif self._tell is not None and not self._quiet:
-            self._tell(self._unread(), _setter)
+        elif self._attend is not None and not self._quiet:
+            self._assigned = True
+            self._attend()
 
     def _unread(self) -> Any:
         """Returns its value as a tensor, without waiting for it."""
@@ -144,20 +132,3 @@ def _hook(variable: Any, name: str) -> Callable[..., Any]:
 def _listeners(variable: Any) -> list[EagerVariable]:
     references = vars(variable).get(_LISTENERS, ())
     return [found for reference in references if (found := reference()) is not None]
-
-
-def _setter() -> Setter:
-    """Finds who assigns now: a Keras callback, or a line of the user's code."""
-    frame: FrameType | None = sys._getframe(1)
-    line = None
-    while frame is not None:
-        code = frame.f_code
-        owner = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
-        if isinstance(owner, _CALLBACK) and not isinstance(owner, _CALLBACKS):
-            # This one multiplies the value that it finds, so an edit keeps its effect.
-            follows = isinstance(owner, tf.keras.callbacks.ReduceLROnPlateau)
-            return Setter(type(owner).__name__, callback=True, follows=follows)
-        if line is None and is_of_the_user(code.co_filename):
-            line = Setter(f"line {frame.f_lineno} of {code.co_name}()")
-        frame = frame.f_back
-    return line or Setter("the program")

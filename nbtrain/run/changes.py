@@ -1,9 +1,8 @@
 """Records values that the program assigns to its hyperparameters, each at its own step.
 
-changes.tell(name, value, setter)    # the assigning thread: only appends
-changes.settle(step)                 # training thread: they belong to this step
-changes.flush()                      # monitor thread: reads them, records the changed ones
-changes.edited(edits, step)          # an edit by the user, which the program may undo
+changes.settle(step)                 # training thread: what was assigned belongs to this step
+changes.flush()                      # monitor thread: reads the values, records the changed ones
+changes.edited(edits, step)          # an edit by the user, which the program may change again
 
 These assignments are recorded at their exact step: by Python (a callback, a step, a cell), by a
 `tf.function` that is traced under the run or is the step itself, and by the train op of a
@@ -22,15 +21,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from nbtrain.core.hyperparameters import FACTOR, Edit, Hyperparameters, Setter
+from nbtrain.core.hyperparameters import FACTOR, Edit, Hyperparameters
 from nbtrain.run.monitor import Monitor
 
-# Limits for assignments between two steps, and for those waiting to be read. The oldest are
-# dropped.
-_MOST_TOLD, _MOST_WAITING = 1_000, 65_536
-
-_GRAPH = Setter("a graph")
-_UNKNOWN = Setter("the program")
+# The most values that wait to be read. The oldest are dropped.
+_MOST_WAITING = 65_536
 
 Record = Callable[[int, float, Mapping[str, float]], object]
 
@@ -39,7 +34,7 @@ class Changes:
     """The changes of one start of a run.
 
     Attributes:
-        untold: Whether a hyperparameter may change at any step without a call of `tell`.
+        expected: Whether any step may change a hyperparameter without notice.
     """
 
     def __init__(
@@ -53,76 +48,48 @@ class Changes:
         self._monitor = monitor
         self._record = record
         self._attend = attend
-        self._thread = 0
-        self.untold = False
-        self._told: deque[tuple[str, float, Any, Setter | None]] = deque(maxlen=_MOST_TOLD)
-        self._waiting: deque[tuple[int, str, float, Any, Setter | None]] = deque(
-            maxlen=_MOST_WAITING
-        )
+        self.expected = False
+        self._waiting: deque[tuple[int, str, float, Any]] = deque(maxlen=_MOST_WAITING)
         self._recorded: dict[str, tuple[int, float]] = {}  # step and value, by name
         self._edits: dict[str, tuple[int, Edit]] = {}  # edits in effect, with their steps
-        self._setters: dict[str, tuple[int, Setter]] = {}
         self._flushing = threading.RLock()  # protects the order in which values are recorded
 
     def begin(self) -> None:
         """Starts watching the assignments; training thread."""
-        self._thread = threading.get_ident()
-        self._hyperparameters.watch(self.tell)
+        self._hyperparameters.watch(self._attend)
 
     def end(self) -> None:
         """Stops watching the assignments."""
         self._hyperparameters.unwatch()
 
-    def tell(self, name: str, value: Any, setter: Callable[[], Setter]) -> None:
-        """Notes an assigned value for the step that is settled next; any thread."""
-        who = None
-        if threading.get_ident() != self._thread:
-            pass  # a cell has assigned it, so the user knows
-        elif name in self._edits or name not in self._setters:
-            who = setter()
-        self._told.append((name, time.time(), value, who))
-        self._attend()
-
     def settle(self, step: int, *, over: bool = False) -> None:
-        """Assigns the values noted since the last boundary to this step; training thread.
+        """Assigns the values set since the last boundary to this step; training thread.
 
         Args:
             over: Whether the training is over, so that its session may be closed.
         """
-        if self._told:
-            last = {}
-            while self._told:
-                name, *told = self._told.popleft()
-                last[name] = told
-            for name, (wall, value, who) in last.items():
-                self._waiting.append((step, name, wall, value, who))
-        if not over:
-            self._settle_untold(step)
-
-    def _settle_untold(self, step: int) -> None:
         try:
-            untold, now = self._hyperparameters.untold(), time.time()
+            values, now = self._hyperparameters.changed(assigned_alone=over), time.time()
         except Exception as error:  # noqa: BLE001 - a look never ends a training
             self._monitor.notices.note(
                 "hyperparameters", f"Hyperparameters could not be read: {error}"
             )
             return
-        for name, value in untold.items():
-            self._waiting.append((step, name, now, value, _GRAPH))
-        self.untold = bool(untold)
+        self._waiting.extend((step, name, now, value) for name, value in values.items())
+        self.expected = bool(values)
 
     def flush(self) -> None:
         """Reads the settled values and records those that have changed; any thread."""
         with self._flushing:  # waits until another thread has recorded what it took
             while self._waiting:
-                step, name, wall, value, who = self._waiting.popleft()
-                self._take(step, name, wall, self._hyperparameters.number(name, value), who)
+                step, name, wall, value = self._waiting.popleft()
+                self._take(step, name, wall, self._hyperparameters.number(name, value))
 
     def compare(self, step: int) -> None:
-        """Records values read again: a difference is a change, up to this step, without `tell`."""
+        """Records values read again: a difference is a change, up to this step, without notice."""
         with self._flushing:
             for name, value in self._hyperparameters.values.items():
-                if self._take(step, name, time.time(), value, _UNKNOWN):
+                if self._take(step, name, time.time(), value):
                     self._hyperparameters.distrust(name)
 
     def recorded(self, step: int, values: Mapping[str, float]) -> None:
@@ -139,28 +106,17 @@ class Changes:
     @property
     def waiting(self) -> bool:
         """True if an assigned value is not settled yet."""
-        return bool(self._told)
+        return self._hyperparameters.assigned
 
     def went_back(self) -> None:
         """Forgets edits and assignments, which a restore has undone on request."""
         with self._flushing:
-            self._told.clear()
+            self._hyperparameters.changed(assigned_alone=True)
             self._edits.clear()
             self._monitor.notices.note("undone", None)
 
-    def advice(self, edits: Iterable[Edit]) -> str:
-        """Advice on keeping edits if the program sets the same values; otherwise empty."""
-        for edit in edits:
-            step, who = self._setters.get(edit.name, (0, None))
-            if who is not None:
-                keep = self._to_keep(edit, who)
-                return f". {who.name} has set it at step {step:,}, and may do so again. {keep}"
-        return ""
-
-    def _take(self, step: int, name: str, wall: float, value: float, who: Setter | None) -> bool:
+    def _take(self, step: int, name: str, wall: float, value: float) -> bool:
         """Records a value if it has changed; tells if it has."""
-        if who is not None and who is not _UNKNOWN and not who.follows:
-            self._setters.setdefault(name, (step, who))
         at, old = self._recorded.get(name, (step, value))
         if value == old or (value != value and old != old):  # NaN is NaN
             return False
@@ -170,26 +126,24 @@ class Changes:
         self._recorded[name] = step, value
         self._hyperparameters.note(name, value)
         set_at, edit = self._edits.pop(name, (0, None))
-        if edit is not None and who is not None and not who.follows:
-            self._setters[name] = step, who
+        if edit is not None:
             self._tell_undone(step, Edit(name, old, value), set_at, edit)
         return True
 
     def _tell_undone(self, step: int, change: Edit, set_at: int, edit: Edit) -> None:
-        _, who = self._setters[edit.name]
-        what = f"{who.name} has set {change}, over the edit of step {set_at:,}"
+        what = f"the program has set {change}, after the edit of step {set_at:,}"
         self._monitor.log(event="undone", step=step, text=f"{what}.")
-        at = f"At step {step:,} {what} ({edit})."
-        self._monitor.notices.note("undone", f"{at} {self._to_keep(edit, who)}")
+        self._monitor.notices.note(
+            "undone", f"At step {step:,} {what} ({edit}). {self._kept(edit)}"
+        )
 
-    def _to_keep(self, edit: Edit, who: Setter) -> str:
-        """Describes how to keep an edit that `who` undoes."""
+    def _kept(self, edit: Edit) -> str:
+        """Describes how to keep an edit that the program undoes."""
         factor = f"{edit.name}{FACTOR}"
         values = self._hyperparameters.values
         if factor in values and edit.old:
             times = values[factor] * edit.new / edit.old
-            way = f"set the factor on what it sets, run.set({factor}={times:.4g})"
-        else:
-            way = "let it multiply by a variable that is given in hyperparameters="
-        out = "stop the run and start it again without"
-        return f"To keep an edit, {way}; or {out} {'the callback' if who.callback else 'that'}."
+            return (
+                f"To keep an edit, set the factor on what it sets, run.set({factor}={times:.4g})."
+            )
+        return "To keep an edit, let it multiply by a variable that is given in hyperparameters=."

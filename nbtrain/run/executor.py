@@ -259,8 +259,7 @@ class CommandExecutor:
                 self._check_not_stopping("set")
                 self._trials.check_free(values)
                 edits = self.control.set(values)
-                advice = self.control.changes.advice(edits)
-                return done(", ".join(map(str, edits)) + advice, edits)
+                return done(", ".join(map(str, edits)), edits)
             case Evaluate():
                 self._check_not_stopping("evaluate")
                 return done(described(self.evaluator.now()))

@@ -115,7 +115,7 @@ class HyperparameterControl:
 
     def next_step(self) -> int:
         """Returns the step of the next look if no change is noticed before."""
-        return self._steps.step + 1 if self.changes.untold else _NEVER
+        return self._steps.step + 1 if self.changes.expected else _NEVER
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
         """Sets some hyperparameters, all or none of them."""

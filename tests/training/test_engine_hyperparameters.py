@@ -112,7 +112,7 @@ def test_a_graph_that_assigns_to_a_variable_is_traced_without_a_warning(
 ) -> None:
     rate = tf.Variable(1.0)
     variable = EagerVariable(rate)
-    variable.watch(lambda _value, _setter: None)
+    variable.watch(lambda: None)
     with caplog.at_level(logging.WARNING), _heard(tf.get_logger(), caplog.handler):
         tf.function(lambda: rate.assign(rate / 2))()
     variable.unwatch()

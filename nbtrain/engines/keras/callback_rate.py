@@ -40,19 +40,18 @@ class CallbackRate(Factor):
         if factor == 1.0:
             yield
             return
-        with self._rate.gathered():
-            before, self._base = self._rate.read(), self._without()
-            self._rate.write(self._base)
-            lifted = self._rate.read()
-            try:
-                yield
-            finally:
-                base = self._rate.read()
-                if base == lifted:
-                    self._rate.write(before)  # exact to the last bit
-                else:
-                    self._base = base
-                    self._rate.write(base * factor)
+        before, self._base = self._rate.read(), self._without()
+        self._rate.write(self._base)
+        lifted = self._rate.read()
+        try:
+            yield
+        finally:
+            base = self._rate.read()
+            if base == lifted:
+                self._rate.write(before)  # exact to the last bit
+            else:
+                self._base = base
+                self._rate.write(base * factor)
 
     def _without(self) -> float:
         factor = self.read()

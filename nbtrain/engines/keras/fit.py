@@ -175,8 +175,7 @@ def fit(
             again, which takes as long as the first trace. Momentum and rates of 0 are not found:
             Keras builds them without momenta or random generator, which another value would need.
             Layers with a rate different from the others have their own under their name:
-            `head_dropout_rate`. Values set by callbacks are recorded; a callback that undoes an
-            edit is named.
+            `head_dropout_rate`. Values set by callbacks are recorded.
         evaluate_secs: Seconds between two evaluations on the validation data, in addition to those
             after epochs; None or 0 disables this. `run.evaluate()` evaluates on request.
         evaluate_steps: Batches between two evaluations; None disables this.
