@@ -76,6 +76,17 @@ def loop_of(
     return loop  # type: ignore[no-any-return]
 
 
+def uses_run(source: str) -> bool:
+    """Tells if a program looks up `run` and does not bind it, as the loop of a run does.
+
+    Raises:
+        SyntaxError: It is not Python.
+    """
+    table = symtable.symtable(source, "<program>", "exec")
+    is_bound = _RUN in table.get_identifiers() and _is_bound(table.lookup(_RUN))
+    return not is_bound and any(_uses_run(part) for part in _parts(table))
+
+
 class _Body(ast.NodeTransformer):
     """Rewrites the statements of a cell as a function body that copies bindings to the notebook."""
 

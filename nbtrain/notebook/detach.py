@@ -9,22 +9,18 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
 
-from nbtrain.notebook.cells import loop_of
+from nbtrain.notebook.cells import loop_of, uses_run
 from nbtrain.notebook.options import cell_parser
-from nbtrain.notebook.program import bound_in, lacking
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.launch import Program, started
 from nbtrain.run.options import Settings
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.launched import CELL, SCRIPT
-
-_RUN = "run"
 
 # Options of any detached cell; the others are about its loop.
 _OF_ALL = {"detach", "cells", "name", "logdir"}
@@ -68,12 +64,9 @@ def detached(shell: Any, options: argparse.Namespace, cell: str) -> AttachedRun:
     parts = [f"# In [{number}]\n{part}" for number, part in zip(numbers, parts, strict=True)]
     cell = _python(cell, "the cell")
     before = "\n\n".join(parts)
-    missing = lacking(f"{before}\n{cell}")
-    is_loop = _RUN in missing
+    is_loop = uses_run(f"{before}\n{cell}")
     given = _given(options)
     if is_loop:
-        values = [getattr(options, name) or "None" for name in _EXPRESSIONS]
-        missing = lacking("\n".join([before, f"{_RUN} = None", *values, cell]))
         files = {SCRIPT: before + "\n" + _LOOP.format(cell=CELL, options=given), CELL: cell}
         _check_loop(cell)
     elif given:
@@ -83,8 +76,6 @@ def detached(shell: Any, options: argparse.Namespace, cell: str) -> AttachedRun:
         )
     else:
         files = {SCRIPT: "\n\n".join([*parts, f"# The cell\n{cell}"]) + "\n" + _WAIT}
-    if missing:
-        raise UsageError(_lack(missing, numbers, shell))
     _compiled(files[SCRIPT], "the program")
     folder = Logdir(options.logdir, options.name, kind="loop" if is_loop else "cell", launches=True)
     # As in the notebook, modules of the working folder can be imported.
@@ -164,36 +155,3 @@ def _given(options: argparse.Namespace) -> str:
     Settings(**settings)
     texts = {name: value if name in _EXPRESSIONS else repr(value) for name, value in given.items()}
     return ", ".join(f"{name}={text}" for name, text in texts.items())
-
-
-def _lack(missing: Sequence[str], numbers: Sequence[int], shell: Any) -> str:
-    """Says which names a program lacks, and which cells define them."""
-    sources = shell.history_manager.input_hist_parsed[: shell.execution_count]
-    places: dict[int, list[str]] = {}
-    for name in missing:
-        places.setdefault(_cell_of(name, sources), []).append(name)
-    unknown = places.pop(0, [])
-    told = [f"{', '.join(names)}, which cell {at} defines" for at, names in sorted(places.items())]
-    told += [f"{', '.join(unknown)}, which no cell defines"] if unknown else []
-    wanted = ",".join(map(str, sorted({*numbers, *_with_needs(places, sources)})))
-    add = f"give --with {wanted}, or " if places else ""
-    return f"The program lacks {'; '.join(told)}: {add}import or define them in the cell."
-
-
-def _with_needs(cells: Iterable[int], sources: Sequence[str]) -> set[int]:
-    """Returns cells, and the cells that define the names which these lack."""
-    found, waiting = set[int](), [*cells]
-    while waiting:
-        if (at := waiting.pop()) and at not in found:
-            found.add(at)
-            waiting += [
-                _cell_of(name, sources[:at]) or _cell_of(name, sources)
-                for name in lacking(sources[at])
-            ]
-    return found
-
-
-def _cell_of(name: str, sources: Sequence[str]) -> int:
-    """Returns the number of the last cell that defines a name; 0 if none does."""
-    cells = range(len(sources) - 1, 0, -1)
-    return next((at for at in cells if name in bound_in(sources[at])), 0)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import tempfile
 import threading
 import time
 from collections import deque
@@ -29,7 +30,6 @@ from nbtrain.rundir import mirror_files
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.mirror_files import Opened
 from nbtrain.rundir.store import words
-from nbtrain.rundir.temporary import TemporaryFolder
 
 TICK_SECS = 0.5
 
@@ -225,8 +225,8 @@ class Mirror:
                 content = file.read()
             self._store.write(content[: content.rfind(b"\n") + 1], name)
             return
-        with TemporaryFolder() as aside:
-            copy = aside / path.name
+        with tempfile.TemporaryDirectory(prefix="nbtrain-") as aside:
+            copy = Path(aside, path.name)
             with own_files.opened(path) as file, open(copy, "xb") as target:
                 shutil.copyfileobj(file, target)
             self._store.put(copy, name)

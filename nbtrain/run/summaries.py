@@ -15,8 +15,11 @@ import contextlib
 import math
 import operator
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,6 @@ from nbtrain.core.tracebacks import named
 from nbtrain.recording.queue import Batch
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run import endings
-from nbtrain.rundir.temporary import TemporaryFolder, delete_left
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.tail import Tail
@@ -57,12 +59,12 @@ class Writer:
     def __init__(self) -> None:
         self.is_used = False
         self.step: Callable[[], int] = lambda: 0
-        self._folder = TemporaryFolder()
+        self._folder = Path(tempfile.mkdtemp(prefix="nbtrain-"))
         with context.eager_mode(), tf.device("cpu:0"):
             self.own = tf.summary.create_file_writer(
-                str(self._folder.path), max_queue=_QUEUED, flush_millis=_FLUSH_MILLIS
+                str(self._folder), max_queue=_QUEUED, flush_millis=_FLUSH_MILLIS
             )
-        (self._path,) = self._folder.path.iterdir()
+        (self._path,) = self._folder.iterdir()
 
     @property
     def is_there(self) -> bool:
@@ -91,7 +93,7 @@ class Writer:
 
     def delete(self) -> None:
         """Deletes the file."""
-        self._folder.delete()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class Step:
@@ -178,13 +180,9 @@ class Summaries:
         self._tail = writer.tail(self._decoder)
         self._scalars: list[Decoded] = []
         self._events: list[_Event] = []
-        self._begun = False
 
     def take(self, until: float) -> tuple[Sequence[Batch], Sequence[tuple[int, bytes]]]:
         """Returns the scalars and other events that were written up to a wall time."""
-        if not self._begun:
-            self._begun = True
-            delete_left()
         try:
             self._writer.flush()
             self._read()

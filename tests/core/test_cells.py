@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.notebook.cells import loop_of
+from nbtrain.notebook.cells import loop_of, uses_run
 
 
 @pytest.fixture
@@ -237,3 +237,18 @@ def test_an_error_names_the_line_of_the_cell(names: dict[str, Any]) -> None:
         loop(None)
     last = raised.traceback[-1]
     assert (last.frame.code.raw.co_filename, last.lineno + 1) == ("<cell>", 4)
+
+
+@pytest.mark.parametrize(
+    ("source", "uses"),
+    [
+        ("while not run.should_stop(): step()", True),
+        ("def loop():\n    run.record(loss=1)\nloop()", True),
+        ("run = nbtrain.fit(model)\nrun.wait()", False),
+        ("from mine import run\nrun()", False),
+        ("def loop(run):\n    run.record(loss=1)", False),
+        ("nbtrain.fit(model).wait()", False),
+    ],
+)
+def test_a_program_that_looks_up_run_without_binding_it_is_a_loop(source: str, uses: bool) -> None:
+    assert uses_run(source) is uses

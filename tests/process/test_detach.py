@@ -71,17 +71,16 @@ def test_a_cell_that_starts_its_run_itself_is_the_program(shell: Any) -> None:
     assert "run.wait()" in program
 
 
+def test_a_name_that_no_cell_brings_fails_the_run_with_its_error(shell: Any) -> None:
+    run = detach(shell, "--with 1", LOOP)
+    with pytest.raises(RunFailedError, match="name 'rate' is not defined"):
+        run.wait(SOON)
+    assert run.status.phase is Phase.FAILED
+
+
 @pytest.mark.parametrize(
     ("options", "cell", "text"),
     [
-        ("", LOOP, "lacks rate, which cell 2 defines: give --with 1,2, or import"),
-        (
-            "--with 2",
-            LOOP,
-            "lacks tf, which cell 1 defines: give --with 1,2, or import or define them in the cell",
-        ),
-        ("", "print(tf, other)", "tf, which cell 1 defines; other, which no cell defines"),
-        ("--checkpoint held", "print(run)", "lacks held, which no cell defines: import or define"),
         ("--with 1-3", LOOP, "Line 1 of cell 3 is not Python: %precision 3"),
         ("", "x = 1\n!ls", "Line 2 of the cell is not Python: !ls\n.*a program has none: leave"),
         ("", "x = = 1", "Line 1 of the cell is not Python: x = = 1"),
