@@ -6,14 +6,12 @@ nothing more is written there, and the user is told once. The training goes on i
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from nbtrain.core.errors import CheckpointError
 from nbtrain.recording.recorder import Recorder
-from nbtrain.rundir.entries import FILE as JOURNAL
 from nbtrain.rundir.folder import Logdir
 
 # Seconds between two looks.
@@ -37,8 +35,6 @@ class FolderWatch:
         self._missed = False  # at the last look
         self._looking = threading.Lock()  # so that the user is told once
         self.lost = False
-        self._journal: os.stat_result | None = None  # the file as last seen
-        self._is_replaced = False  # whether it was another one at the last look
         self._told = ""  # the loss, in words
         self.list_again: Callable[[], object] = lambda: None
         self._due = 0.0
@@ -61,8 +57,6 @@ class FolderWatch:
 
     def _look(self, step: int, *, last: bool) -> None:
         lock, recorder = self._logdir.lock, self._recorder
-        if not self.lost and lock.in_place:
-            self._look_at_journal(step)
         missed = self._missed
         self._missed = not self.lost and not (lock.in_place and recorder.in_place)
         if not self._missed or not (missed or last):
@@ -80,29 +74,6 @@ class FolderWatch:
         recorder.give_up()
         if self.lost:  # last, so that no other run writes there before this one has stopped
             lock.release()
-
-    def _look_at_journal(self, step: int) -> None:
-        """Says once that the journal was deleted, or another file has taken its place."""
-        before = self._journal
-        try:
-            now: os.stat_result | None = (self._logdir.path / JOURNAL).stat()
-        except (FileNotFoundError, NotADirectoryError):
-            now = None
-        except OSError:  # a network folder does not answer
-            return
-        if before is None or (now is not None and _is_later(now, before)):
-            self._journal, self._is_replaced = now, False
-            return
-        if not self._is_replaced:  # for the first time
-            self._is_replaced = True
-            return
-        self._journal, self._is_replaced = now, False
-        self._tell(
-            step,
-            f"The file {self._logdir.path / JOURNAL} was deleted or replaced: its lines up to step "
-            f"{step:,} are gone, and with them the marks and the lineage of the run in other "
-            "processes and later starts. The checkpoints stay, and later lines are written.",
-        )
 
     def is_gone(self) -> bool:
         """Tells if the folder is missing now, or was given up."""
@@ -132,8 +103,3 @@ class FolderWatch:
             "neither scalars nor checkpoints. The training goes on in memory: save it yourself, "
             "then start it under another name=."
         )
-
-
-def _is_later(now: os.stat_result, before: os.stat_result) -> bool:
-    """Tells if this is the same file, which only grows; a new one may get the same number."""
-    return os.path.samestat(now, before) and now.st_size >= before.st_size

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat
+from typing import TYPE_CHECKING, NoReturn, SupportsFloat
 
 from nbtrain.core.commands import (
     NO_SENDER,
@@ -251,11 +250,6 @@ class Requests(Annotations):
             >>> run.find_learning_rate().wait().text
         """
         return post(self, range_test(self.status, low, high, steps=steps, tag=tag, name=name))
-
-    def try_(self, *values: Mapping[str, SupportsFloat], **more: Any) -> Receipt:
-        """The former name of `trial`; issues a DeprecationWarning."""
-        warnings.warn("run.try_() is run.trial() now", DeprecationWarning, stacklevel=2)
-        return self.trial(*values, **more)
 
 
 class _Instead:

@@ -62,29 +62,6 @@ def events(logdir: Path) -> list[str]:
     return [each["event"] for each in found if each["event"] not in ("copy", "segment")]
 
 
-def test_a_journal_that_was_deleted_is_said_once(watched: Watched) -> None:
-    path = watched.folder.path / "steering.jsonl"
-    watched.watch.look(1)
-    for step in range(3):
-        watched.folder.log(event="note", step=step)
-        watched.watch.look(step)
-    assert watched.said == []
-    path.unlink()
-    watched.watch.look(7)
-    assert watched.said == []
-    watched.folder.log(event="note", step=8)  # makes the file again
-    for step in (8, 9, 10):
-        watched.watch.look(step)
-    ((step, text),) = watched.said
-    assert step == 8
-    assert "steering.jsonl was deleted or replaced: its lines up to step 8 are gone" in text
-    assert not watched.watch.lost
-    path.unlink()
-    for step in (11, 12, 13):
-        watched.watch.look(step)
-    assert len(watched.said) == 2
-
-
 def saved_run(gate: Gate, **options: Any) -> nbtrain.Run:
     """A run that has saved its first step and stands in the second."""
     counter = Counter(gate)

@@ -593,13 +593,6 @@ def test_a_trial_of_keras_goes_back_in_its_data(gate: Gate) -> None:
     assert tf.math.is_finite(model.evaluate(X, Y, verbose=0)[0])
 
 
-def test_the_former_name_try_still_works_and_warns(gate: Gate) -> None:
-    run = paused(gate, Tried(gate))
-    with pytest.warns(DeprecationWarning, match=r"run\.try_\(\) is run\.trial\(\) now"):
-        assert "rat" in refused(run.try_(rat=0.1, steps=8)).text
-    ended(run)
-
-
 def test_values_that_differ_little_are_told_with_enough_digits() -> None:
     assert _change("loss", 0.01, 0.02) == "loss 0.01 → 0.02"
     assert _change("loss", 0.0123456, 0.0123457) == "loss 0.0123456 → 0.0123457"
