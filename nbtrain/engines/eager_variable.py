@@ -67,8 +67,10 @@ class EagerVariable(Variable):
 
     def now(self) -> Any:
         """Returns its value as a tensor if the program has assigned to it, or a graph does."""
-        assigned, self._assigned = self._assigned, False  # first: another thread may assign
-        return self._unread() if assigned or self._traced else None
+        if not (self._assigned or self._traced):  # without a write, which could lose another's
+            return None
+        self._assigned = False  # before the read: another thread may assign
+        return self._unread()
 
     def distrust(self) -> None:
         """Notes that a graph traced earlier assigns to it."""
