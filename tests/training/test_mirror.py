@@ -11,7 +11,6 @@ import pytest
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run.mirror import Tries
 from nbtrain.run.run import Run
 from tests.gate import SOON
 from tests.models import Counter
@@ -120,23 +119,6 @@ def test_a_branch_gets_a_mirror_of_its_own(mirror: str) -> None:
     shutil.rmtree("runs/branch")
     with pytest.raises(ArgumentError, match="mirror/branch holds a run already, and a branch"):
         run.branch(5, "branch")
-
-
-def test_tries_after_errors_come_less_and_less_often() -> None:
-    now = 0.0
-    tries = Tries(lambda: now)
-    pauses = []
-    for _ in range(9):
-        assert tries.are_due(last=False)
-        tries.fail()
-        pauses.append(tries.left)
-        now += tries.left
-    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
-    tries.fail()
-    now += 2.0
-    assert (tries.are_due(last=False), tries.are_due(last=True)) == (False, True)
-    tries.succeed()
-    assert tries.are_due(last=False)
 
 
 @pytest.mark.parametrize(
