@@ -166,14 +166,14 @@ def _sizes(store: Store) -> dict[str, int]:
 def _lacks_lines(store: Store, folder: Path, sizes: Mapping[str, int]) -> bool:
     """Returns whether the folder has an earlier state of the mirror, by their journals.
 
-    An empty folder counts as one, and one into which a fetch has not ended.
+    A folder without a journal counts as one if it is empty, or if a fetch into it has not ended.
 
     Raises:
         ArgumentError: Each has lines that the other lacks.
     """
     files = snapshot(folder).files
     own = _content(folder / JOURNAL) if JOURNAL in files else b""
-    if not files or (folder / FETCHING).exists():
+    if not own and (not files or (folder / FETCHING).exists()):
         return True
     there = store.read(JOURNAL, sizes[JOURNAL]) if JOURNAL in sizes else b""
     if own.startswith(there):
@@ -208,7 +208,7 @@ def _compared(store: Store, folder: Path, sizes: Mapping[str, int]) -> dict[str,
 
 
 def _fetch(store: Store, folder: Path, sizes: Mapping[str, int]) -> None:
-    """Copies the run from its mirror into the folder.
+    """Copies the run from its mirror into the folder, its journal last.
 
     Raises:
         ArgumentError: A file has another size than it should, or no checkpoint is whole.
@@ -230,7 +230,7 @@ def _fetch(store: Store, folder: Path, sizes: Mapping[str, int]) -> None:
         if not was_there:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
-    for path in wanted:
+    for path in sorted(wanted, key=lambda path: path == JOURNAL):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (temporary / path).replace(folder / path)
     shutil.rmtree(temporary)

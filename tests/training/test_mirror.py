@@ -106,9 +106,23 @@ def test_a_mirror_without_a_whole_checkpoint_starts_no_run_from_scratch(mirror: 
 
 def test_a_fetch_that_broke_off_is_done_again(mirror: str) -> None:
     ran(mirror, 10)
-    shutil.rmtree("runs/far/checkpoints")
+    for name in ("steering.jsonl", "checkpoints/checkpoint"):  # the journal comes last
+        Path("runs/far", name).unlink()
     Path("runs/far/.mirror-fetch").mkdir()
     assert len(ran(mirror, 20).scalars["count"]) == 20
+
+
+def test_a_run_begun_after_a_fetch_that_broke_off_is_not_replaced_by_its_mirror(
+    mirror: str,
+) -> None:
+    ran(mirror, 10)
+    shutil.rmtree("runs")
+    Path("runs/far/.mirror-fetch").mkdir(parents=True)
+    ran(None, 5)
+    before = sizes("runs/far")
+    with pytest.raises(ArgumentError, match="hold different runs"):
+        ran(mirror, 20)
+    assert sizes("runs/far") == before
 
 
 def test_a_branch_gets_a_mirror_of_its_own(mirror: str) -> None:
