@@ -1,18 +1,18 @@
 """The order in which a run's folder is copied to its mirror; pure.
 
-At every moment the mirror must hold a whole checkpoint. So the files of a checkpoint are copied
-before its index, the index before the state file that names the checkpoint, and what the run has
-deleted is deleted last. A checkpoint that was saved again under its name loses its index first:
-then the mirror counts as not having it until it is whole again.
+The journal comes first, so that the mirror has each edit before a checkpoint with it. Then come
+the files of a checkpoint, its index, the state file that names it, the event files, and at last
+the deletions. So the mirror holds a whole checkpoint at any moment. A checkpoint that was saved
+again under its name loses its index first: until it is whole again, the mirror does not have it.
 
-    steps(snapshot, mirrored)   # what to do now, in order
-    grown(snapshot, mirrored)   # the journal and the event files that are longer than their copies
+    steps(snapshot, mirrored)     # what to do now, in order, for one checkpoint of each folder
+    lacking(snapshot, mirrored)   # all files of which the mirror lacks the present version
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 # The file of a folder that names its checkpoints, the newest last.
@@ -20,13 +20,12 @@ STATE = "checkpoint"
 
 JOURNAL = "steering.jsonl"
 
-# The folders of a run that may hold checkpoints. The folder with the start of a trial vanishes with
-# the trial, and not every run has one for its best state. The copies in `last_good` are not
-# mirrored: there may be one every ten seconds.
-FOLDERS = ("", "checkpoints/")
-ASIDE = ("trial/", "checkpoints/trial/", "best/", "checkpoints/best/")
+# The folders of a run that may hold its checkpoints, and all that may hold checkpoints. The copies
+# in `last_good` are not mirrored: there may be one every ten seconds.
+OWN = ("", "checkpoints/")
+FOLDERS = (*OWN, "trial/", "checkpoints/trial/", "best/", "checkpoints/best/")
 
-_PART = re.compile(r"(?P<name>[^/]+)\.(?P<kind>index|meta|data-\d{5}-of-(?P<parts>\d{5}))")
+_PART = re.compile(r"(?P<name>[^/]+)\.(?P<kind>index|meta|data-\d{5}-of-\d{5})")
 _NAMED = re.compile(r'^all_model_checkpoint_paths: "(.*)"', re.M)
 
 
@@ -65,7 +64,7 @@ class Step:
     Attributes:
         path: Its path in the folder.
         version: The version to copy; None to delete it.
-        content: What to copy of a state file; None to copy the file.
+        content: The content to copy of a state file; None to copy the file.
     """
 
     path: str
@@ -73,21 +72,19 @@ class Step:
     content: bytes | None = None
 
 
-# The versions of which the mirror has copies, by path; None if it is unknown which.
+# The files of a mirror by their paths: the version that was copied, or None if that is unknown.
 Mirrored = Mapping[str, Version | None]
 
 
 def is_mirrored(path: str) -> bool:
-    """Tells if a file of a run's folder belongs into its mirror."""
-    folder, _, name = path.rpartition("/")
-    if is_growing(path):
-        return True
-    of_checkpoint = name == STATE or _PART.fullmatch(name) is not None
-    return of_checkpoint and (f"{folder}/" if folder else "") in (*FOLDERS, *ASIDE)
+    """Returns whether a file of a run's folder belongs into its mirror."""
+    folder, name = _split(path)
+    is_of_checkpoint = name == STATE or _PART.fullmatch(name) is not None
+    return is_growing(path) or (is_of_checkpoint and folder in FOLDERS)
 
 
 def is_growing(path: str) -> bool:
-    """Tells if a file is only appended to: the journal, and event files."""
+    """Returns whether a file is only appended to: the journal, and event files."""
     return path == JOURNAL or ("/" not in path and ".tfevents." in path)
 
 
@@ -97,103 +94,94 @@ def named(state: bytes | None) -> tuple[str, ...]:
     return tuple(path.replace("\\\\", "\\").rpartition("/")[2] for path in paths)
 
 
-def complete(paths: Sequence[str], folder: str) -> dict[str, list[str]]:
+def complete(paths: Iterable[str], folder: str) -> dict[str, list[str]]:
     """Returns the files of the checkpoints in a folder that are whole, index last, by name."""
-    found: dict[str, list[str]] = {}
-    parts: dict[str, set[str]] = {}
-    counts: dict[str, int] = {}
-    for path in sorted(paths):
-        if (part := _part(path, folder)) is None:
-            continue
-        found.setdefault(part["name"], []).append(path)
-        parts.setdefault(part["name"], set()).add(part["kind"])
-        if part["parts"]:
-            counts[part["name"]] = int(part["parts"])
+    found: dict[str, dict[str, str]] = {}  # the paths of a checkpoint by their kinds
+    for path in paths:
+        below, name = _split(path)
+        if below == folder and (part := _PART.fullmatch(name)) is not None:
+            found.setdefault(part["name"], {})[part["kind"]] = path
     return {
-        name: sorted(files, key=lambda path: path.endswith(".index"))
-        for name, files in found.items()
-        if "index" in parts[name]
-        and sum(kind.startswith("data-") for kind in parts[name]) == counts.get(name)
+        name: [kinds[kind] for kind in sorted(kinds, key=lambda kind: (kind == "index", kind))]
+        for name, kinds in found.items()
+        if _is_whole(kinds)
     }
 
 
+def _is_whole(kinds: Iterable[str]) -> bool:
+    """Returns whether these kinds of files, such as `data-00000-of-00002`, are a checkpoint."""
+    data = [kind for kind in kinds if kind.startswith("data-")]
+    return "index" in kinds and bool(data) and len(data) == int(data[0].rpartition("-")[2])
+
+
 def steps(snapshot: Snapshot, mirrored: Mirrored) -> list[Step]:
-    """Returns what is to be copied and deleted of checkpoints, in order."""
-    folders = (*FOLDERS, *ASIDE)
-    copies = [step for folder in folders for step in _copies(snapshot, mirrored, folder)]
-    return copies + [step for folder in folders for step in _deletions(snapshot, mirrored, folder)]
+    """Returns what to do next, in order; of several new checkpoints, the newest is copied.
+
+    The others follow when the folder has been looked at again: by then, a newer one may be there.
+    """
+    lacks = lacking(snapshot, mirrored)
+    grown = [Step(path, snapshot.files[path]) for path in lacks if is_growing(path)]
+    found = [step for step in grown if step.path == JOURNAL]
+    for folder in FOLDERS:
+        # A new checkpoint comes before one that was saved again, which the mirror loses meanwhile.
+        todo = [files for files in _checkpoints(snapshot, folder) if set(lacks) & set(files)]
+        for *data, index in sorted(todo, key=lambda files: files[-1] in mirrored)[:1]:
+            if index in mirrored:
+                found.append(Step(index, None))
+            found += [Step(path, snapshot.files[path]) for path in data if path in lacks]
+            found.append(Step(index, snapshot.files[index]))
+        if (state := folder + STATE) in lacks:
+            found.append(Step(state, snapshot.files[state], snapshot.states[folder]))
+    found += [step for step in grown if step.path != JOURNAL]
+    return found + _deletions(snapshot, mirrored)
 
 
-def grown(snapshot: Snapshot, mirrored: Mirrored) -> list[Step]:
-    """Returns the journal and the event files of which the mirror has an older version."""
-    return [
-        Step(path, version)
-        for path, version in sorted(snapshot.files.items(), key=lambda item: item[0] != JOURNAL)
-        if is_growing(path) and mirrored.get(path) != version
-    ]
+def lacking(snapshot: Snapshot, mirrored: Mirrored) -> list[str]:
+    """Returns the files of which the mirror lacks the present version, the journal first."""
+    wanted = sorted(filter(is_growing, snapshot.files), key=lambda path: (path != JOURNAL, path))
+    for folder in FOLDERS:
+        if checkpoints := _checkpoints(snapshot, folder):
+            wanted += [path for files in checkpoints for path in files]
+            wanted.append(folder + STATE)
+    return [path for path in wanted if mirrored.get(path) != snapshot.files[path]]
 
 
 def latest(snapshot: Snapshot, mirrored: Mirrored) -> str | None:
     """Returns the name of the newest checkpoint of which the mirror has a whole copy."""
     for folder in FOLDERS:
-        whole = complete(list(snapshot.files), folder)
-        for name in reversed(named(snapshot.states.get(folder))):
-            files = whole.get(name, ())
-            if files and all(mirrored.get(path) == snapshot.files[path] for path in files):
-                return name
+        for files in _checkpoints(snapshot, folder):
+            if all(mirrored.get(path) == snapshot.files[path] for path in files):
+                return _split(files[-1])[1].removesuffix(".index")
     return None
 
 
-def _copies(snapshot: Snapshot, mirrored: Mirrored, folder: str) -> Iterator[Step]:
-    """Yields the copies of a folder, new checkpoints before those that were saved again.
+def _checkpoints(snapshot: Snapshot, folder: str) -> list[list[str]]:
+    """Returns the files of the checkpoints that a folder names and has whole, newest first."""
+    whole = complete(snapshot.files, folder)
+    return [whole[name] for name in reversed(named(snapshot.states.get(folder))) if name in whole]
 
-    The newest comes first. The state file comes after the first: the others do not count yet.
+
+def _deletions(snapshot: Snapshot, mirrored: Mirrored) -> list[Step]:
+    """Returns the deletions of checkpoints that the run has no more, each index before its data.
+
+    A run that names no checkpoint of its own was damaged or has saved none, and its mirror stays.
     """
-    whole = complete(list(snapshot.files), folder)
-    names = [name for name in named(snapshot.states.get(folder)) if name in whole]
-    todo = [
-        (whole[name][-1], files)
-        for name in reversed(names)
-        if (files := [path for path in whole[name] if mirrored.get(path) != snapshot.files[path]])
-    ]
-    todo.sort(key=lambda each: each[0] in mirrored)
-    state = folder + STATE
-    for index, files in todo[:1]:
-        yield from _copy(snapshot, mirrored, index, files)
-    if names and mirrored.get(state) != snapshot.files[state]:
-        yield Step(state, snapshot.files[state], snapshot.states[folder])
-    for index, files in todo[1:]:
-        yield from _copy(snapshot, mirrored, index, files)
+    names = {folder: named(snapshot.states.get(folder)) for folder in FOLDERS}
+    if not any(names[folder] for folder in OWN):
+        return []
+
+    def is_gone(path: str) -> bool:
+        folder, name = _split(path)
+        if name == STATE:
+            return path not in snapshot.files
+        part = _PART.fullmatch(name)
+        return part is not None and part["name"] not in names[folder]
+
+    gone = sorted(filter(is_gone, mirrored), key=lambda path: not path.endswith((STATE, ".index")))
+    return [Step(path, None) for path in gone]
 
 
-def _copy(
-    snapshot: Snapshot, mirrored: Mirrored, index: str, files: Sequence[str]
-) -> Iterator[Step]:
-    """Yields the copies of one checkpoint."""
-    if index in mirrored:
-        yield Step(index, None)
-    yield from (Step(path, snapshot.files[path]) for path in files if path != index)
-    yield Step(index, snapshot.files[index])
-
-
-def _deletions(snapshot: Snapshot, mirrored: Mirrored, folder: str) -> Iterator[Step]:
-    """Yields the deletions of checkpoints that the folder has no more, each index first.
-
-    A folder without a state file was damaged, and its mirror stays; unless it is that of a trial.
-    """
-    names = named(snapshot.states.get(folder))
-    if not names and folder not in ASIDE:
-        return
-    gone = [
-        path
-        for path in mirrored
-        if (part := _part(path, folder)) is not None and part["name"] not in names
-    ]
-    if not names and folder + STATE in mirrored:
-        yield Step(folder + STATE, None)
-    yield from (Step(path, None) for path in sorted(gone, key=lambda p: not p.endswith(".index")))
-
-
-def _part(path: str, folder: str) -> re.Match[str] | None:
-    """Matches a file of a checkpoint in a folder."""
-    return _PART.fullmatch(path.removeprefix(folder)) if path.startswith(folder) else None
+def _split(path: str) -> tuple[str, str]:
+    """Returns the folder of a path, with its slash, and the name of the file."""
+    folder, slash, name = path.rpartition("/")
+    return folder + slash, name

@@ -1,7 +1,8 @@
-"""A run's folder and its mirror at the start of a run: looks, compares, and fetches.
+"""A run's folder and its mirror: looks, holds what is being copied, compares, and fetches.
 
 opened("s3://bucket/runs", "digits", folder)   # fetches the run if the mirror has more of it
 snapshot(folder)                               # the versions of the files to mirror
+held(folder, steps)                            # the files of a snapshot, which the run may delete
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from pathlib import Path
 
 from nbtrain.core import mirror_plan, own_files
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.mirror_plan import ASIDE, FOLDERS, JOURNAL, STATE, Snapshot, Step, Version
+from nbtrain.core.mirror_plan import FOLDERS, JOURNAL, STATE, Snapshot, Step, Version
 from nbtrain.core.own_files import NotOwnError
 from nbtrain.rundir.store import PART, Store, words
 
 # The folder in a run's folder that a fetch writes into: while it is there, the fetch has not ended.
 FETCHING = ".mirror-fetch"
 
-# The folder in a run's folder with links to what is being copied.
+# The folder in a run's folder with links to what is being copied, and copies of what grows.
 HELD = ".mirror-held"
 
 
@@ -33,12 +34,10 @@ class Opened:
     Attributes:
         store: The folder of the run in the store.
         mirrored: Its files; a version if it is the one of the folder.
-        fetched: The number of files that were fetched.
     """
 
     store: Store
     mirrored: dict[str, Version | None]
-    fetched: int = 0
 
 
 def snapshot(folder: Path) -> Snapshot:
@@ -49,24 +48,23 @@ def snapshot(folder: Path) -> Snapshot:
     """
     states: dict[str, bytes] = {}
     files: dict[str, Version] = {}
-    for below in (*FOLDERS, *ASIDE):
+    for below in FOLDERS:
         path = folder / below / STATE
-        try:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, NotOwnError):
             # The version first: if the file is replaced meanwhile, the next look sees another one.
-            files[below + STATE] = _version(own_files.state(path))
+            version = _version(own_files.state(path))
             states[below] = _content(path)
-        except (FileNotFoundError, NotADirectoryError, NotOwnError):
-            files.pop(below + STATE, None)
-    for below in (*FOLDERS, *ASIDE):
-        try:
-            with os.scandir(folder / below) as found:
-                for each in found:
-                    path_in = below + each.name
-                    wanted = mirror_plan.is_mirrored(path_in) and each.name != STATE
-                    if wanted and each.is_file(follow_symlinks=False):
-                        files[path_in] = _version(each.stat(follow_symlinks=False))
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # also a file that was deleted meanwhile: the next look finds the rest
+            files[below + STATE] = version
+    for below in FOLDERS:
+        # A file that is deleted meanwhile ends the look: the next one finds the rest.
+        with (
+            contextlib.suppress(FileNotFoundError, NotADirectoryError),
+            os.scandir(folder / below) as found,
+        ):
+            for each in found:
+                wanted = mirror_plan.is_mirrored(below + each.name) and each.name != STATE
+                if wanted and each.is_file(follow_symlinks=False):
+                    files[below + each.name] = _version(each.stat(follow_symlinks=False))
     return Snapshot(files, states)
 
 
@@ -81,42 +79,38 @@ def _version(found: os.stat_result) -> Version:
 
 @contextlib.contextmanager
 def held(folder: Path, steps: Sequence[Step]) -> Iterator[dict[str, Path] | None]:
-    """Links the newest checkpoint aside: the run may delete or replace it before it is copied.
-
-    Args:
-        folder: The run's folder.
-        steps: What is to be done; the newest checkpoint is what comes before the state file.
+    """Holds the files of some steps aside: the run may delete, replace or extend them meanwhile.
 
     Yields:
-        The places of its files by their paths; None if the run has deleted or replaced one. Without
-        links in the file system it is empty.
+        The places of the files by their paths; None if the run has already replaced one.
     """
-    last = max((number for number, step in enumerate(steps) if step.content is not None), default=0)
-    copies = [step for step in steps[:last] if step.version is not None]
-    if not copies:
-        yield {}
-        return
     aside = folder / HELD
-    shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(aside, ignore_errors=True)  # a process was killed
     aside.mkdir()
     try:
-        yield _linked(folder, aside, copies)
+        copies = [step for step in steps if step.version is not None and step.content is None]
+        places = {step.path: aside / str(number) for number, step in enumerate(copies)}
+        is_held = all(_hold(folder / step.path, places[step.path], step) for step in copies)
+        yield places if is_held else None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _linked(folder: Path, aside: Path, copies: Sequence[Step]) -> dict[str, Path] | None:
-    places = {step.path: aside / str(number) for number, step in enumerate(copies)}
+def _hold(path: Path, place: Path, step: Step) -> bool:
+    """Links a file aside, or copies one that grows; returns whether it is still that of the step.
+
+    A file system without links gets a copy too.
+    """
     try:
-        for step in copies:
-            places[step.path].hardlink_to(folder / step.path)
-            if _version(places[step.path].stat()) != step.version:
-                return None
+        if not mirror_plan.is_growing(step.path):
+            with contextlib.suppress(OSError):
+                place.hardlink_to(path)
+        if not place.exists():
+            with own_files.opened(path) as file, open(place, "xb") as copy:
+                shutil.copyfileobj(file, copy)
+        return mirror_plan.is_growing(step.path) or _version(own_files.state(path)) == step.version
     except FileNotFoundError:
-        return None
-    except OSError:  # the file system has no links
-        return {}
-    return places
+        return False
 
 
 def opened(address: str, name: str, folder: Path, *, new: bool) -> Opened:
@@ -144,11 +138,9 @@ def opened(address: str, name: str, folder: Path, *, new: bool) -> Opened:
                 f"{store.address} holds a run already, and a branch begins in a new folder: give "
                 "another name=."
             )
-        here = snapshot(folder)
-        unfinished = (folder / FETCHING).exists()
-        if unfinished or not (not sizes or _has_all_of(store, folder, here, sizes)):
-            return Opened(store, *_fetched(store, folder, sizes))
-        return Opened(store, _same(store, folder, here, sizes))
+        if sizes and _lacks_lines(store, folder, sizes):
+            _fetch(store, folder, sizes)
+        return Opened(store, _compared(store, folder, sizes))
     except ArgumentError:
         raise
     except Exception as error:
@@ -161,28 +153,32 @@ def opened(address: str, name: str, folder: Path, *, new: bool) -> Opened:
 
 def _sizes(store: Store) -> dict[str, int]:
     """Returns the sizes of the mirror's files; deletes what a killed process was writing."""
-    found = store.sizes()
-    for path in found:
-        if path.endswith(PART) and mirror_plan.is_mirrored(path.removesuffix(PART)):
-            store.delete(path)
-    return {
-        path: size
-        for path, size in found.items()
-        if mirror_plan.is_mirrored(path) and not path.endswith(PART)
-    }
+    sizes = {}
+    for path, size in store.sizes().items():
+        if mirror_plan.is_mirrored(path.removesuffix(PART)):
+            if path.endswith(PART):
+                store.delete(path)
+            else:
+                sizes[path] = size
+    return sizes
 
 
-def _has_all_of(store: Store, folder: Path, here: Snapshot, sizes: Mapping[str, int]) -> bool:
-    """Tells if the folder has all lines of the mirror's journal, and not the other way round.
+def _lacks_lines(store: Store, folder: Path, sizes: Mapping[str, int]) -> bool:
+    """Returns whether the folder has an earlier state of the mirror, by their journals.
+
+    A folder without a journal counts as one if it is empty, or if a fetch into it has not ended.
 
     Raises:
         ArgumentError: Each has lines that the other lacks.
     """
+    files = snapshot(folder).files
+    own = _content(folder / JOURNAL) if JOURNAL in files else b""
+    if not own and (not files or (folder / FETCHING).exists()):
+        return True
     there = store.read(JOURNAL, sizes[JOURNAL]) if JOURNAL in sizes else b""
-    own = _content(folder / JOURNAL) if JOURNAL in here.files else b""
-    if not here.files or (own and own != there and there.startswith(own)):
-        return False
     if own.startswith(there):
+        return False
+    if own and there.startswith(own):
         return True
     pairs = zip(own.splitlines(), there.splitlines(), strict=False)
     line = next((number for number, (a, b) in enumerate(pairs, 1) if a != b), 1)
@@ -193,38 +189,33 @@ def _has_all_of(store: Store, folder: Path, here: Snapshot, sizes: Mapping[str, 
     )
 
 
-def _same(
-    store: Store, folder: Path, here: Snapshot, sizes: Mapping[str, int]
-) -> dict[str, Version | None]:
+def _compared(store: Store, folder: Path, sizes: Mapping[str, int]) -> dict[str, Version | None]:
     """Returns the files of the mirror, with the versions of those that the folder has too.
 
     An index holds a checksum of each tensor, so files of checkpoints are the same if the indexes
     are. Files that are only appended to are the same if they are as long.
     """
     found: dict[str, Version | None] = dict.fromkeys(sizes)
-    alike = {path for path, version in here.files.items() if sizes.get(path) == version.size}
+    files = snapshot(folder).files
+    alike = {path for path, version in files.items() if sizes.get(path) == version.size}
     for path in filter(mirror_plan.is_growing, alike):
-        found[path] = here.files[path]
-    for below in (*FOLDERS, *ASIDE):
-        for files in mirror_plan.complete(list(here.files), below).values():
-            if not alike.issuperset(files):
-                continue
-            if store.read(files[-1]) == _content(folder / files[-1]):
-                found |= {path: here.files[path] for path in files}
+        found[path] = files[path]
+    for below in FOLDERS:
+        for parts in mirror_plan.complete(alike, below).values():
+            if store.read(parts[-1]) == _content(folder / parts[-1]):
+                found |= {path: files[path] for path in parts}
     return found
 
 
-def _fetched(
-    store: Store, folder: Path, sizes: Mapping[str, int]
-) -> tuple[dict[str, Version | None], int]:
-    """Copies the run from its mirror into the folder, and returns the files of the mirror.
+def _fetch(store: Store, folder: Path, sizes: Mapping[str, int]) -> None:
+    """Copies the run from its mirror into the folder, its journal last.
 
     Raises:
         ArgumentError: A file has another size than it should, or no checkpoint is whole.
     """
     wanted = _wanted(store, sizes)
     temporary = folder / FETCHING
-    unfinished = temporary.exists()
+    was_there = temporary.exists()
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
@@ -236,16 +227,13 @@ def _fetched(
                     "another run writing there? Start again."
                 )
     except BaseException:
-        if not unfinished:
+        if not was_there:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
-    for path in wanted:
+    for path in sorted(wanted, key=lambda path: path == JOURNAL):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (temporary / path).replace(folder / path)
     shutil.rmtree(temporary)
-    here = snapshot(folder)
-    mirrored: dict[str, Version | None] = dict.fromkeys(sizes)
-    return mirrored | {path: here.files[path] for path in wanted if path in here.files}, len(wanted)
 
 
 def _wanted(store: Store, sizes: Mapping[str, int]) -> list[str]:
@@ -254,15 +242,19 @@ def _wanted(store: Store, sizes: Mapping[str, int]) -> list[str]:
     Raises:
         ArgumentError: The mirror names checkpoints, and none of them is whole.
     """
-    wanted = [path for path in sizes if mirror_plan.is_growing(path) or path.endswith(STATE)]
-    for below in (*FOLDERS, *ASIDE):
-        whole = mirror_plan.complete(list(sizes), below)
-        wanted += [path for files in whole.values() for path in files]
-        lost = mirror_plan.named(store.read(below + STATE)) if below + STATE in sizes else ()
-        if lost and not whole and below in FOLDERS:
-            raise ArgumentError(
-                f"The mirror {store.address} is half written: it names the checkpoints "
-                f"{', '.join(lost)}, and has all files of none. If another machine still has the "
-                "run, copy its folder here; or give another name= to begin from scratch."
-            )
-    return wanted
+    wanted = [path for path in sizes if mirror_plan.is_growing(path)]
+    named: list[str] = []
+    whole: list[str] = []
+    for below in FOLDERS:
+        if (state := below + STATE) in sizes:
+            wanted.append(state)
+            named += mirror_plan.named(store.read(state, sizes[state]))
+        for files in mirror_plan.complete(sizes, below).values():
+            whole += files
+    if named and not whole:
+        raise ArgumentError(
+            f"The mirror {store.address} is half written: it names the checkpoints "
+            f"{', '.join(named)}, and has all files of none. If another machine still has the "
+            "run, copy its folder here; or give another name= to begin from scratch."
+        )
+    return wanted + whole

@@ -65,7 +65,7 @@ class Store:
     """
 
     def __init__(self, address: str, name: str) -> None:
-        self._waiting: tuple[float, float] | None = None  # since when, and the most seconds
+        self._pending: _Pending | None = None
         if not address.partition("://")[2].strip("/") and "://" in address:
             raise ArgumentError(
                 f"mirror={address!r} names no folder: give one, such as s3://bucket/runs, "
@@ -114,20 +114,12 @@ class Store:
             ) from error
 
     @property
-    def waiting_secs(self) -> float:
-        """Seconds for which no byte has moved that is waited for; any thread."""
-        return 0.0 if (waiting := self._waiting) is None else time.monotonic() - waiting[0]
+    def stalled_secs(self) -> float | None:
+        """Seconds without an answer, beyond those that a large file needs on a slow line.
 
-    @property
-    def stalled_secs(self) -> float:
-        """The same without the seconds that a large file needs on a slow line; any thread."""
-        return 0.0 if self._waiting is None else max(0.0, ANSWER_SECS - self._left)
-
-    @property
-    def _left(self) -> float:
-        """Seconds until the answer is given up."""
-        since, most = self._waiting or (time.monotonic(), ANSWER_SECS)
-        return most - (time.monotonic() - since)
+        Any thread. It is 0 while bytes move, and None if no answer is waited for.
+        """
+        return None if (pending := self._pending) is None else max(0.0, ANSWER_SECS - pending.left)
 
     def sizes(self) -> dict[str, int]:
         """Returns the sizes of the files in bytes, by their paths in the folder."""
@@ -197,22 +189,18 @@ class Store:
         Raises:
             TimeoutError: Nothing has come. The request is taken back, if the store can do that.
         """
-        most = ANSWER_SECS + min(size, _PART_BYTES) / _BYTES_A_SEC
-        self._waiting = time.monotonic(), most
-
-        def moved(*_: object, **__: object) -> None:
-            self._waiting = time.monotonic(), most
-
-        callback = importlib.import_module("fsspec.callbacks").Callback(hooks={"moved": moved})
+        pending = self._pending = _Pending(ANSWER_SECS + min(size, _PART_BYTES) / _BYTES_A_SEC)
+        hooks = {"moved": pending.moved}
+        callback = importlib.import_module("fsspec.callbacks").Callback(hooks=hooks)
         try:
             answer = self._asked(functools.partial(act, callback))
-            while not wait([answer], max(0.0, self._left)).done:
-                if self._left <= 0:
+            while not wait([answer], pending.left).done:
+                if pending.left == 0.0:
                     answer.cancel()
-                    raise TimeoutError(f"no answer within {most:.0f} s")
+                    raise TimeoutError(f"no answer within {pending.secs:.0f} s")
             return answer.result()
         finally:
-            self._waiting = None
+            self._pending = None
 
     def _asked(self, act: Callable[[], Any]) -> Future[Any]:
         """Begins to ask: in the loop of the file system, or in a thread of its own."""
@@ -241,6 +229,23 @@ class Store:
         part = f"{target}{PART}"
         yield part
         Path(part).replace(target)
+
+
+class _Pending:
+    """A request that waits for its answer, for some seconds after each byte that moves."""
+
+    def __init__(self, secs: float) -> None:
+        self.secs = secs
+        self.moved()
+
+    def moved(self, *_: object, **__: object) -> None:
+        """Starts the seconds again; a hook of fsspec's."""
+        self._until = time.monotonic() + self.secs
+
+    @property
+    def left(self) -> float:
+        """Seconds until the answer is given up."""
+        return max(0.0, self._until - time.monotonic())
 
 
 def words(error: BaseException) -> str:

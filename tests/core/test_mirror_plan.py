@@ -13,14 +13,15 @@ from nbtrain.core.mirror_plan import (
     Step,
     Version,
     complete,
-    grown,
     is_mirrored,
+    lacking,
     latest,
     named,
     steps,
 )
 
-FOLDER = "checkpoints/"
+FOLDER, KIND = "checkpoints/", "data-00000-of-00001"
+EVENTS = "events.out.tfevents.1.host.1.0.nbtrain"
 
 
 class Run:
@@ -83,16 +84,17 @@ def look(*names: str, save: int = 1) -> Snapshot:
     """A folder with checkpoints of one part each."""
     files = {f"{FOLDER}checkpoint": Version(1, save, 1)}
     for name in names:
-        files |= {
-            f"{FOLDER}{name}.{end}": Version(1, save, 1) for end in ("data-00000-of-00001", "index")
-        }
+        files |= {f"{FOLDER}{name}.{end}": Version(1, save, 1) for end in (KIND, "index")}
     return Snapshot(files, {FOLDER: state(*names)})
 
 
 def test_the_newest_checkpoint_is_copied_first_and_named_when_it_is_whole() -> None:
-    assert short(steps(look("ckpt-1", "ckpt-2"), {})) == [
-        *("ckpt-2.data", "ckpt-2.index", "checkpoint", "ckpt-1.data", "ckpt-1.index")
-    ]
+    found = look("ckpt-1", "ckpt-2")
+    assert short(steps(found, {})) == ["ckpt-2.data", "ckpt-2.index", "checkpoint"]
+    first = {step.path: step.version for step in steps(found, {})}
+    assert short(steps(found, first)) == ["ckpt-1.data", "ckpt-1.index"]
+    assert len(lacking(found, {})) == 5
+    assert lacking(found, first) == [f"{FOLDER}ckpt-1.{KIND}", f"{FOLDER}ckpt-1.index"]
 
 
 def test_what_the_run_has_deleted_is_deleted_last_and_the_index_before_the_data() -> None:
@@ -129,11 +131,13 @@ def test_nothing_is_to_be_done_for_a_mirror_that_has_everything() -> None:
     assert latest(found, {}) is None
 
 
-def test_the_journal_comes_before_the_event_files() -> None:
-    events = "events.out.tfevents.1.host.1.0.nbtrain"
-    found = Snapshot({events: Version(2, 2, 1), "steering.jsonl": Version(1, 1, 1)})
-    assert short(grown(found, {})) == ["steering.jsonl", events]
-    assert short(grown(found, {**found.files, events: Version(1, 1, 1)})) == [events]
+def test_the_journal_comes_before_a_checkpoint_and_the_event_files_after_it() -> None:
+    found = look("ckpt-1")
+    grown = {EVENTS: Version(2, 2, 1), "steering.jsonl": Version(1, 1, 1)}
+    found = Snapshot({**found.files, **grown}, found.states)
+    order = ["steering.jsonl", "ckpt-1.data", "ckpt-1.index", "checkpoint", EVENTS]
+    assert short(steps(found, {})) == order
+    assert short(steps(found, {**found.files, EVENTS: Version(1, 1, 1)})) == [EVENTS]
 
 
 @pytest.mark.parametrize(
@@ -177,8 +181,11 @@ def test_the_mirror_holds_a_whole_checkpoint_wherever_it_breaks_off(
         had = len(run.whole)
         for step in steps(run.look(), run.mirrored)[:most]:
             run.do(step)
-            assert run.whole or had < 2
-    for step in steps(run.look(), run.mirrored):
-        run.do(step)
+            assert run.whole or not had or len(run.saved) < 2
+    while todo := steps(run.look(), run.mirrored):
+        had = len(run.whole)
+        for step in todo:
+            run.do(step)
+            assert run.whole or not had or len(run.saved) < 2
     assert sorted(run.whole) == sorted(run.saved)
-    assert steps(run.look(), run.mirrored) == []
+    assert lacking(run.look(), run.mirrored) == []

@@ -11,7 +11,6 @@ import pytest
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run.mirror import Tries
 from nbtrain.run.run import Run
 from tests.gate import SOON
 from tests.models import Counter
@@ -107,9 +106,23 @@ def test_a_mirror_without_a_whole_checkpoint_starts_no_run_from_scratch(mirror: 
 
 def test_a_fetch_that_broke_off_is_done_again(mirror: str) -> None:
     ran(mirror, 10)
-    shutil.rmtree("runs/far/checkpoints")
+    for name in ("steering.jsonl", "checkpoints/checkpoint"):  # the journal comes last
+        Path("runs/far", name).unlink()
     Path("runs/far/.mirror-fetch").mkdir()
     assert len(ran(mirror, 20).scalars["count"]) == 20
+
+
+def test_a_run_begun_after_a_fetch_that_broke_off_is_not_replaced_by_its_mirror(
+    mirror: str,
+) -> None:
+    ran(mirror, 10)
+    shutil.rmtree("runs")
+    Path("runs/far/.mirror-fetch").mkdir(parents=True)
+    ran(None, 5)
+    before = sizes("runs/far")
+    with pytest.raises(ArgumentError, match="hold different runs"):
+        ran(mirror, 20)
+    assert sizes("runs/far") == before
 
 
 def test_a_branch_gets_a_mirror_of_its_own(mirror: str) -> None:
@@ -120,23 +133,6 @@ def test_a_branch_gets_a_mirror_of_its_own(mirror: str) -> None:
     shutil.rmtree("runs/branch")
     with pytest.raises(ArgumentError, match="mirror/branch holds a run already, and a branch"):
         run.branch(5, "branch")
-
-
-def test_tries_after_errors_come_less_and_less_often() -> None:
-    now = 0.0
-    tries = Tries(lambda: now)
-    pauses = []
-    for _ in range(9):
-        assert tries.are_due(last=False)
-        tries.fail()
-        pauses.append(tries.left)
-        now += tries.left
-    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
-    tries.fail()
-    now += 2.0
-    assert (tries.are_due(last=False), tries.are_due(last=True)) == (False, True)
-    tries.succeed()
-    assert tries.are_due(last=False)
 
 
 @pytest.mark.parametrize(
