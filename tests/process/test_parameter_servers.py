@@ -19,9 +19,9 @@ import nbtrain
 from nbtrain.tasks.launched import LaunchedCluster
 from nbtrain.tasks.task_file import State
 from tests import ROOT
-from tests.clustered import SAVE_STEPS, Kernel, forked_cluster, slowed
+from tests.clustered import SAVE_STEPS, Kernel, forked_cluster
 from tests.forked import Forked, printed
-from tests.gate import SOON, eventually
+from tests.gate import SOON
 from tests.ports import free_ports
 from tests.zoo import BATCHES, ZOO, Made
 
@@ -192,24 +192,6 @@ def test_further_checkpoints_make_no_function(kernel: Kernel) -> None:
         assert kernel.ask("do", "save")[0]
         assert kernel.ask("saved_rate") == pytest.approx(rate)
     assert kernel.ask("functions") == before
-    assert kernel.ask("stop") == "stopped"
-
-
-def test_a_slow_worker_is_known_by_its_speed_and_its_staleness(
-    cluster: LaunchedCluster, kernel: Kernel
-) -> None:
-    def is_slow() -> bool:
-        fast, slow = kernel.ask("tasks")[1:]
-        return (
-            None not in (fast.staleness, slow.staleness, fast.steps_per_s, slow.steps_per_s)
-            and slow.staleness > 2 * fast.staleness
-            and slow.steps_per_s < fast.steps_per_s / 2
-        )
-
-    with slowed(cluster.tasks[2].process):
-        kernel.ask("start")
-        eventually(lambda: kernel.ask("tasks"))
-        eventually(is_slow)
     assert kernel.ask("stop") == "stopped"
 
 

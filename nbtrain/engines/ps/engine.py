@@ -126,8 +126,7 @@ class ParameterServerEngine:
                 executions.tell()
 
         handle.remote.begin(complete, held_by(connection.built.hyperparameters))
-        shown = getattr(self._cluster, "shown", self._shown)
-        handle.remote.watch.source = lambda: pipeline.worker_steps.shown(shown())
+        handle.remote.watch.source = getattr(self._cluster, "shown", self._shown)
         handle.remote.end_silent = getattr(self._cluster, "end_silent", list)
         while True:
             executions.begin()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -14,7 +13,6 @@ from nbtrain.engines.ps.answers import Answers
 from nbtrain.engines.ps.connection import Connection
 from nbtrain.engines.ps.lookahead import Lookahead
 from nbtrain.engines.ps.reach import Reach
-from nbtrain.engines.ps.worker_steps import WorkerSteps
 from nbtrain.run.remote_loop import RemoteLoop
 
 # Seconds between two looks for completed steps: less than the workers have to do meanwhile.
@@ -28,8 +26,6 @@ _IDLE_SECS = 0.5
 _PATIENCE_SECS, _PATIENCE = 10.0, 3.0
 # The same before the first step is done, which is traced.
 _FIRST_PATIENCE_SECS = 60.0
-# The worker in the name of a device.
-_WORKER = re.compile(r"/job:worker/replica:\d+/task:(\d+)")
 
 
 class _Scheduled(NamedTuple):
@@ -50,7 +46,6 @@ class Pipeline:
 
     Attributes:
         connection: The cluster, which another one replaces after a loss.
-        worker_steps: The completed steps of each worker.
     """
 
     def __init__(
@@ -61,7 +56,6 @@ class Pipeline:
         note: Callable[[str, str | None], object],
     ) -> None:
         self.connection = connection
-        self.worker_steps = WorkerSteps()
         self._loop, self._reach = loop, reach
         self._workers = len(connection.description.of("worker"))
         self._lookahead = Lookahead(self._workers)
@@ -206,8 +200,6 @@ class Pipeline:
                     still.append(each)  # its error is that of the coordinator
                 else:
                     self._longest = max(self._longest, time.monotonic() - each.at)
-                    if (worker := _worker_of(each.remote)) is not None:
-                        self.worker_steps.count(worker)
             else:
                 still.append(each)
         if done := len(self._in_flight) - len(still):
@@ -219,11 +211,3 @@ class Pipeline:
     def _stands_still(self) -> bool:
         """Tells if all workers are lost."""
         return len(self.connection.lost_workers()) >= self._workers
-
-
-def _worker_of(remote: Any) -> int | None:
-    """Returns the worker that has taken a step; None if its values do not tell."""
-    for value in (getattr(remote, "_values", None) or {}).values():
-        if found := _WORKER.search(getattr(value, "device", "")):
-            return int(found[1])
-    return None
