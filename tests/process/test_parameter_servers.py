@@ -144,9 +144,7 @@ def test_a_lost_worker_is_told_and_used_again_when_it_is_back(
     back = kernel.when(lambda status: ("returned", "worker 1 is back") in status.marks)
     kernel.trains(beyond=back.step + SAVE_STEPS)
     assert kernel.ask("do", "pause")[0]
-    step, taken = kernel.status().step, kernel.ask("taken")
-    assert taken >= step
-    assert (f"{taken - step:,} step" in kernel.status().message) == (taken > step)
+    assert kernel.ask("taken") >= kernel.status().step
     assert kernel.ask("stop") == "stopped"
 
 

@@ -21,7 +21,6 @@ from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.ps import servers
 from nbtrain.engines.ps.connection import Connection, connecting
-from nbtrain.engines.ps.executions import Executions
 from nbtrain.engines.ps.pipeline import Pipeline
 from nbtrain.engines.ps.reach import Reach
 from nbtrain.engines.ps.saver import ServerSaver
@@ -119,17 +118,10 @@ class ParameterServerEngine:
         handle, connection = run.handle, self._connection
         assert connection is not None, "the session is open"
         pipeline = Pipeline(handle.remote, connection, self._reach, handle.note)
-        executions = Executions(connection.built.checkpoint, handle)
-
-        def complete() -> None:
-            if pipeline.complete():
-                executions.tell()
-
-        handle.remote.begin(complete, held_by(connection.built.hyperparameters))
+        handle.remote.begin(pipeline.complete, held_by(connection.built.hyperparameters))
         handle.remote.watch.source = getattr(self._cluster, "shown", self._shown)
         handle.remote.end_silent = getattr(self._cluster, "end_silent", list)
         while True:
-            executions.begin()
             try:
                 run.drive(pipeline)
                 break
@@ -138,8 +130,7 @@ class ParameterServerEngine:
                 if not self._lost:
                     raise
                 pipeline.reset(self._recover(run))
-                executions = Executions(self._built.checkpoint, handle)
-        complete()
+        pipeline.complete()
 
     @property
     def _built(self) -> Any:

@@ -84,11 +84,8 @@ class Pipeline:
                     self._error = error
         return self._ready.popleft()
 
-    def complete(self) -> bool:
-        """Waits for all scheduled steps and counts them; tells if there was no error.
-
-        An error is raised by the next call.
-        """
+    def complete(self) -> None:
+        """Waits for all scheduled steps and counts them; the next call raises their error."""
         self._count()
         since = time.monotonic()
         try:
@@ -104,7 +101,6 @@ class Pipeline:
         except Exception as error:  # noqa: BLE001 - raised by the next call
             self._error = error
             self._count()
-        return self._error is None
 
     def _wait_for_answers(self) -> None:
         """Waits until all workers answer; then functions can be made for a command."""
