@@ -11,10 +11,12 @@ import tensorflow as tf
 
 from nbtrain.engines.ps.answers import Answers
 from nbtrain.engines.ps.connection import Connection
-from nbtrain.engines.ps.lookahead import Lookahead
 from nbtrain.engines.ps.reach import Reach
 from nbtrain.run.remote_loop import RemoteLoop
 
+# Scheduled steps for each worker: the one that it takes, and those that wait, so that a worker
+# need not wait until the coordinator has noticed that it is done. A command waits for all of them.
+_AHEAD = 3
 # Seconds between two looks for completed steps: less than the workers have to do meanwhile.
 _LOOK_SECS = 0.02
 # Seconds between two looks for the answers of workers, which take some milliseconds.
@@ -58,7 +60,6 @@ class Pipeline:
         self.connection = connection
         self._loop, self._reach = loop, reach
         self._workers = len(connection.description.of("worker"))
-        self._lookahead = Lookahead(self._workers)
         self._answers = Answers(self._workers)
         self._note = note
         self._in_flight: list[_Scheduled] = []
@@ -161,7 +162,7 @@ class Pipeline:
     def _fill(self) -> None:
         """Schedules as many steps as the workers need."""
         left = self._loop.left - len(self._ready)
-        for _ in range(min(self._lookahead.steps, left) - len(self._in_flight)):
+        for _ in range(min(_AHEAD * self._workers, left) - len(self._in_flight)):
             self._in_flight.append(_Scheduled(self.connection.schedule(), time.monotonic()))
 
     def _wait(self, *, answering: bool = True) -> None:
@@ -198,9 +199,8 @@ class Pipeline:
                     self._longest = max(self._longest, time.monotonic() - each.at)
             else:
                 still.append(each)
-        if done := len(self._in_flight) - len(still):
-            self._reach.heard = now = time.monotonic()
-            self._lookahead.completed(done, now)
+        if len(still) < len(self._in_flight):
+            self._reach.heard = time.monotonic()
         self._in_flight = still
         return bool(self._ready)
 
