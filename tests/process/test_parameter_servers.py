@@ -164,17 +164,22 @@ def test_a_command_waits_for_a_halted_worker_in_words_and_the_kernel_is_free(
     assert kernel.ask("stop") == "stopped"
 
 
-def test_the_others_go_on_while_a_worker_is_halted(
-    cluster: LaunchedCluster, kernel: Kernel
+@pytest.mark.parametrize("halted", [[2], [1, 2]], ids=["one", "all"])
+def test_a_pause_waits_for_halted_workers_in_words(
+    cluster: LaunchedCluster, kernel: Kernel, halted: list[int]
 ) -> None:
-    kernel.ask("start")
+    kernel.ask("start", save_steps=None)
     kernel.trains()
-    for _ in range(3):
-        os.kill(cluster.tasks[2].process, signal.SIGSTOP)
-        kernel.ask("post", "pause")  # it waits for the step of the halted worker
-        kernel.when(lambda status: bool(re.search("for (1 step|the workers)", status.message)))
-        os.kill(cluster.tasks[2].process, signal.SIGCONT)
+    for _ in range(2):
+        for task in halted:
+            os.kill(cluster.tasks[task].process, signal.SIGSTOP)
+        kernel.ask("post", "pause")
+        kernel.when(lambda status: "gives no answer" in status.message)
+        for task in halted:
+            os.kill(cluster.tasks[task].process, signal.SIGCONT)
         kernel.when(lambda status: status.phase == "paused")
+        assert "gives no answer" not in kernel.status().message
+        assert kernel.ask("taken") == kernel.status().step
         assert kernel.ask("do", "resume")[0]
     assert kernel.ask("stop") == "stopped"
 

@@ -39,7 +39,9 @@ class Cluster:
         self.told = threading.Event()
         left = iter(self.remotes)
         connection: Any = SimpleNamespace(
-            description=SimpleNamespace(of=lambda _job: ["worker 0"]),
+            description=SimpleNamespace(
+                of=lambda job: ["worker 0"] if job == "worker" else [], tasks=[]
+            ),
             coordinator=SimpleNamespace(done=lambda: False),
             schedule=lambda: next(left),
             lost_workers=list,
@@ -49,6 +51,7 @@ class Cluster:
             take_in=self.counted.append,
             end_silent=lambda: ended,
             lost_tasks=["worker 0"],
+            answer=lambda: ended == ["the run"],
         )
         reach: Any = SimpleNamespace(heard=0.0, cut_off=[])
         self.remotes[0].done()
@@ -84,6 +87,16 @@ def test_a_command_that_waits_for_a_silent_worker_says_so_until_it_answers() -> 
     assert str(first[1]).startswith(words)
     assert last == ("silent", None)
     assert cluster.counted == [{"loss": 1.0}], "the step was counted"
+
+
+def test_commands_are_executed_while_no_step_is_completed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "_IDLE_SECS", 0.0)
+    cluster = Cluster(ended=["the run"])
+    assert cluster.pipeline() == {"loss": 1.0}
+    with pytest.raises(StopIteration):
+        cluster.pipeline()
 
 
 def test_a_silent_worker_of_this_process_is_ended() -> None:

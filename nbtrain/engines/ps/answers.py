@@ -12,8 +12,6 @@ import threading
 
 import tensorflow as tf
 
-from nbtrain.engines.ps.executors import own_executor
-
 
 class Answers:
     """One question at a time to each worker; training thread only.
@@ -42,6 +40,5 @@ class Answers:
 
 def _ask(worker: int) -> None:
     """Returns once the worker has executed an operation, or cannot; waits without Python's lock."""
-    _own = own_executor()
     with contextlib.suppress(tf.errors.OpError), tf.device(f"/job:worker/task:{worker}"):
         tf.raw_ops.NoOp()

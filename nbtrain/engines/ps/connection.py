@@ -14,7 +14,6 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.states import Phase
 from nbtrain.engines.object_saver import as_checkpoint
-from nbtrain.engines.ps.executors import own_executors
 from nbtrain.engines.ps.servers import own_address
 from nbtrain.recording.tags import by_tag, check_real
 from nbtrain.run import registry
@@ -66,8 +65,7 @@ class Connection:
             tf.train.ClusterSpec(jobs), task_type="chief", task_id=0, rpc_layer="grpc"
         )
         self._strategy = tf.distribute.ParameterServerStrategy(resolver)
-        with own_executors():
-            self.coordinator = tf.distribute.coordinator.ClusterCoordinator(self._strategy)
+        self.coordinator = tf.distribute.coordinator.ClusterCoordinator(self._strategy)
         with self._strategy.scope():
             self.built = _built(build())
         self._args: tuple[Any, ...] = ()

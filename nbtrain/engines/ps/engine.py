@@ -125,6 +125,8 @@ class ParameterServerEngine:
             try:
                 run.drive(pipeline)
                 break
+            except StopIteration:  # raised between two steps
+                break
             except tf.errors.OpError as error:
                 self._lost = servers.lost_servers(error, self._description.of("ps"))
                 if not self._lost:

@@ -71,11 +71,14 @@ class Pipeline:
         """Returns the values of a completed step; waits until there is one.
 
         Raises:
-            StopIteration: A stop was requested while no worker was there.
+            StopIteration: The run must end: a command that waited for no step has ended it, or has
+                counted the last one.
             Exception: The error of a step, or of a lost parameter server.
         """
         while not self._ready:
             self._raise()
+            if self._loop.left <= 0:
+                raise StopIteration
             self._fill()
             self._wait()
             if self._ready:
@@ -169,7 +172,7 @@ class Pipeline:
         """Waits until a step is completed, or the workers have to be looked at.
 
         Args:
-            answering: Whether to execute commands if no worker is there.
+            answering: Whether to execute commands if no step is completed for a while.
         """
         idle_at = time.monotonic() + _IDLE_SECS
         while not self._collect():
@@ -179,7 +182,7 @@ class Pipeline:
                 return
             if time.monotonic() > idle_at:
                 self._check_reach()
-                if answering and self._stands_still() and self._loop.answer():
+                if answering and self._loop.answer():
                     raise StopIteration
                 return
             time.sleep(_LOOK_SECS)
