@@ -53,9 +53,8 @@ class Cluster:
             lost_tasks=["worker 0"],
             answer=lambda: ended == ["the run"],
         )
-        reach: Any = SimpleNamespace(heard=0.0, cut_off=[])
         self.remotes[0].done()
-        self.pipeline = Pipeline(loop, connection, reach, self._note)
+        self.pipeline = Pipeline(loop, connection, self._note)
 
     def _note(self, topic: str, text: str | None) -> None:
         self.notes.append((topic, text))

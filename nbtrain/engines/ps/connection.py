@@ -84,7 +84,7 @@ class Connection:
         remote = self.coordinator.schedule(self.step, args=self._args)
         if not self._traced:
             self._traced = True
-            gc.collect()  # functions that are gone, while all workers answer: see answers.py
+            gc.collect()  # functions that are gone, while all workers answer: see pipeline.py
         return remote
 
     def lost_workers(self) -> list[int]:

@@ -22,7 +22,6 @@ from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.ps import servers
 from nbtrain.engines.ps.connection import Connection, connecting
 from nbtrain.engines.ps.pipeline import Pipeline
-from nbtrain.engines.ps.reach import Reach
 from nbtrain.engines.ps.saver import ServerSaver
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
@@ -71,7 +70,6 @@ class ParameterServerEngine:
         self._description.require("ps", "worker")
         self._directory, self._keep = directory, keep
         self._connection: Connection | None = None
-        self._reach = Reach((), ())
         self._lost: list[TaskAddress] = []
         self._saving: ServerSaver | None = None
 
@@ -103,21 +101,19 @@ class ParameterServerEngine:
             self._wait_for_servers(host.note, self.coord.should_stop)
             if self.coord.should_stop():
                 raise tf.errors.CancelledError(None, None, "Stopped before the servers were there.")
-            description = self._description
-            with Reach(description.of("ps"), description.of("worker")) as self._reach:
-                self._connect()
-                try:
-                    yield self._saver()
-                finally:
-                    assert self._connection is not None
-                    self._connection.close()
-                    self._connection = None
+            self._connect()
+            try:
+                yield self._saver()
+            finally:
+                assert self._connection is not None
+                self._connection.close()
+                self._connection = None
 
     def train(self, run: Run) -> None:
         """Lets the workers take steps until the run stops."""
         handle, connection = run.handle, self._connection
         assert connection is not None, "the session is open"
-        pipeline = Pipeline(handle.remote, connection, self._reach, handle.note)
+        pipeline = Pipeline(handle.remote, connection, handle.note)
         handle.remote.begin(pipeline.complete, held_by(connection.built.hyperparameters))
         handle.remote.watch.source = getattr(self._cluster, "shown", self._shown)
         handle.remote.end_silent = getattr(self._cluster, "end_silent", list)
@@ -197,7 +193,7 @@ class ParameterServerEngine:
             self._connection.close()
         (build,) = self.functions
         self._connection = Connection(self._description, build, self._data)
-        self._reach.limit_silence()  # before a cut can hold Python's lock
+        servers.limit_silence(self._description.tasks)
 
     def _saver(self) -> ServerSaver | None:
         built = self._built

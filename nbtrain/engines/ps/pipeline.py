@@ -1,7 +1,14 @@
-"""Keeps the workers of a cluster busy: a few steps for each are scheduled at any time."""
+"""Keeps the workers of a cluster busy: a few steps for each are scheduled at any time.
+
+TensorFlow sends each new function to all workers, and tells them of each that is gone. It waits for
+their answers with Python's lock held, so a worker that is halted would halt this process too. So
+functions are made only for a command, after all workers have answered.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -9,9 +16,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from nbtrain.engines.ps.answers import Answers
+from nbtrain.engines.ps import servers
 from nbtrain.engines.ps.connection import Connection
-from nbtrain.engines.ps.reach import Reach
 from nbtrain.run.remote_loop import RemoteLoop
 
 # Scheduled steps for each worker: the one that it takes, and those that wait, so that a worker
@@ -19,8 +25,6 @@ from nbtrain.run.remote_loop import RemoteLoop
 _AHEAD = 3
 # Seconds between two looks for completed steps: less than the workers have to do meanwhile.
 _LOOK_SECS = 0.02
-# Seconds between two looks for the answers of workers, which take some milliseconds.
-_ANSWER_LOOK_SECS = 0.002
 # Seconds without a completed step after which the workers are looked at.
 _IDLE_SECS = 0.5
 # Steps that a command waits for are asked about after so many seconds without one, or so many times
@@ -43,7 +47,6 @@ class Pipeline:
     Args:
         loop: The loop of the run.
         connection: The cluster.
-        reach: Knows the parameter servers that are out of reach.
         note: Shows a message about a topic, or (None) clears it.
 
     Attributes:
@@ -54,13 +57,11 @@ class Pipeline:
         self,
         loop: RemoteLoop,
         connection: Connection,
-        reach: Reach,
         note: Callable[[str, str | None], object],
     ) -> None:
         self.connection = connection
-        self._loop, self._reach = loop, reach
+        self._loop = loop
         self._workers = len(connection.description.of("worker"))
-        self._answers = Answers(self._workers)
         self._note = note
         self._in_flight: list[_Scheduled] = []
         self._longest = 0.0  # seconds that a step has taken
@@ -99,7 +100,7 @@ class Pipeline:
                 self._count()
                 if time.monotonic() - since > self._patience:
                     since = time.monotonic()
-                    self._look_for_silent()
+                    self._look_for_silent(", ".join(self._loop.lost_tasks) or "a worker")
             self._wait_for_answers()
             self._note("silent", None)
         except Exception as error:  # noqa: BLE001 - raised by the next call
@@ -108,19 +109,16 @@ class Pipeline:
 
     def _wait_for_answers(self) -> None:
         """Waits until all workers answer; then functions can be made for a command."""
-        since = time.monotonic()
-        self._answers.ask()
-        while self._answers.silent:
-            time.sleep(_ANSWER_LOOK_SECS)
-            if time.monotonic() - since > self._patience:
-                since = time.monotonic()
-                self._check_reach()
-                self._look_for_silent()
+        for worker, asked in enumerate([_ask(worker) for worker in range(self._workers)]):
+            asked.join(self._patience)
+            while asked.is_alive():
+                self._check_servers()
+                self._look_for_silent(f"worker {worker}")
+                asked.join(self._patience)
 
     def reset(self, connection: Connection) -> None:
         """Begins again with another connection; the steps of the last one are lost."""
         self.connection = connection
-        self._answers = Answers(self._workers)
         self._in_flight, self._error = [], None
         self._ready.clear()
 
@@ -134,25 +132,28 @@ class Pipeline:
             return _FIRST_PATIENCE_SECS
         return max(_PATIENCE_SECS, _PATIENCE * self._longest)
 
-    def _look_for_silent(self) -> None:
+    def _look_for_silent(self, silent: str) -> None:
         """Ends workers of this process that are silent; others then take their steps."""
         if ended := self._loop.end_silent():
             text = f"{', '.join(ended)} gave no sign of life while a command waited: it was ended."
             self._note("ended", text)
             return
-        asked = [f"worker {number}" for number in self._answers.silent]
-        silent = ", ".join(asked or self._loop.lost_tasks) or "a worker"
         steps = "1 step" if len(self._in_flight) == 1 else f"{len(self._in_flight)} steps"
         waits = f"{steps} under way" if self._in_flight else "the workers"
         self._note(
             "silent",
-            f"A command waits for {waits}, and {silent} {'give' if asked[1:] else 'gives'} no "
-            "answer. If it is halted or out of reach, end its process, and start it again.",
+            f"A command waits for {waits}, and {silent} gives no answer. If it is halted or out of "
+            "reach, end its process, and start it again.",
         )
 
-    def _check_reach(self) -> None:
-        """Raises an UnavailableError if a parameter server is out of reach."""
-        for server in self._reach.cut_off:
+    def _check_servers(self) -> None:
+        """Raises an UnavailableError if a parameter server is out of reach.
+
+        A step waits for it in a worker, whose connections have no limit.
+        """
+        description = self.connection.description
+        servers.limit_silence(description.tasks)
+        for server in servers.silent(servers.silent(description.of("ps"))):
             self._loop.lose(f"{server} is out of reach; nothing can be saved or changed.")
             device = f"/job:ps/replica:0/task:{server.index}"
             raise tf.errors.UnavailableError(None, None, f"{device} is out of reach.")
@@ -181,7 +182,7 @@ class Pipeline:
                 self._in_flight = []  # cancelled after an earlier error
                 return
             if time.monotonic() > idle_at:
-                self._check_reach()
+                self._check_servers()
                 if answering and self._loop.answer():
                     raise StopIteration
                 return
@@ -202,11 +203,24 @@ class Pipeline:
                     self._longest = max(self._longest, time.monotonic() - each.at)
             else:
                 still.append(each)
-        if len(still) < len(self._in_flight):
-            self._reach.heard = time.monotonic()
         self._in_flight = still
         return bool(self._ready)
 
     def _stands_still(self) -> bool:
         """Tells if all workers are lost."""
         return len(self.connection.lost_workers()) >= self._workers
+
+
+def _ask(worker: int) -> threading.Thread:
+    """Returns a thread that ends once the worker has executed an operation, or cannot.
+
+    The operation waits without Python's lock. The system answers for a worker that is gone.
+    """
+
+    def ask() -> None:
+        with contextlib.suppress(tf.errors.OpError), tf.device(f"/job:worker/task:{worker}"):
+            tf.raw_ops.NoOp()
+
+    thread = threading.Thread(target=ask, name=f"nbtrain asks worker {worker}", daemon=True)
+    thread.start()
+    return thread
