@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,26 +104,6 @@ def forked_cluster(**arguments: Any) -> Iterator[LaunchedCluster]:
         patch.setattr(local, "TaskProcess", ForkedTask)
         with nbtrain.cluster.local(**arguments) as cluster:
             yield cluster
-
-
-@contextlib.contextmanager
-def slowed(process: int) -> Iterator[None]:
-    """Halts a process most of the time inside the block."""
-    over = threading.Event()
-
-    def halt() -> None:
-        while not over.wait(0.005):
-            os.kill(process, signal.SIGSTOP)
-            over.wait(0.05)
-            os.kill(process, signal.SIGCONT)
-
-    thread = threading.Thread(target=halt)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 class Status(NamedTuple):

@@ -37,9 +37,6 @@ class Task:
         index: Its number in its job.
         state: Its state.
         address: Host and port.
-        steps_per_s: Steps that it completes a second; None if unknown, as for a parameter server.
-        staleness: Steps of the others since it has read the variables for its latest step; None if
-            unknown.
         silent_s: Seconds since its last sign of life; None before the first.
         log: The last lines that it has printed; empty for a task that is not shown by itself.
     """
@@ -48,8 +45,6 @@ class Task:
     index: int
     state: TaskState
     address: str = ""
-    steps_per_s: float | None = None
-    staleness: int | None = None
     silent_s: float | None = None
     log: str = ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbtrain.core.tasks import Task, TaskState, attention, summary
-from nbtrain.panel.wording import duration, speed
+from nbtrain.panel.wording import duration
 
 # The most characters of a task's log in one update.
 _LOG_CHARS = 600
@@ -29,11 +29,9 @@ def table_of(tasks: Sequence[Task]) -> dict[str, object] | None:
 
 
 def _row(task: Task) -> list[object]:
-    """A task's name, state, speed, staleness, age of its last sign of life, and end of its log."""
+    """A task's name, state, age of its last sign of life, and end of its log."""
     silent = task.silent_s
     age = "" if silent is None else "now" if silent < _SILENT_SECS else f"{duration(silent)} ago"
     if silent is None and task.state is not TaskState.ENDED:
         age = "none yet"
-    stale = "" if task.staleness is None else f"{task.staleness:,}"
-    rate = "" if task.steps_per_s is None else speed(task.steps_per_s)
-    return [task.name, str(task.state), rate, stale, age, task.log[-_LOG_CHARS:].strip()]
+    return [task.name, str(task.state), age, task.log[-_LOG_CHARS:].strip()]

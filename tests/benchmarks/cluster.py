@@ -106,8 +106,8 @@ def faults() -> None:
         print(f"told after {seconds_until(lambda: 'lost' in marks()):.2f} s more")
         cluster.restart("worker", 1)
         ready = seconds_until(lambda: cluster.tasks[2].state == "serving")
-        back = seconds_until(lambda: run.status.tasks[2].steps_per_s)
-        print(f"started again: serves after {ready:.2f} s, takes steps after {back:.2f} s more")
+        back = seconds_until(lambda: "returned" in marks())
+        print(f"started again: serves after {ready:.2f} s, is used again after {back:.2f} s more")
         cluster.kill("ps")
         told = seconds_until(lambda: "was lost" in (run.status.message or ""))
         step, saved = run.status.step, run.checkpoints[-1].step

@@ -54,7 +54,7 @@ def full(folder: Path) -> Status:
         ),
         evaluates=True,
         usage=Usage({"step": 1.5}, {"step": 0.75}, 0.01, 1.5, 10**9, 2 * 10**9, None),
-        tasks=(Task("worker", 1, TaskState.LOST, "lab-3:2223", 11.5, 4, 12.0, "the end"),),
+        tasks=(Task("worker", 1, TaskState.LOST, "lab-3:2223", 12.0, "the end"),),
     )
 
 

@@ -10,7 +10,6 @@ from typing import cast
 import pytest
 
 from nbtrain.core.tasks import SHOWN_TASKS, Task, TaskState, summary
-from nbtrain.engines.ps.worker_steps import WorkerSteps
 from nbtrain.panel.task_table import table_of
 from nbtrain.run.task_watch import LOOK_SECS, TaskWatch
 from nbtrain.tasks.description import described
@@ -44,17 +43,15 @@ def test_a_lost_task_says_since_when() -> None:
 
 
 def test_a_task_has_a_row_with_what_is_known_of_it() -> None:
-    busy = replace(
-        ONE, steps_per_s=81.5, staleness=1200, silent_s=0.4, log="x" * 2000 + "\nepoch 2\n"
-    )
+    busy = replace(ONE, silent_s=0.4, log="x" * 2000 + "\nepoch 2\n")
     table = table_of([PS, busy, replace(GONE, silent_s=75.0), replace(TWO, state=STARTING)])
     assert table is not None
     first, second, third, fourth = cast("list[list[str]]", table["rows"])
-    assert first == ["ps 0", "running", "", "", "none yet", ""]
-    assert second[:5] == ["worker 0", "running", "82 steps/s", "1,200", "now"]
-    assert second[5].endswith("x\nepoch 2")
-    assert len(second[5]) < 610
-    assert third == ["worker 1", "lost", "", "", "1:15 ago", ""]
+    assert first == ["ps 0", "running", "none yet", ""]
+    assert second[:3] == ["worker 0", "running", "now"]
+    assert second[3].endswith("x\nepoch 2")
+    assert len(second[3]) < 610
+    assert third == ["worker 1", "lost", "1:15 ago", ""]
     assert fourth[1] == "starting"
     assert table["more"] is None
 
@@ -129,21 +126,6 @@ def test_of_many_tasks_only_those_shown_have_their_log(tmp_path: Path) -> None:
         (folder / "log.txt").write_text("a line\n")
     logged = [task.index for task in TaskDisplay(tmp_path).of(tasks) if task.log]
     assert logged == [*range(SHOWN_TASKS - 1), 90]
-
-
-def test_a_worker_has_the_speed_of_its_steps_and_their_staleness() -> None:
-    now = 0.0
-    steps = WorkerSteps(clock=lambda: now)
-    assert steps.shown([ONE, TWO, PS]) == (ONE, TWO, PS)
-    for _ in range(4):
-        for worker in (0, 0, 1, 0):
-            steps.count(worker)
-        now += 0.5
-        first, second, server = steps.shown([ONE, TWO, PS])
-    assert (first.steps_per_s, second.steps_per_s) == (6.0, 2.0)
-    assert (first.staleness, second.staleness) == (1, 3)
-    assert server == PS
-    assert steps.shown([GONE]) == (GONE,)
 
 
 def test_the_tasks_of_a_folder_are_known_by_their_files(tmp_path: Path) -> None:

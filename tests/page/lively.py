@@ -90,7 +90,7 @@ class Lively:
         lag = self.now % 3
         tasks = (
             Task("ps", 0, TaskState.RUNNING, silent_s=0.5),
-            Task("worker", 0, TaskState.RUNNING, steps_per_s=81.5 + lag, silent_s=0.5, log="a\nb"),
+            Task("worker", 0, TaskState.RUNNING, silent_s=0.5, log="a\nb"),
         )
         return Status(
             "lively",

@@ -19,9 +19,9 @@ import nbtrain
 from nbtrain.tasks.launched import LaunchedCluster
 from nbtrain.tasks.task_file import State
 from tests import ROOT
-from tests.clustered import SAVE_STEPS, Kernel, forked_cluster, slowed
+from tests.clustered import SAVE_STEPS, Kernel, forked_cluster
 from tests.forked import Forked, printed
-from tests.gate import SOON, eventually
+from tests.gate import SOON
 from tests.ports import free_ports
 from tests.zoo import BATCHES, ZOO, Made
 
@@ -144,9 +144,7 @@ def test_a_lost_worker_is_told_and_used_again_when_it_is_back(
     back = kernel.when(lambda status: ("returned", "worker 1 is back") in status.marks)
     kernel.trains(beyond=back.step + SAVE_STEPS)
     assert kernel.ask("do", "pause")[0]
-    step, taken = kernel.status().step, kernel.ask("taken")
-    assert taken >= step
-    assert (f"{taken - step:,} step" in kernel.status().message) == (taken > step)
+    assert kernel.ask("taken") >= kernel.status().step
     assert kernel.ask("stop") == "stopped"
 
 
@@ -166,17 +164,22 @@ def test_a_command_waits_for_a_halted_worker_in_words_and_the_kernel_is_free(
     assert kernel.ask("stop") == "stopped"
 
 
-def test_the_others_go_on_while_a_worker_is_halted(
-    cluster: LaunchedCluster, kernel: Kernel
+@pytest.mark.parametrize("halted", [[2], [1, 2]], ids=["one", "all"])
+def test_a_pause_waits_for_halted_workers_in_words(
+    cluster: LaunchedCluster, kernel: Kernel, halted: list[int]
 ) -> None:
-    kernel.ask("start")
+    kernel.ask("start", save_steps=None)
     kernel.trains()
-    for _ in range(3):
-        os.kill(cluster.tasks[2].process, signal.SIGSTOP)
-        kernel.ask("post", "pause")  # it waits for the step of the halted worker
-        kernel.when(lambda status: bool(re.search("for (1 step|the workers)", status.message)))
-        os.kill(cluster.tasks[2].process, signal.SIGCONT)
+    for _ in range(2):
+        for task in halted:
+            os.kill(cluster.tasks[task].process, signal.SIGSTOP)
+        kernel.ask("post", "pause")
+        kernel.when(lambda status: "gives no answer" in status.message)
+        for task in halted:
+            os.kill(cluster.tasks[task].process, signal.SIGCONT)
         kernel.when(lambda status: status.phase == "paused")
+        assert "gives no answer" not in kernel.status().message
+        assert kernel.ask("taken") == kernel.status().step
         assert kernel.ask("do", "resume")[0]
     assert kernel.ask("stop") == "stopped"
 
@@ -192,24 +195,6 @@ def test_further_checkpoints_make_no_function(kernel: Kernel) -> None:
         assert kernel.ask("do", "save")[0]
         assert kernel.ask("saved_rate") == pytest.approx(rate)
     assert kernel.ask("functions") == before
-    assert kernel.ask("stop") == "stopped"
-
-
-def test_a_slow_worker_is_known_by_its_speed_and_its_staleness(
-    cluster: LaunchedCluster, kernel: Kernel
-) -> None:
-    def is_slow() -> bool:
-        fast, slow = kernel.ask("tasks")[1:]
-        return (
-            None not in (fast.staleness, slow.staleness, fast.steps_per_s, slow.steps_per_s)
-            and slow.staleness > 2 * fast.staleness
-            and slow.steps_per_s < fast.steps_per_s / 2
-        )
-
-    with slowed(cluster.tasks[2].process):
-        kernel.ask("start")
-        eventually(lambda: kernel.ask("tasks"))
-        eventually(is_slow)
     assert kernel.ask("stop") == "stopped"
 
 

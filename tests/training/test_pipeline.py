@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from nbtrain.engines.ps import pipeline
-from nbtrain.engines.ps.lookahead import Lookahead
 from nbtrain.engines.ps.pipeline import Pipeline
 from tests.gate import SOON
 
@@ -40,7 +39,9 @@ class Cluster:
         self.told = threading.Event()
         left = iter(self.remotes)
         connection: Any = SimpleNamespace(
-            description=SimpleNamespace(of=lambda _job: ["worker 0"]),
+            description=SimpleNamespace(
+                of=lambda job: ["worker 0"] if job == "worker" else [], tasks=[]
+            ),
             coordinator=SimpleNamespace(done=lambda: False),
             schedule=lambda: next(left),
             lost_workers=list,
@@ -50,10 +51,10 @@ class Cluster:
             take_in=self.counted.append,
             end_silent=lambda: ended,
             lost_tasks=["worker 0"],
+            answer=lambda: ended == ["the run"],
         )
-        reach: Any = SimpleNamespace(heard=0.0, cut_off=[])
         self.remotes[0].done()
-        self.pipeline = Pipeline(loop, connection, reach, self._note)
+        self.pipeline = Pipeline(loop, connection, self._note)
 
     def _note(self, topic: str, text: str | None) -> None:
         self.notes.append((topic, text))
@@ -87,32 +88,17 @@ def test_a_command_that_waits_for_a_silent_worker_says_so_until_it_answers() -> 
     assert cluster.counted == [{"loss": 1.0}], "the step was counted"
 
 
+def test_commands_are_executed_while_no_step_is_completed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "_IDLE_SECS", 0.0)
+    cluster = Cluster(ended=["the run"])
+    assert cluster.pipeline() == {"loss": 1.0}
+    with pytest.raises(StopIteration):
+        cluster.pipeline()
+
+
 def test_a_silent_worker_of_this_process_is_ended() -> None:
     (topic, text), *_ = Cluster(ended=["worker 0"]).complete()
     assert topic == "ended"
     assert text == "worker 0 gave no sign of life while a command waited: it was ended."
-
-
-def completed(lookahead: Lookahead, secs: float, count: int = 1) -> int:
-    """The steps that are scheduled when many were completed, `secs` seconds apart."""
-    for number in range(100):
-        lookahead.completed(count, number * count * secs)
-    return lookahead.steps
-
-
-@pytest.mark.parametrize(
-    ("secs", "steps"),
-    [(10.0, 6), (0.02, 6), (0.005, 20), (0.0001, 32)],
-    ids=["long", "a little shorter", "short", "very short"],
-)
-def test_more_steps_are_scheduled_at_once_if_they_are_short(secs: float, steps: int) -> None:
-    lookahead = Lookahead(workers=2)
-    assert lookahead.steps == 6, "before the first one is done"
-    assert completed(lookahead, secs) == steps
-    assert completed(Lookahead(workers=2), secs, count=5) == steps, "several at once"
-
-
-def test_fewer_steps_are_scheduled_at_once_when_they_become_longer() -> None:
-    lookahead = Lookahead(workers=1)
-    assert completed(lookahead, 0.002) == 16
-    assert completed(lookahead, 1.0) == 3

@@ -14,7 +14,6 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.states import Phase
 from nbtrain.engines.object_saver import as_checkpoint
-from nbtrain.engines.ps.executors import own_executors
 from nbtrain.engines.ps.servers import own_address
 from nbtrain.recording.tags import by_tag, check_real
 from nbtrain.run import registry
@@ -66,8 +65,7 @@ class Connection:
             tf.train.ClusterSpec(jobs), task_type="chief", task_id=0, rpc_layer="grpc"
         )
         self._strategy = tf.distribute.ParameterServerStrategy(resolver)
-        with own_executors():
-            self.coordinator = tf.distribute.coordinator.ClusterCoordinator(self._strategy)
+        self.coordinator = tf.distribute.coordinator.ClusterCoordinator(self._strategy)
         with self._strategy.scope():
             self.built = _built(build())
         self._args: tuple[Any, ...] = ()
@@ -75,7 +73,7 @@ class Connection:
             repeated = self.coordinator.create_per_worker_dataset(lambda: data().repeat())
             self._args = (iter(repeated),)
         self.step = self._scheduled(self.built.step)
-        self._traced: Any = None
+        self._traced = False
 
     def schedule(self) -> Any:
         """Schedules a step on one of the workers; returns its `RemoteValue`.
@@ -83,11 +81,10 @@ class Connection:
         Raises:
             Exception: The error of an earlier step, or of a lost parameter server.
         """
-        if self._traced is not None:
-            return self.coordinator.schedule(self._traced, args=self._args)
         remote = self.coordinator.schedule(self.step, args=self._args)
-        self._traced = self._trace()
-        gc.collect()  # functions that are gone, while all workers answer: see answers.py
+        if not self._traced:
+            self._traced = True
+            gc.collect()  # functions that are gone, while all workers answer: see pipeline.py
         return remote
 
     def lost_workers(self) -> list[int]:
@@ -109,20 +106,6 @@ class Connection:
             ending = threading.Thread(target=stop, name="nbtrain: ending a cluster", daemon=True)
             ending.start()
             ending.join(_END_SECS)
-
-    def _trace(self) -> Any:
-        """Returns the trace of the step; the step itself if TensorFlow would trace it again.
-
-        The coordinator looks up the trace of a `tf.function` at each step, which takes a third of
-        the time of `schedule`.
-        """
-        before = self.step.experimental_get_tracing_count()
-        first = [getattr(each, "_values", (each,))[0] for each in self._args]
-        with self._strategy.scope():
-            trace = self.step.get_concrete_function(
-                *(getattr(each, "_type_spec", each) for each in first)
-            )
-        return trace if self.step.experimental_get_tracing_count() == before else self.step
 
     def _scheduled(self, step: Callable[..., Any]) -> Any:
         strategy = self._strategy

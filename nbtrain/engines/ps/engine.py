@@ -21,9 +21,7 @@ from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.ps import servers
 from nbtrain.engines.ps.connection import Connection, connecting
-from nbtrain.engines.ps.executions import Executions
 from nbtrain.engines.ps.pipeline import Pipeline
-from nbtrain.engines.ps.reach import Reach
 from nbtrain.engines.ps.saver import ServerSaver
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
@@ -72,7 +70,6 @@ class ParameterServerEngine:
         self._description.require("ps", "worker")
         self._directory, self._keep = directory, keep
         self._connection: Connection | None = None
-        self._reach = Reach((), ())
         self._lost: list[TaskAddress] = []
         self._saving: ServerSaver | None = None
 
@@ -104,43 +101,34 @@ class ParameterServerEngine:
             self._wait_for_servers(host.note, self.coord.should_stop)
             if self.coord.should_stop():
                 raise tf.errors.CancelledError(None, None, "Stopped before the servers were there.")
-            description = self._description
-            with Reach(description.of("ps"), description.of("worker")) as self._reach:
-                self._connect()
-                try:
-                    yield self._saver()
-                finally:
-                    assert self._connection is not None
-                    self._connection.close()
-                    self._connection = None
+            self._connect()
+            try:
+                yield self._saver()
+            finally:
+                assert self._connection is not None
+                self._connection.close()
+                self._connection = None
 
     def train(self, run: Run) -> None:
         """Lets the workers take steps until the run stops."""
         handle, connection = run.handle, self._connection
         assert connection is not None, "the session is open"
-        pipeline = Pipeline(handle.remote, connection, self._reach, handle.note)
-        executions = Executions(connection.built.checkpoint, handle)
-
-        def complete() -> None:
-            if pipeline.complete():
-                executions.tell()
-
-        handle.remote.begin(complete, held_by(connection.built.hyperparameters))
-        shown = getattr(self._cluster, "shown", self._shown)
-        handle.remote.watch.source = lambda: pipeline.worker_steps.shown(shown())
+        pipeline = Pipeline(handle.remote, connection, handle.note)
+        handle.remote.begin(pipeline.complete, held_by(connection.built.hyperparameters))
+        handle.remote.watch.source = getattr(self._cluster, "shown", self._shown)
         handle.remote.end_silent = getattr(self._cluster, "end_silent", list)
         while True:
-            executions.begin()
             try:
                 run.drive(pipeline)
+                break
+            except StopIteration:  # raised between two steps
                 break
             except tf.errors.OpError as error:
                 self._lost = servers.lost_servers(error, self._description.of("ps"))
                 if not self._lost:
                     raise
                 pipeline.reset(self._recover(run))
-                executions = Executions(self._built.checkpoint, handle)
-        complete()
+        pipeline.complete()
 
     @property
     def _built(self) -> Any:
@@ -205,7 +193,7 @@ class ParameterServerEngine:
             self._connection.close()
         (build,) = self.functions
         self._connection = Connection(self._description, build, self._data)
-        self._reach.limit_silence()  # before a cut can hold Python's lock
+        servers.limit_silence(self._description.tasks)
 
     def _saver(self) -> ServerSaver | None:
         built = self._built

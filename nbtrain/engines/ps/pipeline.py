@@ -1,8 +1,14 @@
-"""Keeps the workers of a cluster busy: a few steps for each are scheduled at any time."""
+"""Keeps the workers of a cluster busy: a few steps for each are scheduled at any time.
+
+TensorFlow sends each new function to all workers, and tells them of each that is gone. It waits for
+their answers with Python's lock held, so a worker that is halted would halt this process too. So
+functions are made only for a command, after all workers have answered.
+"""
 
 from __future__ import annotations
 
-import re
+import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -10,17 +16,15 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from nbtrain.engines.ps.answers import Answers
+from nbtrain.engines.ps import servers
 from nbtrain.engines.ps.connection import Connection
-from nbtrain.engines.ps.lookahead import Lookahead
-from nbtrain.engines.ps.reach import Reach
-from nbtrain.engines.ps.worker_steps import WorkerSteps
 from nbtrain.run.remote_loop import RemoteLoop
 
+# Scheduled steps for each worker: the one that it takes, and those that wait, so that a worker
+# need not wait until the coordinator has noticed that it is done. A command waits for all of them.
+_AHEAD = 3
 # Seconds between two looks for completed steps: less than the workers have to do meanwhile.
 _LOOK_SECS = 0.02
-# Seconds between two looks for the answers of workers, which take some milliseconds.
-_ANSWER_LOOK_SECS = 0.002
 # Seconds without a completed step after which the workers are looked at.
 _IDLE_SECS = 0.5
 # Steps that a command waits for are asked about after so many seconds without one, or so many times
@@ -28,8 +32,6 @@ _IDLE_SECS = 0.5
 _PATIENCE_SECS, _PATIENCE = 10.0, 3.0
 # The same before the first step is done, which is traced.
 _FIRST_PATIENCE_SECS = 60.0
-# The worker in the name of a device.
-_WORKER = re.compile(r"/job:worker/replica:\d+/task:(\d+)")
 
 
 class _Scheduled(NamedTuple):
@@ -45,27 +47,21 @@ class Pipeline:
     Args:
         loop: The loop of the run.
         connection: The cluster.
-        reach: Knows the parameter servers that are out of reach.
         note: Shows a message about a topic, or (None) clears it.
 
     Attributes:
         connection: The cluster, which another one replaces after a loss.
-        worker_steps: The completed steps of each worker.
     """
 
     def __init__(
         self,
         loop: RemoteLoop,
         connection: Connection,
-        reach: Reach,
         note: Callable[[str, str | None], object],
     ) -> None:
         self.connection = connection
-        self.worker_steps = WorkerSteps()
-        self._loop, self._reach = loop, reach
+        self._loop = loop
         self._workers = len(connection.description.of("worker"))
-        self._lookahead = Lookahead(self._workers)
-        self._answers = Answers(self._workers)
         self._note = note
         self._in_flight: list[_Scheduled] = []
         self._longest = 0.0  # seconds that a step has taken
@@ -76,11 +72,14 @@ class Pipeline:
         """Returns the values of a completed step; waits until there is one.
 
         Raises:
-            StopIteration: A stop was requested while no worker was there.
+            StopIteration: The run must end: a command that waited for no step has ended it, or has
+                counted the last one.
             Exception: The error of a step, or of a lost parameter server.
         """
         while not self._ready:
             self._raise()
+            if self._loop.left <= 0:
+                raise StopIteration
             self._fill()
             self._wait()
             if self._ready:
@@ -90,11 +89,8 @@ class Pipeline:
                     self._error = error
         return self._ready.popleft()
 
-    def complete(self) -> bool:
-        """Waits for all scheduled steps and counts them; tells if there was no error.
-
-        An error is raised by the next call.
-        """
+    def complete(self) -> None:
+        """Waits for all scheduled steps and counts them; the next call raises their error."""
         self._count()
         since = time.monotonic()
         try:
@@ -104,29 +100,25 @@ class Pipeline:
                 self._count()
                 if time.monotonic() - since > self._patience:
                     since = time.monotonic()
-                    self._look_for_silent()
+                    self._look_for_silent(", ".join(self._loop.lost_tasks) or "a worker")
             self._wait_for_answers()
             self._note("silent", None)
         except Exception as error:  # noqa: BLE001 - raised by the next call
             self._error = error
             self._count()
-        return self._error is None
 
     def _wait_for_answers(self) -> None:
         """Waits until all workers answer; then functions can be made for a command."""
-        since = time.monotonic()
-        self._answers.ask()
-        while self._answers.silent:
-            time.sleep(_ANSWER_LOOK_SECS)
-            if time.monotonic() - since > self._patience:
-                since = time.monotonic()
-                self._check_reach()
-                self._look_for_silent()
+        for worker, asked in enumerate([_ask(worker) for worker in range(self._workers)]):
+            asked.join(self._patience)
+            while asked.is_alive():
+                self._check_servers()
+                self._look_for_silent(f"worker {worker}")
+                asked.join(self._patience)
 
     def reset(self, connection: Connection) -> None:
         """Begins again with another connection; the steps of the last one are lost."""
         self.connection = connection
-        self._answers = Answers(self._workers)
         self._in_flight, self._error = [], None
         self._ready.clear()
 
@@ -140,25 +132,28 @@ class Pipeline:
             return _FIRST_PATIENCE_SECS
         return max(_PATIENCE_SECS, _PATIENCE * self._longest)
 
-    def _look_for_silent(self) -> None:
+    def _look_for_silent(self, silent: str) -> None:
         """Ends workers of this process that are silent; others then take their steps."""
         if ended := self._loop.end_silent():
             text = f"{', '.join(ended)} gave no sign of life while a command waited: it was ended."
             self._note("ended", text)
             return
-        asked = [f"worker {number}" for number in self._answers.silent]
-        silent = ", ".join(asked or self._loop.lost_tasks) or "a worker"
         steps = "1 step" if len(self._in_flight) == 1 else f"{len(self._in_flight)} steps"
         waits = f"{steps} under way" if self._in_flight else "the workers"
         self._note(
             "silent",
-            f"A command waits for {waits}, and {silent} {'give' if asked[1:] else 'gives'} no "
-            "answer. If it is halted or out of reach, end its process, and start it again.",
+            f"A command waits for {waits}, and {silent} gives no answer. If it is halted or out of "
+            "reach, end its process, and start it again.",
         )
 
-    def _check_reach(self) -> None:
-        """Raises an UnavailableError if a parameter server is out of reach."""
-        for server in self._reach.cut_off:
+    def _check_servers(self) -> None:
+        """Raises an UnavailableError if a parameter server is out of reach.
+
+        A step waits for it in a worker, whose connections have no limit.
+        """
+        description = self.connection.description
+        servers.limit_silence(description.tasks)
+        for server in servers.silent(servers.silent(description.of("ps"))):
             self._loop.lose(f"{server} is out of reach; nothing can be saved or changed.")
             device = f"/job:ps/replica:0/task:{server.index}"
             raise tf.errors.UnavailableError(None, None, f"{device} is out of reach.")
@@ -171,14 +166,14 @@ class Pipeline:
     def _fill(self) -> None:
         """Schedules as many steps as the workers need."""
         left = self._loop.left - len(self._ready)
-        for _ in range(min(self._lookahead.steps, left) - len(self._in_flight)):
+        for _ in range(min(_AHEAD * self._workers, left) - len(self._in_flight)):
             self._in_flight.append(_Scheduled(self.connection.schedule(), time.monotonic()))
 
     def _wait(self, *, answering: bool = True) -> None:
         """Waits until a step is completed, or the workers have to be looked at.
 
         Args:
-            answering: Whether to execute commands if no worker is there.
+            answering: Whether to execute commands if no step is completed for a while.
         """
         idle_at = time.monotonic() + _IDLE_SECS
         while not self._collect():
@@ -187,8 +182,8 @@ class Pipeline:
                 self._in_flight = []  # cancelled after an earlier error
                 return
             if time.monotonic() > idle_at:
-                self._check_reach()
-                if answering and self._stands_still() and self._loop.answer():
+                self._check_servers()
+                if answering and self._loop.answer():
                     raise StopIteration
                 return
             time.sleep(_LOOK_SECS)
@@ -206,13 +201,8 @@ class Pipeline:
                     still.append(each)  # its error is that of the coordinator
                 else:
                     self._longest = max(self._longest, time.monotonic() - each.at)
-                    if (worker := _worker_of(each.remote)) is not None:
-                        self.worker_steps.count(worker)
             else:
                 still.append(each)
-        if done := len(self._in_flight) - len(still):
-            self._reach.heard = now = time.monotonic()
-            self._lookahead.completed(done, now)
         self._in_flight = still
         return bool(self._ready)
 
@@ -221,9 +211,16 @@ class Pipeline:
         return len(self.connection.lost_workers()) >= self._workers
 
 
-def _worker_of(remote: Any) -> int | None:
-    """Returns the worker that has taken a step; None if its values do not tell."""
-    for value in (getattr(remote, "_values", None) or {}).values():
-        if found := _WORKER.search(getattr(value, "device", "")):
-            return int(found[1])
-    return None
+def _ask(worker: int) -> threading.Thread:
+    """Returns a thread that ends once the worker has executed an operation, or cannot.
+
+    The operation waits without Python's lock. The system answers for a worker that is gone.
+    """
+
+    def ask() -> None:
+        with contextlib.suppress(tf.errors.OpError), tf.device(f"/job:worker/task:{worker}"):
+            tf.raw_ops.NoOp()
+
+    thread = threading.Thread(target=ask, name=f"nbtrain asks worker {worker}", daemon=True)
+    thread.start()
+    return thread

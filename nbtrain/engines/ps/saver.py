@@ -1,7 +1,7 @@
 """Saves the variables of parameter servers by one function, which is traced once.
 
 TensorFlow traces another one for each checkpoint if its variables are in several processes. That
-takes longer than the saving, and each trace is a message to all workers: see answers.py.
+takes longer than the saving, and each trace is a message to all workers: see pipeline.py.
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import socket
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psutil
 import tensorflow as tf
 
 from nbtrain.core.tasks import Task, TaskState
@@ -16,6 +19,15 @@ from nbtrain.tasks.description import Description, TaskAddress
 
 # Tasks that are asked at once whether they listen.
 _AT_ONCE = 32
+# The system ends a connection that has not been confirmed for eight seconds: idle for three, then
+# asked five times; or, if something was sent, after eight thousand milliseconds.
+_LIMITS = {
+    "TCP_KEEPIDLE": 3,  # Linux
+    "TCP_KEEPALIVE": 3,  # macOS
+    "TCP_KEEPINTVL": 1,
+    "TCP_KEEPCNT": 5,
+    "TCP_USER_TIMEOUT": 8000,  # Linux
+}
 # TensorFlow's words for a parameter server that is gone, or was started again and knows nothing.
 _PS = re.compile(r"/job:ps/replica:\d+/task:(\d+)")
 _FORGOTTEN = "context_id"
@@ -29,6 +41,23 @@ def silent(tasks: Sequence[TaskAddress]) -> list[TaskAddress]:
     with ThreadPoolExecutor(min(len(tasks), _AT_ONCE)) as pool:
         listening = list(pool.map(ports.listens, (task.address for task in tasks)))
     return [task for task, there in zip(tasks, listening, strict=True) if not there]
+
+
+def limit_silence(tasks: Iterable[TaskAddress]) -> None:
+    """Limits how long connections of this process to the tasks' ports may stay unconfirmed.
+
+    A machine that is switched off, or behind a cut network, sends nothing that ends a connection.
+    TensorFlow would wait for its answer without end, in some calls with Python's lock held. With
+    the limit, such calls raise an UnavailableError.
+    """
+    called = {ports.split(task.address)[1] for task in tasks}
+    for held in psutil.Process().net_connections("tcp"):
+        if held.raddr and held.raddr.port in called:
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(held.fd)) as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                for name, limit in _LIMITS.items():
+                    if option := getattr(socket, name, None):
+                        connection.setsockopt(socket.IPPROTO_TCP, option, limit)
 
 
 def lost_servers(error: BaseException, servers: Sequence[TaskAddress]) -> list[TaskAddress]:

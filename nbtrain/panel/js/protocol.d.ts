@@ -290,14 +290,7 @@ export interface TaskTable {
   more: string | null;
 }
 
-export type TaskRow = [
-  name: string,
-  state: string,
-  speed: string,
-  staleness: string,
-  sign: string,
-  log: string,
-];
+export type TaskRow = [name: string, state: string, sign: string, log: string];
 
 export type MarkRow =
   | [event: string, step: number, wall: number, text: string]

@@ -4,7 +4,7 @@ import { el, partOf, say } from "../shared/dom.js";
 
 /** @import { Status, TaskRow } from "../protocol.d.ts" */
 
-const HEADINGS = ["task", "state", "speed", "staleness", "sign of life", "end of its log"];
+const HEADINGS = ["task", "state", "sign of life", "end of its log"];
 
 export class Tasks {
   constructor() {
@@ -55,8 +55,8 @@ export class Tasks {
  * @param {TaskRow} row
  * @param {boolean} open whether its log is open
  */
-function line([name, state, speed, staleness, sign, log], open) {
-  const cells = [state, speed, staleness, sign].map((text) => el("td", { text }));
+function line([name, state, sign, log], open) {
+  const cells = [state, sign].map((text) => el("td", { text }));
   const head = el("th", { text: name, scope: "row" });
   const row = el("tr", { children: [head, ...cells, el("td", { children: printed(log, open) })] });
   row.dataset.state = state;
