@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from nbtrain.core.keywords import refusing
 from nbtrain.engines.graph import engine, monitored
+from nbtrain.engines.graph.creators import ChiefSessionCreator, WorkerSessionCreator
 from nbtrain.engines.graph.eval_hook import EvalHook
 from nbtrain.engines.graph.in_graph import QueueRunner, Saver, SessionManager
 from nbtrain.engines.graph.replica import Replica
@@ -18,6 +19,7 @@ from nbtrain.engines.graph.supervisor import Supervisor
 from nbtrain.run.threads import Coordinator, LooperThread
 
 __all__ = [
+    "ChiefSessionCreator",
     "Coordinator",
     "EvalHook",
     "LooperThread",
@@ -27,6 +29,7 @@ __all__ = [
     "Saver",
     "SessionManager",
     "Supervisor",
+    "WorkerSessionCreator",
     "monitor",
     "supervise",
 ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -189,7 +188,7 @@ class Replica:
         return run
 
     def hooked(self) -> nbtrain.Run:
-        """In a MonitoredTrainingSession, in a loop of its own."""
+        """In a MonitoredSession, in a loop of its own."""
 
         def loop(run: nbtrain.Run) -> None:
             hook = nbtrain.RunHook(run, {"loss": self.loss})
@@ -213,15 +212,11 @@ class Replica:
             save_steps=SAVE_STEPS,
         )
 
-    @property
-    def _session(self) -> Any:
-        return functools.partial(
-            v1.train.MonitoredTrainingSession,
-            self.target,
-            is_chief=self.is_chief,
-            config=self.config,
-            log_step_count_steps=None,
-        )
+    def _session(self, hooks: Sequence[Any]) -> Any:
+        tf1 = nbtrain.tf1
+        kind = tf1.ChiefSessionCreator if self.is_chief else tf1.WorkerSessionCreator
+        creator = kind(master=self.target, config=self.config)
+        return v1.train.MonitoredSession(creator, hooks)
 
     @property
     def _name(self) -> str:

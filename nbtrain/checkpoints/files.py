@@ -56,7 +56,7 @@ class Restored:
 
     Attributes:
         slots: The number of these that are slots of an optimizer (momenta and the like); None if
-            only weights were wanted.
+            only weights were wanted, or if the variables are those of a graph.
         missing: Names of live variables that are not in the checkpoint; they are unchanged.
         renewed: The number of optimizer variables that are not in the checkpoint because the
             optimizer had made no step yet; they have the values from before its first step.

@@ -13,7 +13,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import tensorflow as tf
 
@@ -34,6 +34,8 @@ class SessionHost:
     Attributes:
         own_tags: While the run's engine has its own session open, which it saves and loops by
             itself: the tags that the run records at every step. Otherwise None.
+        initial: Returns the checkpoint that a chief can initialize all variables of a saver from,
+            or None. Set by a hook before its session is made.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class SessionHost:
     ) -> None:
         self.left_open = contextlib.ExitStack()
         self.own_tags: frozenset[str] | None = None
+        self.initial: Callable[[Any], str | None] = lambda _saver: None
         self._context = context
         self._coord = context.coord
         self._commands = context.commands
@@ -54,6 +57,11 @@ class SessionHost:
     def name(self) -> str:
         """The name of the run."""
         return self._context.folder.name
+
+    @property
+    def coord(self) -> Coordinator:
+        """The coordinator of the run, whose stop ends the wait for a session; any thread."""
+        return self._coord
 
     def should_stop(self) -> bool:
         """Tells if the loop must end; in the training thread, the step boundary. Any thread."""

@@ -309,9 +309,7 @@ def test_a_graph_is_paused_saved_restored_and_resumed() -> None:
     assert step == run.checkpoints[-1].step == value_of(run, "global_step")
     reached(run, lambda run: run.status.step > step + 3)
     outcome = applied(run.restore())
-    assert outcome.text == (
-        f"restored model.ckpt-{step}: 3 variables matched, 1 optimizer slot among them"
-    )
+    assert outcome.text == f"restored model.ckpt-{step}: 3 variables matched"
     applied(run.pause())
     applied(run.restore(step))
     assert run.status.step == step
@@ -331,9 +329,7 @@ def test_a_graph_run_goes_on_from_the_folders_latest_checkpoint() -> None:
         second.train_op, scalars={"loss": second.loss}, steps=8, name="graph"
     ).wait(SOON)
     assert run.scalars["loss"].steps.tolist() == [6, 7, 8]
-    assert "Goes on from model.ckpt-5: 3 variables matched, 1 optimizer slot" in (
-        run.status.notice or ""
-    )
+    assert "Goes on from model.ckpt-5: 3 variables matched" in (run.status.notice or "")
     whole = Count()
     other = nbtrain.supervise(whole.train_op, steps=8, name="whole").wait(SOON)
     for name in ("weight", "weight/Momentum", "global_step"):

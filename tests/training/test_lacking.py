@@ -258,12 +258,12 @@ def test_a_saver_of_some_variables_of_a_graph_is_told_with_those_it_lacks(
         saver = v1.train.Saver({"kept": kept, "step": step})
         assert (
             lacking(tf.compat.v1.get_default_graph(), saver)
-            == "lost (1 variable, 1 slot), kept (1 slot)"
+            == "kept (1 variable), lost (2 variables)"
         )
         assert lacking(tf.compat.v1.get_default_graph(), v1.train.Saver()) == ""
         supervisor = nbtrain.Supervisor(logdir="logs", saver=saver)
     run = nbtrain.supervise(train_op, supervisor=supervisor, steps=3, name="run")
     run.wait(SOON)
     message = str(run.status.message)
-    assert "Not in the checkpoint: lost (1 variable, 1 slot), kept (1 slot)" in message
+    assert "Not in the checkpoint: kept (1 variable), lost (2 variables)" in message
     assert "nbtrain.tf1.Saver() without var_list= saves all variables" in message

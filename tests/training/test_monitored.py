@@ -93,7 +93,7 @@ def test_a_graph_is_paused_saved_restored_and_resumed() -> None:
     assert step == run.checkpoints[-1].step == value_of(run, "global_step")
     reached(run, lambda run: run.status.step > step + 3)
     applied(run.pause())
-    assert "3 variables matched, 1 optimizer slot" in applied(run.restore()).text
+    assert "3 variables matched" in applied(run.restore()).text
     assert run.status.step == step
     applied(run.resume())
     reached(run, lambda run: run.status.step > step + 3)

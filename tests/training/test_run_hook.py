@@ -406,7 +406,7 @@ def test_a_finalized_graph_without_a_saver_is_trained_and_saves_nothing() -> Non
 
 
 def test_a_finalized_graph_that_the_session_has_to_add_to_is_refused_in_words() -> None:
-    loop = Loop()
+    loop = Loop(lambda hooks: v1.train.MonitoredSession(nbtrain.tf1.ChiefSessionCreator(), hooks))
     with loop.count.graph.as_default():
         loop.count.graph.add_to_collection(v1.GraphKeys.SAVERS, v1.train.Saver())
     loop.count.graph.finalize()

@@ -127,19 +127,6 @@ def test_a_table_of_a_graph_is_saved_from_any_cell(saver: type[Any], tmp_path: P
         assert sess.run(found) == 1
 
 
-@savers
-def test_an_error_of_a_restore_has_tensorflows_words(saver: type[Any], tmp_path: Path) -> None:
-    path = save(str(tmp_path / "model"), weight=[1.0, 2.0])
-    for value, words in (
-        ({"other": 1.0}, "is missing from the checkpoint.*Key other not found in checkpoint"),
-        ({"weight": [1.0]}, r"shapes of both tensors to match. lhs shape= \[1\] rhs shape= \[2\]"),
-    ):
-        with pytest.raises(tf.errors.OpError, match=f"(?s){words}"):
-            restore(saver, path, **value)
-    with pytest.raises(ValueError, match=r"The passed save_path is not a valid checkpoint: .*x"):
-        restore(saver, str(tmp_path / "x"), weight=[1.0])
-
-
 def test_a_checkpoint_that_lacks_a_variable_of_eager_execution_is_refused(tmp_path: Path) -> None:
     path = save(str(tmp_path / "model"), other=1.0)
     with pytest.raises(tf.errors.NotFoundError, match="weight is not there") as caught:

@@ -12,7 +12,16 @@ import nbtrain
 from tests.models import Count
 
 v1 = tf.compat.v1
-CLASSES = ["Supervisor", "SessionManager", "Saver", "QueueRunner", "Coordinator", "LooperThread"]
+CLASSES = [
+    "ChiefSessionCreator",
+    "Coordinator",
+    "LooperThread",
+    "QueueRunner",
+    "Saver",
+    "SessionManager",
+    "Supervisor",
+    "WorkerSessionCreator",
+]
 METHODS = [
     (kind, name)
     for kind in CLASSES
@@ -29,13 +38,13 @@ def parameters(function: Any) -> list[inspect.Parameter]:
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_the_class_is_a_subclass_of_tensorflows(kind: str) -> None:
-    assert issubclass(getattr(nbtrain, kind), getattr(v1.train, kind))
+    assert issubclass(getattr(nbtrain.tf1, kind), getattr(v1.train, kind))
 
 
 @pytest.mark.parametrize(("kind", "name"), METHODS)
 def test_a_method_takes_what_tensorflows_takes_in_the_same_order(kind: str, name: str) -> None:
     theirs = parameters(getattr(getattr(v1.train, kind), name))
-    ours = parameters(getattr(getattr(nbtrain, kind), name))
+    ours = parameters(getattr(getattr(nbtrain.tf1, kind), name))
     assert [(each.name, each.kind, each.default) for each in ours[: len(theirs)]] == [
         (each.name, each.kind, each.default) for each in theirs
     ]

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain import Supervisor
+from nbtrain.core.errors import ArgumentError
 from tests.gate import SOON
 from tests.models import applied, refused
 from tests.replicas import Member, serve_alone
@@ -315,8 +316,8 @@ def supervised(cluster: Server, logdir: Path) -> None:
 def hooked(cluster: Server, run: nbtrain.Run) -> None:
     with tf.Graph().as_default(), v1.device("/cpu:0"):
         my_train_op, _ = model()
-        hooks = [nbtrain.RunHook(run)]
-        with v1.train.MonitoredTrainingSession(cluster.target, hooks=hooks) as sess:
+        creator = nbtrain.tf1.ChiefSessionCreator(master=cluster.target)
+        with v1.train.MonitoredSession(creator, [nbtrain.RunHook(run)]) as sess:
             sess.run(my_train_op)
             cluster.kill()
 
@@ -340,6 +341,18 @@ def test_the_last_checkpoint_of_a_run_whose_server_died_is_given_up(
     assert "has not answered within 1 s" in str(run.status.message)
 
 
+def test_a_session_of_tensorflows_own_creator_on_a_cluster_is_refused(cluster: Server) -> None:
+    def loop(run: nbtrain.Run) -> None:
+        with tf.Graph().as_default(), v1.device("/cpu:0"):
+            model()
+            v1.train.MonitoredTrainingSession(cluster.target, hooks=[nbtrain.RunHook(run)])
+
+    run = nbtrain.background(loop)
+    with pytest.raises(ArgumentError, match=r"nbtrain\.tf1\.ChiefSessionCreator"):
+        run.wait(SOON)
+    assert run.checkpoints == ()
+
+
 @pytest.mark.parametrize("by", ["a Supervisor", "a hook"])
 def test_a_restore_whose_server_died_is_refused_and_no_checkpoint_blamed(
     by: str, cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -350,8 +363,8 @@ def test_a_restore_whose_server_died_is_refused_and_no_checkpoint_blamed(
         with tf.Graph().as_default(), v1.device("/cpu:0"), contextlib.ExitStack() as stack:
             my_train_op, _ = model()
             if by == "a hook":
-                hooks = [nbtrain.RunHook(run)]
-                session = v1.train.MonitoredTrainingSession(cluster.target, hooks=hooks)
+                creator = nbtrain.tf1.ChiefSessionCreator(master=cluster.target)
+                session = v1.train.MonitoredSession(creator, [nbtrain.RunHook(run)])
             else:
                 sv = Supervisor(logdir=str(tmp_path / "supervised"), save_summaries_secs=0)
                 session = sv.managed_session(cluster.target)

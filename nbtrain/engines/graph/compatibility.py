@@ -1,15 +1,13 @@
 """Checks if a checkpoint fits a graph's saver, and if the saver saves all that is trained.
 
-Each error is both nbtrain's and TensorFlow's, and ends with TensorFlow's words: a program catches
-TensorFlow's error, or searches the message.
+Each error is both nbtrain's and TensorFlow's, because programs catch TensorFlow's.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
@@ -25,16 +23,6 @@ v1 = tf.compat.v1
 
 # The one key that only an object-based checkpoint has.
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
-
-# What TensorFlow's own class says, of the first variable.
-_SAYS = "In TensorFlow's words: "
-_MISSING = (
-    "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph "
-    "key that is missing from the checkpoint. Key {} not found in checkpoint"
-)
-_SHAPES = "Assign requires shapes of both tensors to match. lhs shape= {} rhs shape= {}"
-
-_BETA_POWER = re.compile(r"beta[12]_power(_\d+)?")
 
 
 class Bound(NamedTuple):
@@ -104,22 +92,20 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
     if _OBJECTS in held:
         return None
     saved = dict(_saved(saver))
-    misfits, words = list[str](), list[str]()
-    for name, (_, shape) in saved.items():
+    misfits = list[str]()
+    for name, shape in saved.items():
         if name not in held:
             misfits.append(f"{name} is not there")
-            words.insert(0, _MISSING.format(name))
         elif not shape.is_compatible_with(held[name]) and not saver._reshape:
             misfits.append(f"{name} has the shape {tuple(held[name])} there and {shape} here")
-            words.append(_SHAPES.format(shape.as_list(), list(held[name])).replace(", ", ","))
     if misfits:
         kind = ShapeError if saved.keys() <= held.keys() else MissingVariableError
-        raise kind(f"{misfit(path, some(misfits))} {_SAYS}{words[0]}")
+        raise kind(str(misfit(path, some(misfits))))
     return Restored(
         step=step_in_name(path) or 0,
         path=path,
         matched=tuple(saved),
-        slots=len(slots_among(item.op for item, _ in saved.values() if _in_graph(item))),
+        slots=None,
         missing=(),
         # A saver imported with a meta graph does not tell what it saves.
         unused=tuple(sorted(set(held) - set(saved))) if saved else (),
@@ -138,16 +124,11 @@ def restoring(path: str) -> Iterator[None]:
     except LOST:
         raise
     except Exception:
-        read_all(path)
+        reader = _reader(path)
+        with _reading(path):  # every tensor, to find out if the file is to blame
+            for name in reader.get_variable_to_shape_map():
+                reader.get_tensor(name)
         raise
-
-
-def read_all(path: str) -> None:
-    """Raises an UnreadableError unless every tensor of a checkpoint can be read."""
-    reader = _reader(path)
-    with _reading(path):
-        for name in reader.get_variable_to_shape_map():
-            reader.get_tensor(name)
 
 
 def _reader(path: str) -> Any:
@@ -156,8 +137,7 @@ def _reader(path: str) -> Any:
     if not path or not tf.io.gfile.glob([f"{path}.index", path]):
         raise NoCheckpointError(
             f"{path} is no checkpoint, and nothing was restored: there is no file {path}.index. "
-            "Give the path that save() returned, or that of tf.train.latest_checkpoint(folder). "
-            f"{_SAYS}The passed save_path is not a valid checkpoint: {path}"
+            "Give the path that save() returned, or that of tf.train.latest_checkpoint(folder)."
         )
     with _reading(path):  # tf.train.load_checkpoint would look inside the folder
         return v1.train.NewCheckpointReader(path)
@@ -180,12 +160,11 @@ def saved_variables(saver: Any) -> Iterator[tf.Variable]:
             yield item
 
 
-def _saved(saver: Any) -> Iterator[tuple[str, tuple[Any, tf.TensorShape]]]:
-    """Yields what a saver saves, by names in a checkpoint; a partitioned variable as a whole."""
+def _saved(saver: Any) -> Iterator[tuple[str, tf.TensorShape]]:
+    """Yields names in a checkpoint and shapes; those of a partitioned variable as a whole."""
     items = saver._var_list or ()  # there is no public name for this
     for key, part, slices in _keyed(items):
-        shape = part.shape if slices is None else tf.TensorShape(slices.full_shape)
-        yield key, (part, shape)
+        yield key, part.shape if slices is None else tf.TensorShape(slices.full_shape)
 
 
 def _keyed(items: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -240,42 +219,15 @@ def _in_graph(item: Any) -> bool:
     return hasattr(item, "shape") and hasattr(item, "op")
 
 
-def slots_among(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
-    """Returns an optimizer's slots: named after a trainable variable, or powers of Adam's betas.
-
-    Moving averages are named like that too, but are not slots.
-    """
-    ops = tuple(ops)
-    variables = ops[0].graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES) if ops else ()
-    trained = {variable.op.name for variable in variables}
-
-    def is_slot(name: str) -> bool:
-        *scopes, last = name.split("/")
-        if _BETA_POWER.fullmatch(last):
-            return True
-        # A slot made inside a variable scope has the scope before the variable's name.
-        owners = ("/".join(scopes[start:]) for start in range(len(scopes)))
-        return (
-            name not in trained
-            and "MovingAverage" not in last
-            and any(owner in trained for owner in owners)
-        )
-
-    return {op for op in ops if is_slot(op.name)}
-
-
 def lacking(graph: tf.Graph, saver: Any) -> str:
     """Names trained variables that a saver does not save, by scope; "" if there are none."""
     # There is no public name; a saver imported with a meta graph does not tell.
     items = getattr(saver, "_var_list", None)
     if not items:
         return ""
-    wholes = items.values() if isinstance(items, dict) else items
-    # A partitioned variable is listed as a whole, or by its parts.
-    saved = {part.op for item in wholes for part in _parts(item) if hasattr(part, "op")}
-    ops = [variable.op for variable in trained_variables(graph) if variable.op not in saved]
-    slots = slots_among(ops)
+    saved = {part.op for _, part, _ in _keyed(items) if hasattr(part, "op")}
     scopes: dict[str, list[bool]] = defaultdict(list)
-    for op in ops:
-        scopes[op.name.partition("/")[0]].append(op in slots)
+    for variable in trained_variables(graph):
+        if variable.op not in saved:
+            scopes[variable.op.name.partition("/")[0]].append(False)
     return in_words(scopes)

@@ -68,12 +68,9 @@ def adding_to(graph: tf.Graph, what: str, advice: str) -> Iterator[None]:
         # Leaves errors of a training step alone, during which the graph may be finalized.
         if not (graph.finalized and "finalized" in str(error)):
             raise
-        raise cannot_add(what, advice) from None
-
-
-def cannot_add(what: str, advice: str) -> ArgumentError:
-    """Returns the error for adding to a finalized graph."""
-    return ArgumentError(f"The graph is finalized, and {what} has to add to it: {advice}")
+        raise ArgumentError(
+            f"The graph is finalized, and {what} has to add to it: {advice}"
+        ) from None
 
 
 def adopt_global_step(graph: tf.Graph) -> Any:

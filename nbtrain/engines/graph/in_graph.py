@@ -160,9 +160,9 @@ class Saver(tf.compat.v1.train.Saver):
     - A checkpoint that does not fit raises an error before anything is restored. TensorFlow's class
       silently takes a value of another shape, and a later step fails.
     - A restore that fails raises a CheckpointError that says what to do. It is also an instance of
-      TensorFlow's error, and ends with TensorFlow's words. The exception is a truncated file: it
-      raises a `tf.errors.DataLossError` instead of OutOfRangeError, which a Supervisor takes for
-      the end of the input.
+      TensorFlow's error. The exception is a truncated file: it raises a
+      `tf.errors.DataLossError` instead of OutOfRangeError, which a Supervisor takes for the end of
+      the input.
 
     Args:
         args, kwargs: TensorFlow's arguments. var_list=None saves all variables of the default

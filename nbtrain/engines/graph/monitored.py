@@ -12,10 +12,10 @@ import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.graph.arguments import Feed, GraphTraining, checked, saying_how_to_feed
+from nbtrain.engines.graph.creators import ChiefSessionCreator
 from nbtrain.engines.graph.graphs import BUILD_AGAIN, adding_to, adopt_global_step
 from nbtrain.engines.graph.hook_arguments import check_hooks, check_tags
 from nbtrain.engines.graph.run_hook import RunHook
-from nbtrain.engines.graph.session_retry import NoSession
 from nbtrain.engines.graph.summaries import EventFile
 from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
@@ -112,8 +112,6 @@ class MonitorEngine:
                     fed = feed()
                     with self._training.graph.as_default():  # for hooks and recoveries
                         sess.run(train_op, fed)
-        except NoSession:
-            raise  # no hook may end a session that does not exist
         except (StopIteration, tf.errors.OutOfRangeError):
             pass  # the input is exhausted
 
@@ -157,8 +155,8 @@ def monitor(
         session: Makes the session when called with `hooks=`, in the training thread inside the
             graph: `tf.compat.v1.train.SingularMonitoredSession`, `MonitoredSession`,
             `functools.partial(MonitoredTrainingSession, scaffold=..., checkpoint_dir=...)` or a
-            function. None makes a `MonitoredTrainingSession` that continues from the run's
-            checkpoints and writes the graph's summaries to its folder every 100 steps.
+            function. None makes a `MonitoredSession` that continues from the run's checkpoints and
+            writes the graph's summaries to its folder every 100 steps.
         feed: Called before every step, eagerly like a cell; returns its feed_dict. It ends the run
             by raising StopIteration.
         steps: The global step at which the run finishes; None trains until a hook requests a stop,
@@ -233,7 +231,7 @@ def _training_session(
     folder: Logdir,
     grace_secs: float,
 ) -> _Make:
-    """Makes a MonitoredTrainingSession that leaves saving and counting to the run."""
+    """Makes a MonitoredSession that leaves saving and counting to the run."""
 
     def make(hooks: Sequence[Any], stack: contextlib.ExitStack) -> Any:
         filled = scaffold or v1.train.Scaffold()
@@ -249,18 +247,9 @@ def _training_session(
                 save_steps=_SUMMARY_STEPS, summary_writer=writer, scaffold=filled
             )
             hooks = [*hooks, summary_hook]
-        return v1.train.MonitoredTrainingSession(
-            scaffold=filled,
-            # No checkpoint_dir: the first hook restores, with its own saver.
-            hooks=hooks,
-            chief_only_hooks=chief_only_hooks,
-            save_checkpoint_secs=None,
-            save_checkpoint_steps=None,
-            save_summaries_steps=None,
-            save_summaries_secs=None,
-            log_step_count_steps=None,
-            stop_grace_period_secs=grace_secs,
-        )
+        # No checkpoint_dir: the run's hook restores, with its own saver.
+        creator = ChiefSessionCreator(filled)
+        return v1.train.MonitoredSession(creator, [*chief_only_hooks, *hooks], grace_secs)
 
     return make
 

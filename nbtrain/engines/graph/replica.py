@@ -8,7 +8,6 @@ with tf.Graph().as_default(), replica.device():
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -18,12 +17,15 @@ import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.tasks import Task
+from nbtrain.engines.graph.creators import ChiefSessionCreator, WorkerSessionCreator
 from nbtrain.run.session_host import owner
 from nbtrain.tasks import ports
 from nbtrain.tasks.description import TF_CONFIG, described
 
 v1 = tf.compat.v1
 
+# Seconds that a worker waits for its chief, as in TensorFlow's MonitoredTrainingSession.
+_CHIEF_SECS = 7200
 # The servers of this process by their addresses: one cannot be stopped, nor started twice.
 _servers: dict[str, tf.distribute.Server] = {}
 # By the address of this process's server: describes the tasks of its launched cluster.
@@ -104,16 +106,17 @@ class Replica:
         placed: AbstractContextManager[None] = v1.device(setter)
         return placed
 
-    @property
-    def session(self) -> Any:
-        """Makes a MonitoredTrainingSession, for `session=` of `nbtrain.tf1.monitor`."""
-        return functools.partial(
-            v1.train.MonitoredTrainingSession,
-            self.target,
-            is_chief=self.is_chief,
-            config=self.config,
-            log_step_count_steps=None,
-        )
+    def session(self, hooks: Sequence[Any] = (), scaffold: Any = None) -> Any:
+        """Makes a `tf.compat.v1.train.MonitoredSession`; `nbtrain.tf1.monitor` takes this method.
+
+        Args:
+            hooks: Its hooks.
+            scaffold: A `tf.compat.v1.train.Scaffold`; None makes one.
+        """
+        creator: Any = ChiefSessionCreator(scaffold, self.target, self.config)
+        if not self.is_chief:
+            creator = WorkerSessionCreator(scaffold, self.target, self.config, _CHIEF_SECS)
+        return v1.train.MonitoredSession(creator, hooks)
 
     def __repr__(self) -> str:
         """Job, number and address of its server."""

@@ -10,7 +10,8 @@ hook.end(...)                       # a last checkpoint
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -18,14 +19,13 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.hyperparameters import NO_VARIABLES
 from nbtrain.engines.graph.arguments import scalar_of
+from nbtrain.engines.graph.creators import WorkerSessionCreator, creator_of
 from nbtrain.engines.graph.fetches import Fetches
 from nbtrain.engines.graph.graph_event import graph_event
 from nbtrain.engines.graph.graphs import adding_to, adopt_global_step, is_nobodys
 from nbtrain.engines.graph.replica import show_tasks
-from nbtrain.engines.graph.servers import limit_closing
-from nbtrain.engines.graph.session_retry import SessionRetry
+from nbtrain.engines.graph.servers import limit_closing, wait_secs
 from nbtrain.engines.graph.session_savers import SessionSavers
-from nbtrain.engines.graph.stoppable_calls import StoppableCalls
 from nbtrain.engines.hyperparameters import in_session
 from nbtrain.run.hook_loop import HookLoop
 from nbtrain.run.run import Run
@@ -41,6 +41,10 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
     `@nbtrain.background` or `%%nbtrain`. The graph's global step counts: a `run` call that does not
     advance it, such as an evaluation, is not a step of the run. Put this hook first, so that the
     others see the session as restored.
+
+    On a cluster, the session needs a `ChiefSessionCreator` or `WorkerSessionCreator` of
+    `nbtrain.tf1`. TensorFlow's own creators ignore a stop until they have made a session, and a run
+    refuses them there.
 
     Args:
         run: The run; the session is made in its training thread.
@@ -72,7 +76,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self.train_op: Any = None  # fetches that must advance the global step, if it is known
         self.hyperparameters = NO_VARIABLES  # those of this session
         self._loop: HookLoop | None = None
-        self._first_calls: StoppableCalls | None = None
+        self._end_first_call: Callable[[], object] = lambda: None
+        self._lost = 0  # sessions in a row that were lost without completing a step
 
     def begin(self) -> None:
         """Prepares the saver and the global step before the graph is finalized.
@@ -97,9 +102,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         with adding_to(graph, "the RunHook", "make its session before the graph is finalized."):
             self._fetches = Fetches(adopt_global_step(graph), tensors, self.train_op)
             self._savers = SessionSavers(graph, self._scaffold, self._run.logdir, self._run.keep)
-        self._attempts = SessionRetry(
-            graph, self._run.coord, self._run.handle.host.note, self._savers.latest
-        )
+        self._graph, self._was_finalized = graph, graph.finalized
+        self._run.handle.host.initial = self._savers.latest
         self._loop = None
         self._told_to_stop = False
         self._run.attempt.model_graph.give(functools.partial(graph_event, graph))
@@ -109,23 +113,37 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
     def after_create_session(
         self, session: tf.compat.v1.Session, coord: tf.train.Coordinator
     ) -> None:
-        """Restores the latest checkpoint; waits first if a session was lost."""
+        """Restores the latest checkpoint; waits first if a session was lost.
+
+        Raises:
+            ArgumentError: TensorFlow's own creator has made the session of a cluster.
+            StopIteration: A stop was requested while it waited.
+        """
         again = self._loop is not None
-        self._attempts.succeeded()
         # The set itself, as other hooks add their threads to it.
         limit_closing(session, self._run.handle.host.note, coord._registered_threads)
         show_tasks(session)
         self._close_session()  # a session lost while another hook prepared it
         self._opened = session, coord
+        creator = creator_of(session)
+        if session.sess_str and creator is None:
+            raise ArgumentError(
+                f"The session at {tf.compat.as_str(session.sess_str)} was made by TensorFlow's own "
+                "creator, which ignores a stop while it waits for a server: give MonitoredSession "
+                "an nbtrain.tf1.ChiefSessionCreator(master=..., config=...), for a worker a "
+                "WorkerSessionCreator; or use the session of an nbtrain.tf1.Replica."
+            )
         in_session(self.hyperparameters, session, self.train_op)
         saver = None
-        if not self._attempts.for_worker:
-            global_step, restored = self._fetches.global_step, self._attempts.restored
-            saver = self._savers.of(session, global_step, restored)
+        if not isinstance(creator, WorkerSessionCreator):
+            restored = creator.restored if creator else None
+            saver = self._savers.of(session, self._fetches.global_step, restored)
         step = self._fetches.step_of(session) or 0
         self._loop = self._run.handle.host.attach(coord, saver, step, again=again)
         if again:
-            self._attempts.wait_after_loss()
+            self._lost += 1
+            if self._run.coord.wait_for_stop(wait_secs(self._lost - 1)):
+                raise StopIteration
         elif self._loop.arrive(0, None, lambda step: step):
             self._told_to_stop = True
             coord.request_stop()
@@ -135,7 +153,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         request = self._fetches.ask(run_context.session, run_context.original_args)
         if self._fetches.steps is None:  # the first step: the next hooks may wait before it
             asked_to_stop = self._run.handle.host.asked_to_stop
-            self._first_calls = StoppableCalls(run_context.session, asked_to_stop)
+            self._end_first_call = _stoppable(run_context.session, asked_to_stop)
         return request
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -143,27 +161,24 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         assert self._loop is not None, "a session has been made"
         steps = self._fetches.steps
         if steps is None:
-            assert self._first_calls is not None, "before_run was called"
-            self._first_calls.end()
+            self._end_first_call()
             steps = self._fetches.learn(run_context.session, run_context.original_args.fetches)
-        self._attempts.lost = 0
+        self._lost = 0
         if self._loop.arrive(steps, run_values.results, self._recount):
             self._stop(run_context, steps)
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's
         """Writes a last checkpoint while the session is open."""
         self._run.handle.host.release()
-        self._attempts.end()
 
     def close(self) -> None:
         """Undoes what TensorFlow leaves behind if a hook raises while the session is made."""
-        self._attempts.end()
         self._close_session()
-        self._attempts.reopen()
+        if self._graph.finalized and not self._was_finalized:
+            self._graph._unsafe_unfinalize()
 
     def _close_session(self) -> None:
-        if self._first_calls is not None:
-            self._first_calls.end()
+        self._end_first_call()
         opened, self._opened = self._opened, None
         if opened is not None:
             session, coord = opened
@@ -197,3 +212,33 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             return expected
         self._fetches.forget()
         return step
+
+
+def _stoppable(session: Any, asked_to_stop: Callable[[], bool]) -> Callable[[], None]:
+    """Lets calls of a session raise StopIteration once a stop was requested; only in this thread.
+
+    A hook that waits before the first step, such as a GlobalStepWaiterHook, calls the session until
+    a step is reached, and asks for no stop. A MonitoredSession takes StopIteration for the end of
+    its input.
+
+    Returns:
+        A function that restores the session's method. The first error restores it too.
+    """
+    run, thread = session.run, threading.get_ident()
+
+    def end() -> None:
+        session.run = run
+
+    def stoppable(*args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() != thread:  # such as one that closes a queue
+            return run(*args, **kwargs)
+        try:
+            if asked_to_stop():
+                raise StopIteration
+            return run(*args, **kwargs)
+        except BaseException:
+            end()
+            raise
+
+    session.run = stoppable
+    return end

@@ -36,6 +36,9 @@ _PATIENCE_SECS = 0.05
 _AGAIN_SECS = 0.2
 # Seconds that a running attempt may exceed the time to wait.
 _ATTEMPT_SECS = 5.0
+# Seconds until the next attempt to make a session, doubled after each failure.
+_FIRST_WAIT_SECS = 0.1
+_LONGEST_WAIT_SECS = 30.0
 # Seconds after which waiting for a server is reported: the first answer takes a moment.
 _TELL_SECS = 1.0
 # TensorFlow's name for the server that was called.
@@ -109,6 +112,11 @@ def _master(sess: tf.compat.v1.Session) -> str:
 
 
 # --- waiting ------------------------------------------------------------------------
+
+
+def wait_secs(failed: int) -> float:
+    """Returns the seconds to wait after an attempt, before which `failed` others have failed."""
+    return float(min(_FIRST_WAIT_SECS * 2.0 ** min(failed, 16), _LONGEST_WAIT_SECS))
 
 
 def wait_for(
