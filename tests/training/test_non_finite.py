@@ -29,6 +29,7 @@ from tests.on_disk import journal
 from tests.room import no_room
 
 NAN = float("nan")
+v1 = tf.compat.v1
 
 
 def by_train(rate: float, **options: Any) -> Run:
@@ -325,6 +326,21 @@ def test_a_graphs_variable_that_is_bad_while_its_loss_is_good_is_not_saved() -> 
     run = nbtrain.supervise(spoil, scalars={"loss": line.loss}, save_steps=5, hyperparameters={})
     assert paused(run).startswith("Paused at step 10: best holds NaN or Inf after step 10.")
     assert assert_all_finite(folder(run))[-1].step == 5
+    stopped(run)
+
+
+def test_a_bad_part_of_a_partitioned_variable_is_not_saved() -> None:
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        parts = v1.fixed_size_partitioner(2)
+        wide = v1.get_variable("wide", [4], initializer=v1.ones_initializer(), partitioner=parts)
+        with tf.control_dependencies([v1.assign_add(step, 1)]):
+            train_op = v1.assign(list(wide)[1], tf.where(step >= 3, [1.0, NAN], [1.0, 1.0])).op
+        saver = v1.train.Saver({"wide": wide, "step": step})
+        supervisor = nbtrain.Supervisor(logdir="logs", saver=saver)
+    run = nbtrain.supervise(train_op, supervisor=supervisor, save_steps=1, hyperparameters={})
+    assert "wide/part_1 holds NaN or Inf after step" in paused(run)
+    assert assert_all_finite(Path("logs"))[-1].step == 2
     stopped(run)
 
 

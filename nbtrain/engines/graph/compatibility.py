@@ -154,10 +154,9 @@ def _reading(path: str) -> Iterator[None]:
 
 def saved_variables(saver: Any) -> Iterator[tf.Variable]:
     """Yields the variables of real numbers that a saver saves, if it tells."""
-    items = saver._var_list or ()  # there is no public name for this
-    for item in items.values() if isinstance(items, dict) else items:
-        if isinstance(item, tf.Variable) and item.dtype.is_floating:
-            yield item
+    for _, part, _ in _keyed(saver._var_list or ()):  # there is no public name for this
+        if isinstance(part, tf.Variable) and part.dtype.is_floating:
+            yield part
 
 
 def _saved(saver: Any) -> Iterator[tuple[str, tf.TensorShape]]:
