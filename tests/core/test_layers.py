@@ -109,7 +109,7 @@ def test_a_package_file_has_only_a_docstring(package: str) -> None:
 
 
 @pytest.mark.parametrize("module", in_layers("core"))
-def test_the_core_imports_no_tensorflow_widget_clock_or_thread(module: str) -> None:
+def test_the_core_imports_no_tensorflow_widget_or_clock(module: str) -> None:
     assert not outside(module) & NOT_PURE
     source = MODULES[module].read_text(encoding="utf-8")
     for word in ("threading.Thread(", "threading.Timer", "LooperThread(", "concurrent.futures"):
