@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import os
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -18,11 +17,14 @@ from nbtrain.engines.signatures import check_evaluation, check_stage
 from nbtrain.engines.tracked_run import TrackedRun, at_hand
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import Settings
+from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
-from nbtrain.rundir.folder import Logdir
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
+@with_options
 def track(
     iterable: Iterable[Any],
     /,
@@ -33,22 +35,8 @@ def track(
     evaluate: Evaluation | None = None,
     evaluate_secs: float | None = None,
     evaluate_steps: int | None = None,
-    logdir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    save_secs: float | None = 600.0,
-    save_steps: int | None = None,
-    keep: int | None = 5,
-    on_nan: str | None = "pause",
-    jump: float | None = None,
-    grace: float = 10.0,
-    mirror: str | None = None,
-    fresh: bool = False,
-    prints: str = "cell",
-    system: bool = True,
-    tags: Sequence[str] = (),
-    keep_best: str | None = None,
-    patience: int | None = None,
     stage: str | None = None,
+    **options: Unpack[RunOptions],
 ) -> Any:
     """Makes a run of a `for` loop, which trains in the foreground; any thread.
 
@@ -72,21 +60,6 @@ def track(
         evaluate: Evaluates what is trained.
         evaluate_secs: Seconds between two evaluations.
         evaluate_steps: Steps between two evaluations.
-        logdir: The folder.
-        name: The run's name; None takes "loop" with a number.
-        save_secs: Seconds between two checkpoints.
-        save_steps: Steps between two checkpoints.
-        keep: The number of checkpoints to keep.
-        on_nan: What to do if a loss or a variable is NaN or infinite.
-        jump: The relative size of a jump of the loss that counts as bad.
-        grace: Seconds that the end of the process waits for the run to stop and save.
-        mirror: The address of a folder in a store to which the run is copied.
-        fresh: Whether to move an earlier run in the folder aside.
-        prints: Where prints are shown, "cell" or "log".
-        system: Whether to record the use of the machine, under `system/`.
-        tags: Words by which the run can be found again.
-        keep_best: The scalar whose best state is kept.
-        patience: Its judged values in a row that may be no better.
         stage: The name of this stage of the training, as in `train`.
 
     Returns:
@@ -102,26 +75,26 @@ def track(
         ...     run.record(loss=train_step(batch))
     """
     given = {**locals()}
+    given |= given.pop("options")
     check_tracked(iterable)
     if (around := at_hand()) is not None:
         return _within(around, given)
-    settings = Settings(
-        *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
-        *(on_nan, jump, grace, mirror, fresh),
-        *(prints, system, tags),
-        keep_best=keep_best,
-        patience=patience,
+    settings = Settings.of(
+        options,
+        steps=steps,
+        evaluate_secs=evaluate_secs,
+        evaluate_steps=evaluate_steps,
         stage=stage,
     )
     check_evaluation(evaluate, settings)
     check_stage(settings, checkpoint)
-    folder = Logdir(logdir, name, kind="loop")
+    folder = folder_of(options, kind="loop")
     trained = Trained(lambda: (), hyperparameters)
     engine = LoopEngine(
         trained,
         as_checkpoint(checkpoint),
         folder.checkpoints,
-        keep=keep,
+        keep=settings.keep,
         stage=settings.stage,
         hyperparameters=held_by(hyperparameters),
         evaluate=evaluate,

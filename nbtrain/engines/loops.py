@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import tensorflow as tf
 
@@ -25,12 +24,15 @@ from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import Settings
+from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
 from nbtrain.run.summaries import theirs
 from nbtrain.run.threads import Coordinator
 from nbtrain.run.track_loop import ProgramEnd
 from nbtrain.rundir.folder import Logdir
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -190,6 +192,7 @@ class LoopRun(Run):
         return Tracked(iterable, self._engine.tracks, self.handle, place)
 
 
+@with_options
 def background(
     function: Callable[..., object] | None = None,
     /,
@@ -202,23 +205,9 @@ def background(
     evaluate: Evaluation | None = None,
     evaluate_secs: float | None = None,
     evaluate_steps: int | None = None,
-    logdir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    save_secs: float | None = 600.0,
-    save_steps: int | None = None,
-    keep: int | None = 5,
-    on_nan: str | None = "pause",
-    jump: float | None = None,
-    grace: float = 10.0,
-    mirror: str | None = None,
-    fresh: bool = False,
-    prints: str = "cell",
-    system: bool = True,
-    tags: Sequence[str] = (),
-    keep_best: str | None = None,
-    patience: int | None = None,
     stage: str | None = None,
     start: bool = True,
+    **options: Unpack[RunOptions],
 ) -> Any:
     """Runs a loop of the user's own in the background; a decorator that returns the run.
 
@@ -234,21 +223,6 @@ def background(
         evaluate: Evaluates what is trained.
         evaluate_secs: Seconds between two evaluations.
         evaluate_steps: Steps between two evaluations.
-        logdir: The folder.
-        name: The run's name; None takes the function's name with a number.
-        save_secs: Seconds between two checkpoints.
-        save_steps: Steps between two checkpoints.
-        keep: The number of checkpoints to keep.
-        on_nan: What to do if a loss or a variable is NaN or infinite.
-        jump: The relative size of a jump of the loss that counts as bad.
-        grace: Seconds that the end of the process waits for the run to stop and save.
-        mirror: The address of a folder in a store to which the run is copied, as in `train`.
-        fresh: Whether to move an earlier run in the folder aside, as in `train`.
-        prints: Where prints are shown, "cell" or "log", as in `train`.
-        system: Whether to record the use of the machine, under `system/`.
-        tags: Words by which the run can be found again, as in `train`.
-        keep_best: The scalar whose best state is kept, as in `train`.
-        patience: Its judged values in a row that may be no better.
         stage: The name of this stage of the training, as in `train`.
         start: Whether to start at once.
 
@@ -265,12 +239,11 @@ def background(
         ...     while not run.should_stop():
         ...         run.record(loss=train_step(next(batches)))
     """
-    settings = Settings(
-        *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
-        *(on_nan, jump, grace, mirror, fresh),
-        *(prints, system, tags),
-        keep_best=keep_best,
-        patience=patience,
+    settings = Settings.of(
+        options,
+        steps=steps,
+        evaluate_secs=evaluate_secs,
+        evaluate_steps=evaluate_steps,
         stage=stage,
     )
     check_evaluation(evaluate, settings)
@@ -283,12 +256,12 @@ def background(
         takes, args = ("run", [None]) if passes is None else ("run and batches", [None, None])
         advice = f"decorate a function that takes {takes}, and asks run.should_stop() once a step."
         check_call("function", loop, *args, advice=advice)
-        folder = Logdir(logdir, name, kind=getattr(loop, "__name__", "loop"))
+        folder = folder_of(options, kind=getattr(loop, "__name__", "loop"))
         engine = LoopEngine(
             Trained(lambda: (loop,), hyperparameters),
             checkpoint,
             folder.checkpoints,
-            keep=keep,
+            keep=settings.keep,
             stage=settings.stage,
             hyperparameters=held,
             evaluate=evaluate,

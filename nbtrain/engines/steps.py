@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import tensorflow as tf
 
@@ -22,9 +21,11 @@ from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import Settings
+from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
-from nbtrain.rundir.folder import Logdir
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # Seconds that a cell waits for a step to be traced, so that it can show the error.
 _TRACE_SECS = 2.0
@@ -92,6 +93,7 @@ class StepRun(Run):
         return min((end for end in ends if end), default=None)
 
 
+@with_options
 def train(
     step: Step,
     *,
@@ -104,23 +106,9 @@ def train(
     evaluate: Evaluation | None = None,
     evaluate_secs: float | None = None,
     evaluate_steps: int | None = None,
-    logdir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    save_secs: float | None = 600.0,
-    save_steps: int | None = None,
-    keep: int | None = 5,
-    on_nan: str | None = "pause",
-    jump: float | None = None,
-    grace: float = 10.0,
-    mirror: str | None = None,
-    fresh: bool = False,
-    prints: str = "cell",
-    system: bool = True,
-    tags: Sequence[str] = (),
-    keep_best: str | None = None,
-    patience: int | None = None,
     stage: str | None = None,
     start: bool = True,
+    **options: Unpack[RunOptions],
 ) -> Run:
     """Trains by a step function in the background, and returns the run at once.
 
@@ -165,38 +153,6 @@ def train(
             `run.should_stop()`.
         evaluate_secs: Seconds between two evaluations; None or 0 disables this.
         evaluate_steps: Steps between two evaluations; None disables this.
-        logdir: The folder of the run; None takes `runs/<name>`.
-        name: The run's name; None takes a new numbered one. A run in a folder with checkpoints
-            continues from the latest.
-        save_secs: Seconds between two checkpoints; None or 0 disables this.
-        save_steps: Steps between two checkpoints; None disables this.
-        keep: The number of newest checkpoints to keep; None keeps all.
-        on_nan: What to do if a loss or a saved variable is NaN or infinite. A loss is a scalar
-            whose last word is `loss`, except those of a validation. "pause" pauses before the next
-            save. "recover" goes back to the last good checkpoint and halves the hyperparameter
-            `learning_rate` or `learning_rate_factor`; the sixth time, it pauses as well. None goes
-            on. With "recover" or "pause", good states are copied to `last_good` beside the
-            checkpoints, at the start and every ten seconds, or less often if that took more than 1
-            % of the time. The newest three stay until the run has ended well. If the bad value
-            comes with the last of the data, the run ends with a message, and saves nothing.
-        jump: A loss this many times the median of the last losses counts as bad too, such as 10.0;
-            None ignores jumps.
-        grace: Seconds that the end of the process waits for the run to stop and save.
-        mirror: The address of a folder in a store, such as "s3://bucket/runs", to which the run's
-            folder is copied while it trains. A start in an empty folder goes on from there.
-        fresh: Whether to begin from scratch although the folder holds an earlier run, which is
-            moved to `<folder>-before-1`.
-        prints: Where the prints of the training are shown: "cell" shows them under the cell that
-            has started the run, and in its log; "log" only in its log.
-        system: Whether to record the use of the machine, under `system/`.
-        tags: Words by which the run can be found again, such as `["baseline", "adam"]`.
-        keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
-            count, such as "val_loss"; `run.restore("best")` goes back to it. A loss or an
-            error is better lower, an accuracy higher. Of everything else, say which: "max:val_f1"
-            or "min:val_perplexity". Each value of an evaluation or an epoch (`val_...`,
-            `epoch_...`) is judged, of other scalars each mean of 100 values. None keeps none.
-        patience: The run finishes once this many judged values in a row are no better; None for
-            never. A restore or a new start counts from the beginning.
         stage: The name of this stage of the training, such as "fine-tune"; needs `checkpoint`. The
             first start of another stage than that of the latest checkpoint goes on from its
             weights, on the same curve, with a new optimizer: the old one's slots, steps and
@@ -212,12 +168,11 @@ def train(
     Example:
         >>> run = nbtrain.train(step, data=dataset, epochs=20, checkpoint=checkpoint)
     """
-    settings = Settings(
-        *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
-        *(on_nan, jump, grace, mirror, fresh),
-        *(prints, system, tags),
-        keep_best=keep_best,
-        patience=patience,
+    settings = Settings.of(
+        options,
+        steps=steps,
+        evaluate_secs=evaluate_secs,
+        evaluate_steps=evaluate_steps,
         stage=stage,
     )
     check_evaluation(evaluate, settings)
@@ -230,29 +185,29 @@ def train(
         }
         run = on_cluster(
             *(cluster, step, data, settings),
-            logdir=logdir,
-            name=name,
+            logdir=options.get("logdir"),
+            name=options.get("name"),
             evaluate=evaluate,
             refused=built,
         )
         return run.start() if start else run
     passes = _passes(step, data, epochs)
     checkpoint = as_checkpoint(checkpoint)
-    if keep_best is not None and checkpoint is None:
+    if settings.keep_best is not None and checkpoint is None:
         raise ArgumentError(
-            f"keep_best={keep_best!r} without checkpoint=: add the objects to save, such as "
-            "checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer)."
+            f"keep_best={settings.keep_best!r} without checkpoint=: add the objects to save, such "
+            "as checkpoint=tf.train.Checkpoint(model=model, optimizer=optimizer)."
         )
     check_stage(settings, checkpoint)
     held = held_by(hyperparameters)  # before the trace, which must include a factor
     trace = Trace(step, () if passes is None else passes.specs)
     trace.join(_TRACE_SECS)
-    folder = Logdir(logdir, name, kind="train")
+    folder = folder_of(options, kind="train")
     engine = StepEngine(
         trace,
         checkpoint,
         folder.checkpoints,
-        keep=keep,
+        keep=settings.keep,
         stage=settings.stage,
         hyperparameters=held,
         evaluate=evaluate,

@@ -1,10 +1,19 @@
-"""The settings of a run, checked before it starts."""
+"""The options of a run, which each function that starts one takes, and its checked settings.
+
+@with_options                                        # the signature and the docstring have them all
+def start(step, **options: Unpack[RunOptions]):
+    settings = Settings.of(options, steps=100)
+    folder = folder_of(options, kind="train")
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
+from typing import Any, TypedDict, TypeVar, get_type_hints
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.direction import Directions, parted
@@ -12,45 +21,87 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.labels import checked, checked_stage
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.loss_monitor import LossMonitor
+from nbtrain.rundir.folder import Logdir
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 # A Python lock waits for at most 49 days (on Windows).
 MOST_GRACE_SECS = 1e6
 
 
+class RunOptions(TypedDict, total=False):
+    """The options of every function that starts a run; the defaults are those of `Settings`.
+
+    Attributes:
+        logdir: The folder of the run; None takes `runs/<name>`, or that of a given Supervisor.
+        name: The run's name; None takes a new numbered one. A run in a folder with checkpoints
+            continues from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
+        save_steps: Steps between two checkpoints; None saves none by steps.
+        keep: The number of newest checkpoints to keep; None keeps all.
+        on_nan: What to do if a loss or a saved variable is NaN or infinite. A loss is a scalar
+            whose last word is `loss`, except those of a validation. "pause" pauses before the next
+            save. "recover" goes back to the last good checkpoint and halves the hyperparameter
+            `learning_rate` or `learning_rate_factor`; the sixth time, it pauses as well. None goes
+            on. With "recover" or "pause", good states are copied to `last_good` beside the
+            checkpoints, at the start and every ten seconds, or less often if that took more than 1
+            % of the time. The newest three stay until the run has ended well. If the bad value
+            comes with the last of the data, the run ends with a message, and saves nothing. Of a
+            graph in a cluster only the losses are checked, and nothing is copied.
+        jump: A loss this many times the median of the last losses counts as bad too, such as 10.0;
+            None ignores jumps.
+        grace: Seconds that the end of the process (the end of a script, a shutdown of the kernel,
+            SIGTERM, SIGHUP) waits for the run to stop and save.
+        mirror: The address of a folder in a store, such as "s3://bucket/runs", to which the run's
+            folder is copied while it trains. A start in an empty folder goes on from there.
+        fresh: Whether to begin from scratch although the folder holds an earlier run, which is
+            moved to `<folder>-before-1`.
+        prints: Where the prints of the training are shown: "cell" shows them under the cell that
+            has started the run, and in its log; "log" only in its log.
+        system: Whether to record the use of the machine, under `system/`.
+        tags: Words by which the run can be found again, such as `["baseline", "adam"]`. If a start
+            gives none, the run keeps those that it has.
+        keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
+            count, such as "val_loss"; `run.restore("best")` goes back to it. A loss or an error is
+            better lower, an accuracy higher, and Keras's metrics know which. Of everything else,
+            say which: "max:val_f1" or "min:val_perplexity". Each value of an evaluation or an epoch
+            (`val_...`, `epoch_...`) is judged, of other scalars each mean of 100 values. None keeps
+            none.
+        patience: The run finishes once this many judged values in a row are no better; None for
+            never. A restore or a new start counts from the beginning.
+    """
+
+    logdir: str | os.PathLike[str] | None
+    name: str | None
+    save_secs: float | None
+    save_steps: int | None
+    keep: int | None
+    on_nan: str | None
+    jump: float | None
+    grace: float
+    mirror: str | None
+    fresh: bool
+    prints: str
+    system: bool
+    tags: Sequence[str]
+    keep_best: str | None
+    patience: int | None
+
+
+# The options of the run's folder, which are no settings.
+_OF_THE_FOLDER = ("logdir", "name")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings common to all functions that start a run.
+    """The checked settings of a run: its options (see `RunOptions`), and these.
 
     Attributes:
         steps: Step at which the run finishes, counted over all its starts; None trains
             until stopped or until the input is exhausted.
-        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
-        save_steps: Saves at each multiple of this number of steps; None saves none by steps.
-        keep: The number of checkpoints to keep, the newest; None keeps all.
         evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
         evaluate_steps: Evaluates at each multiple of this number of steps; None evaluates none by
             steps.
-        on_nan: The reaction to a loss or variable that is NaN or infinite, or to a jump of the
-            loss: "pause", "recover" or None. "recover" goes back to the last good checkpoint and
-            halves the learning rate. If the checkpoint's rate differs from the rate before the
-            error, the lower one is halved.
-        jump: A loss above this many times the recent level is a jump; None detects none.
-        grace: Seconds that the end of the process (the end of a script, a shutdown of the
-            kernel, SIGTERM, SIGHUP) waits for the run to stop and save. Then the process
-            ends, and says what was not saved.
-        mirror: The address of a folder in a store, to which the run's folder is copied; None for
-            none.
-        keep_best: The scalar whose best state is kept beside the checkpoints, with "max:" or "min:"
-            before it if its direction is not known otherwise; None keeps none.
-        patience: The run ends after this many judged values of that scalar in a row that are no
-            better; None for never.
-        fresh: Whether the first start begins from scratch: what an earlier run has left in the
-            folder is moved aside.
-        prints: Where the prints of the training's threads are shown: "cell" shows them under the
-            cell that has started the run, and in its log; "log" only in its log.
-        system: Whether the use of the machine is recorded, under `system/`.
-        tags: Words by which the run can be found again. If a start gives none, the run keeps those
-            that it has.
         stage: The name of the stage of the training: the first start of another stage goes on from
             the weights of the latest checkpoint, with a new optimizer. None goes on with the stage
             of the checkpoint.
@@ -82,6 +133,18 @@ class Settings:
     stage: str | None = None
     stop_grace_secs: float = 5.0
     directions: Directions = field(default_factory=Directions)
+
+    @classmethod
+    def of(cls, options: RunOptions, **more: Any) -> Settings:
+        """Returns the settings of some options, with `more` of them.
+
+        Raises:
+            TypeError: There is no such option.
+        """
+        given: dict[str, Any] = {**options, **more}
+        for name in _OF_THE_FOLDER:
+            given.pop(name, None)
+        return cls(**given)
 
     def __post_init__(self) -> None:
         """Checks every value."""
@@ -208,3 +271,31 @@ class Settings:
     def evaluate_cadence(self) -> Every:
         """Returns the cadence of the evaluations."""
         return Every(steps=self.evaluate_steps, secs=self.evaluate_secs)
+
+
+def folder_of(options: RunOptions, *, kind: str) -> Logdir:
+    """Returns the folder of a run; `kind` is the beginning of its name if it is given none."""
+    return Logdir(options.get("logdir"), options.get("name"), kind=kind)
+
+
+def with_options(function: _F) -> _F:
+    """Puts the options into the signature and the docstring of a function that takes them."""
+    defaults = {each.name: each.default for each in fields(Settings)} | dict.fromkeys(
+        _OF_THE_FOLDER
+    )
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=annotation
+        )
+        for name, annotation in get_type_hints(RunOptions).items()
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    if function.__doc__ and RunOptions.__doc__:  # there are none under `python -OO`
+        lines = inspect.cleandoc(function.__doc__).split("\n")
+        first = lines.index("Args:")
+        end = next(at for at in range(first, len(lines)) if not lines[at])
+        _, _, theirs = inspect.cleandoc(RunOptions.__doc__).partition("Attributes:\n")
+        function.__doc__ = "\n".join([*lines[:end], theirs, *lines[end:]])
+    return function

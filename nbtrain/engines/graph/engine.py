@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import tensorflow as tf
 
@@ -28,10 +27,13 @@ from nbtrain.engines.graph.writing import SupervisorSaver
 from nbtrain.engines.hyperparameters import in_session
 from nbtrain.engines.signatures import check_evaluation
 from nbtrain.run.log import hushed
-from nbtrain.run.options import Settings
+from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
 from nbtrain.run.session_host import owner
 from nbtrain.rundir.folder import Logdir
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 v1 = tf.compat.v1
 
@@ -186,6 +188,7 @@ class GraphEngine:
         return lambda: sess.run(fetches, feed())
 
 
+@with_options
 def supervise(
     train_op: tf.Operation | tf.Tensor,
     *,
@@ -197,22 +200,8 @@ def supervise(
     evaluate: SessionEvaluation | None = None,
     evaluate_secs: float | None = None,
     evaluate_steps: int | None = None,
-    logdir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    save_secs: float | None = 600.0,
-    save_steps: int | None = None,
-    keep: int | None = 5,
-    on_nan: str | None = "pause",
-    jump: float | None = None,
-    grace: float = 10.0,
-    mirror: str | None = None,
-    fresh: bool = False,
-    prints: str = "cell",
-    system: bool = True,
-    tags: Sequence[str] = (),
-    keep_best: str | None = None,
-    patience: int | None = None,
     start: bool = True,
+    **options: Unpack[RunOptions],
 ) -> Run:
     """Trains a TF1 graph in the background under a Supervisor, and returns the run at once.
 
@@ -226,21 +215,6 @@ def supervise(
         evaluate: Called with the session between two steps; returns scalars by name, as in `train`.
         evaluate_secs: Seconds between two evaluations; None or 0 disables this.
         evaluate_steps: Steps between two evaluations; None disables this.
-        logdir: The folder of the run; None takes the Supervisor's, else `runs/<name>`.
-        name: The run's name; None takes the folder's, or a new numbered one.
-        save_secs: Seconds between two checkpoints; None or 0 disables this.
-        save_steps: Steps between two checkpoints; None disables this.
-        keep: The number of checkpoints to keep, if no supervisor is given; None keeps all.
-        on_nan: As in `train`; in a cluster only the losses are checked, and nothing is copied.
-        jump: As in `train`.
-        grace: Seconds that the end of the process waits for the run to stop and save.
-        mirror: The address of a folder in a store to which the run is copied, as in `train`.
-        fresh: Whether to move an earlier run in the folder aside, as in `train`.
-        prints: Where prints are shown, "cell" or "log", as in `train`.
-        system: Whether to record the use of the machine, as in `train`.
-        tags: Words to find it by, as in `train`.
-        keep_best: The scalar whose best state is kept, as in `train`.
-        patience: Its judged values in a row that may be no better.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -250,25 +224,21 @@ def supervise(
     Example:
         >>> run = nbtrain.tf1.supervise(train_op, scalars={"loss": loss}, steps=2_000)
     """
-    settings = Settings(
-        *(steps, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
-        *(on_nan, jump, grace, mirror, fresh),
-        *(prints, system, tags),
-        keep_best=keep_best,
-        patience=patience,
+    settings = Settings.of(
+        options, steps=steps, evaluate_secs=evaluate_secs, evaluate_steps=evaluate_steps
     )
     check_evaluation(evaluate, settings, None)
     training = checked(train_op, scalars, feed, hyperparameters, supervisor)
     graph = training.graph
     if supervisor is not None:
         check_saving(supervisor, settings)
-    if supervisor is not None and supervisor.save_path and logdir is None:
-        logdir = Path(supervisor.save_path).parent
-    folder = Logdir(logdir, name, kind="supervise")
+    if supervisor is not None and supervisor.save_path and options.get("logdir") is None:
+        options["logdir"] = Path(supervisor.save_path).parent
+    folder = folder_of(options, kind="supervise")
     reopen = supervisor is None and not graph.finalized
     supervised = None
     if supervisor is None:
-        supervised = functools.partial(_supervisor, graph, keep)
+        supervised = functools.partial(_supervisor, graph, settings.keep)
         try:
             supervisor = supervised(folder.checkpoints)
         except BaseException:

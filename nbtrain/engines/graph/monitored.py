@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -17,10 +16,13 @@ from nbtrain.engines.graph.graphs import BUILD_AGAIN, adding_to, adopt_global_st
 from nbtrain.engines.graph.hook_arguments import check_hooks, check_tags
 from nbtrain.engines.graph.run_hook import RunHook
 from nbtrain.engines.graph.summaries import EventFile
-from nbtrain.run.options import Settings
+from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
 from nbtrain.run.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 v1 = tf.compat.v1
 
@@ -116,6 +118,7 @@ class MonitorEngine:
             pass  # the input is exhausted
 
 
+@with_options
 def monitor(
     train_op: tf.Operation | tf.Tensor,
     *,
@@ -127,22 +130,8 @@ def monitor(
     feed: Feed | None = None,
     steps: int | None = None,
     hyperparameters: Mapping[str, Any] | None = None,
-    logdir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    save_secs: float | None = 600.0,
-    save_steps: int | None = None,
-    keep: int | None = 5,
-    on_nan: str | None = "pause",
-    jump: float | None = None,
-    grace: float = 10.0,
-    mirror: str | None = None,
-    fresh: bool = False,
-    prints: str = "cell",
-    system: bool = True,
-    tags: Sequence[str] = (),
-    keep_best: str | None = None,
-    patience: int | None = None,
     start: bool = True,
+    **options: Unpack[RunOptions],
 ) -> Run:
     """Trains a TF1 graph in the background in a MonitoredSession, and returns the run at once.
 
@@ -163,22 +152,6 @@ def monitor(
             the input is exhausted, or the run is stopped.
         hyperparameters: The variables that `run.set` and the panel can change during training: name
             to a variable of the graph, such as the one given to the optimizer as learning rate.
-        logdir: The folder of the run; None takes `runs/<name>`.
-        name: The run's name; None takes a new numbered one. A run in a folder with checkpoints
-            continues from the latest.
-        save_secs: Seconds between two checkpoints; None or 0 disables this.
-        save_steps: Steps between two checkpoints; None disables this.
-        keep: The number of checkpoints to keep; None keeps all.
-        on_nan: As in `train`; in a cluster only the losses are checked, and nothing is copied.
-        jump: As in `train`.
-        grace: Seconds that the end of the process waits for the run to stop and save.
-        mirror: The address of a folder in a store to which the run is copied, as in `train`.
-        fresh: Whether to move an earlier run in the folder aside, as in `train`.
-        prints: Where prints are shown, "cell" or "log", as in `train`.
-        system: Whether to record the use of the machine, under `system/`.
-        tags: Words by which the run can be found again, as in `train`.
-        keep_best: The scalar whose best state is kept, as in `train`.
-        patience: Its judged values in a row that may be no better.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -189,22 +162,7 @@ def monitor(
         >>> stop = tf.compat.v1.train.StopAtStepHook(last_step=2_000)
         >>> run = nbtrain.tf1.monitor(train_op, scalars={"loss": loss}, hooks=[stop])
     """
-    settings = Settings(
-        steps,
-        save_secs,
-        save_steps,
-        keep,
-        on_nan=on_nan,
-        jump=jump,
-        grace=grace,
-        mirror=mirror,
-        fresh=fresh,
-        prints=prints,
-        system=system,
-        tags=tags,
-        keep_best=keep_best,
-        patience=patience,
-    )
+    settings = Settings.of(options, steps=steps)
     training = checked(train_op, scalars, feed, hyperparameters)
     check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)
     check_tags(training.scalars, (*hooks, *chief_only_hooks))
@@ -213,7 +171,7 @@ def monitor(
             f"session={session!r} with chief_only_hooks={chief_only_hooks!r}: give a function "
             "that makes a session with the hooks given as hooks=, and all hooks in hooks=."
         )
-    folder = Logdir(logdir, name, kind="monitor")
+    folder = folder_of(options, kind="monitor")
     make = _training_session(
         training.graph, scaffold, chief_only_hooks, folder, settings.stop_grace_secs
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbtrain.core.direction import Directions
 from nbtrain.engines.hyperparameters import held_beside
@@ -21,9 +20,12 @@ from nbtrain.engines.keras.metric_directions import metric_directions
 from nbtrain.engines.keras.optimizers import optimizers_of
 from nbtrain.engines.keras.python_scalars import PythonScalars
 from nbtrain.engines.signatures import check_cadence
-from nbtrain.run.options import Settings
+from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import Logdir
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # Seconds that a start waits for its thread to guard the model, which it does first.
 _GUARD_SECS = 5.0
@@ -65,6 +67,7 @@ class FitRun(Run):
         return {name: list(values) for name, values in self._engine.position.history.items()}
 
 
+@with_options
 def fit(
     model: Any,
     x: Any = None,
@@ -87,23 +90,9 @@ def fit(
     hyperparameters: Any = None,
     evaluate_secs: float | None = None,
     evaluate_steps: int | None = None,
-    logdir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    save_secs: float | None = 600.0,
-    save_steps: int | None = None,
-    keep: int | None = 5,
-    on_nan: str | None = "pause",
-    jump: float | None = None,
-    grace: float = 10.0,
-    mirror: str | None = None,
-    fresh: bool = False,
-    prints: str = "cell",
-    system: bool = True,
-    tags: Sequence[str] = (),
-    keep_best: str | None = None,
-    patience: int | None = None,
     stage: str | None = None,
     start: bool = True,
+    **options: Unpack[RunOptions],
 ) -> FitRun:
     """Fits a Keras model in the background, and returns the run at once.
 
@@ -179,23 +168,6 @@ def fit(
         evaluate_secs: Seconds between two evaluations on the validation data, in addition to those
             after epochs; None or 0 disables this. `run.evaluate()` evaluates on request.
         evaluate_steps: Batches between two evaluations; None disables this.
-        logdir: As in `train`, like all the following; a batch is a step.
-        name: The run's name.
-        save_secs: Seconds between two checkpoints.
-        save_steps: Batches between two checkpoints.
-        keep: The number of checkpoints to keep.
-        on_nan: What to do if a loss or a variable is NaN or infinite.
-        jump: The relative size of a jump of the loss that counts as bad.
-        grace: Seconds that the end of the process waits for the run to stop and save.
-        mirror: The address of a folder in a store to which the run is copied, as in `train`.
-        fresh: Whether to move an earlier run in the folder aside, as in `train`.
-        prints: Where prints are shown, "cell" or "log", as in `train`.
-        system: Whether to record the use of the machine, under `system/`.
-        tags: Words by which the run can be found again, as in `train`.
-        keep_best: The scalar whose best state is kept, as in `train`, such as "val_loss" or
-            "val_accuracy", which are judged at the end of each epoch. The metrics of Keras know
-            whether a higher or a lower value is better.
-        patience: Its judged values in a row that may be no better.
         stage: The name of this stage of the training, as in `train`, such as "fine-tune" for a fit
             of more layers, compiled again. The state of callbacks begins with it too.
         start: Whether to start at once.
@@ -227,12 +199,10 @@ def fit(
         validation_batch_size=validation_batch_size or batch_size,
         validation_freq=validation_freq,
     )
-    settings = Settings(
-        *(None, save_secs, save_steps, keep, evaluate_secs, evaluate_steps),
-        *(on_nan, jump, grace, mirror, fresh),
-        *(prints, system, tags),
-        keep_best=keep_best,
-        patience=patience,
+    settings = Settings.of(
+        options,
+        evaluate_secs=evaluate_secs,
+        evaluate_steps=evaluate_steps,
         stage=stage,
         directions=Directions(metric_directions(model)),
     )
@@ -243,10 +213,10 @@ def fit(
     numbers = PythonScalars(model)
     held = held_beside(optimizers_of(model), hyperparameters)
     held |= factor_on(model.optimizer, arguments["callbacks"], held)
-    folder = Logdir(logdir, name, kind="fit")
+    folder = folder_of(options, kind="fit")
     engine = FitEngine(
         *(model, data, arguments, folder),
-        keep=keep,
+        keep=settings.keep,
         stage=settings.stage,
         hyperparameters={**held, **numbers.held, **held},  # explicitly given ones come first
         numbers=numbers,
