@@ -99,6 +99,7 @@ def test_a_task_that_was_killed_is_told_and_can_be_started_again(ended: ExitStac
     cluster = sleepers(ended)
     before = cluster.tasks[1]
     assert [str(each) for each in cluster.shown()] == ["worker 0: running", "worker 1: running"]
+    eventually(lambda: "sleeps" in cluster.log("worker", 1))  # it is ready before its program
     cluster.kill("worker", 1)
     assert cluster.tasks[1].state is State.FAILED
     assert cluster.tasks[1].reason == "It was ended by SIGKILL."
@@ -108,7 +109,7 @@ def test_a_task_that_was_killed_is_told_and_can_be_started_again(ended: ExitStac
     after = cluster.tasks[1]
     assert after.address == before.address
     assert after.process != before.process
-    assert cluster.log("worker", 1).count("sleeps") == 2
+    eventually(lambda: cluster.log("worker", 1).count("sleeps") == 2)
     with pytest.raises(ArgumentError, match=r"There is no task ps 0 .* it has: worker 0, worker 1"):
         cluster.restart("ps")
 
