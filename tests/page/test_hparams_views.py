@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Error, Locator, expect
 from tensorboard.plugins.hparams import api as hp
 
 from tests.gate import eventually
@@ -54,9 +56,14 @@ def parallel(board: Locator) -> Locator:
 def axis(view: Locator, name: str) -> float:
     """Returns the place of an axis in the page."""
     head = view.locator(f"[data-axis='{name}']")
-    head.scroll_into_view_if_needed()
-    box = eventually(head.bounding_box)  # none while an update draws it again
-    return float(box["x"] + box["width"] / 2)
+
+    def box() -> Any:
+        with contextlib.suppress(Error):  # an update draws it again meanwhile
+            head.scroll_into_view_if_needed()
+        return head.bounding_box()
+
+    found = eventually(box)
+    return float(found["x"] + found["width"] / 2)
 
 
 def brush(view: Locator, name: str, begin: float, end: float) -> None:
