@@ -77,7 +77,7 @@ def loop_of(
 
 
 def uses_run(source: str) -> bool:
-    """Tells if a program looks up `run` and does not bind it, as the loop of a run does.
+    """Returns whether a program looks up `run` and does not bind it, as the loop of a run does.
 
     Raises:
         SyntaxError: It is not Python.
@@ -229,7 +229,7 @@ def _uses_run(table: symtable.SymbolTable) -> bool:
 
 
 def _records_at_most(tree: ast.AST) -> bool:
-    """Tells if `run` is only used to call its `record`."""
+    """Returns whether `run` is only used to call its `record`."""
     nodes = list(ast.walk(tree))
     uses = sum(isinstance(node, ast.Name) and node.id == _RUN for node in nodes)
     records = sum(
@@ -243,7 +243,7 @@ def _loops(tree: ast.AST) -> bool:
 
 
 def _is_bound(symbol: symtable.Symbol) -> bool:
-    """Tells if the cell binds the name; `:=` in a comprehension declares it global."""
+    """Returns whether the cell binds the name; `:=` in a comprehension declares it global."""
     return symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global()
 
 

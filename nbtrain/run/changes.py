@@ -111,7 +111,7 @@ class Changes:
     def went_back(self) -> None:
         """Forgets edits and assignments, which a restore has undone on request."""
         with self._flushing:
-            self._hyperparameters.changed(assigned_alone=True)
+            self._hyperparameters.changed(assigned_alone=True)  # they belong to no step
             self._edits.clear()
             self._monitor.notices.note("undone", None)
 

@@ -39,31 +39,31 @@ class RunOptions(TypedDict, total=False):
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.
         keep: The number of newest checkpoints to keep; None keeps all.
-        on_nan: What to do if a loss or a saved variable is NaN or infinite. A loss is a scalar
-            whose last word is `loss`, except those of a validation. "pause" pauses before the next
-            save. "recover" goes back to the last good checkpoint and halves the hyperparameter
-            `learning_rate` or `learning_rate_factor`; the sixth time, it pauses as well. None goes
-            on. With "recover" or "pause", good states are copied to `last_good` beside the
-            checkpoints, at the start and every ten seconds, or less often if that took more than 1
-            % of the time. The newest three stay until the run has ended well. If the bad value
-            comes with the last of the data, the run ends with a message, and saves nothing. Of a
-            graph in a cluster only the losses are checked, and nothing is copied.
+        on_nan: The reaction to a loss or a saved variable that is NaN or infinite. A loss is a
+            scalar whose last word is `loss`, except those of a validation. "pause" pauses before
+            the next save. "recover" goes back to the last good checkpoint and halves the
+            hyperparameter `learning_rate` or `learning_rate_factor`; the sixth time, it pauses as
+            well. None goes on. With "recover" or "pause", good states are copied to `last_good`
+            beside the checkpoints, at the start and every ten seconds, or less often if that took
+            more than 1 % of the time. The newest three stay until the run has ended well. If the
+            bad value comes with the last of the data, the run ends with a message, and saves
+            nothing. In a cluster, only the losses of a graph are checked, and nothing is copied.
         jump: A loss this many times the median of the last losses counts as bad too, such as 10.0;
             None ignores jumps.
         grace: Seconds that the end of the process (the end of a script, a shutdown of the kernel,
             SIGTERM, SIGHUP) waits for the run to stop and save.
         mirror: The address of a folder in a store, such as "s3://bucket/runs", to which the run's
             folder is copied while it trains. A start in an empty folder goes on from there.
-        fresh: Whether to begin from scratch although the folder holds an earlier run, which is
-            moved to `<folder>-before-1`.
-        prints: Where the prints of the training are shown: "cell" shows them under the cell that
-            has started the run, and in its log; "log" only in its log.
-        system: Whether to record the use of the machine, under `system/`.
+        fresh: True begins from scratch although the folder holds an earlier run, which is moved to
+            `<folder>-before-1`.
+        prints: "cell" shows the prints of the training under the cell that has started the run, and
+            in its log; "log" only in its log.
+        system: True records the use of the machine, under `system/`.
         tags: Words by which the run can be found again, such as `["baseline", "adam"]`. If a start
             gives none, the run keeps those that it has.
         keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
             count, such as "val_loss"; `run.restore("best")` goes back to it. A loss or an error is
-            better lower, an accuracy higher, and Keras's metrics know which. Of everything else,
+            better lower, an accuracy higher, and Keras's metrics know which. For everything else,
             say which: "max:val_f1" or "min:val_perplexity". Each value of an evaluation or an epoch
             (`val_...`, `epoch_...`) is judged, of other scalars each mean of 100 values. None keeps
             none.
