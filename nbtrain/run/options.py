@@ -38,7 +38,8 @@ class RunOptions(TypedDict, total=False):
             continues from the latest.
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.
-        keep: The number of newest checkpoints to keep; None keeps all.
+        keep: The number of newest checkpoints to keep; None keeps all. The saver of a given
+            Supervisor keeps its own number.
         on_nan: The reaction to a loss or a saved variable that is NaN or infinite. A loss is a
             scalar whose last word is `loss`, except those of a validation. "pause" pauses before
             the next save. "recover" goes back to the last good checkpoint and halves the
