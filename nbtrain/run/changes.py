@@ -146,4 +146,7 @@ class Changes:
             return (
                 f"To keep an edit, set the factor on what it sets, run.set({factor}={times:.4g})."
             )
-        return "To keep an edit, let it multiply by a variable that is given in hyperparameters=."
+        return (
+            "To keep an edit, have the program multiply its value by a variable that is given in "
+            "hyperparameters=, and edit that."
+        )

@@ -412,6 +412,16 @@ def test_an_edit_that_a_callback_undoes_is_a_mark_and_a_sentence() -> None:
     assert (STEPS, 0.05) in curve(run, RATE)
 
 
+def test_an_edit_under_a_plateau_stays_in_effect_and_its_next_value_is_told() -> None:
+    edit = SetAt(5, learning_rate=0.02)
+    run = fitted(3, Plateau(), edit).wait(SOON)
+    assert applied(edit.receipts[0]).text == "learning_rate 0.1 → 0.02"
+    assert run.hyperparameters["learning_rate"] == 0.005
+    assert undone(run).text == (
+        "the program has set learning_rate 0.02 → 0.01, after the edit of step 5."
+    )
+
+
 def test_an_edit_that_a_step_undoes_is_told_at_its_step() -> None:
     rate = tf.Variable(0.5)
 
@@ -428,8 +438,9 @@ def test_an_edit_that_a_step_undoes_is_told_at_its_step() -> None:
     assert applied(receipt).text == "rate 0.5 → 4"
     assert undone(run).step == 8
     assert undone(run).text == "the program has set rate 4 → 0.25, after the edit of step 3."
-    assert "let it multiply by a variable that is given in hyperparameters=" in str(
-        run.status.message
+    assert (
+        "have the program multiply its value by a variable that is given in hyperparameters="
+        in str(run.status.message)
     )
     reached(run, lambda _: bool(told))
 
