@@ -7,14 +7,11 @@ generator which of them it was.
         try:
             yield ...
         except GeneratorExit:
-            is_left_by_error()  # False after a break
-            left_by(then)       # then(None) after a break; then(error) once the error is known
+            left_by()  # None after a break, otherwise the error
             raise
 
 A traceback tells that an error leaves a frame at its present instruction. From Python 3.12 on, the
-error refers to this traceback. Before, nothing refers to the error until it is handled or enters
-the next frame, so a trace function waits for that. Around the module of a script there is no next
-frame: `see_unhandled` finds its error at the end of the process.
+error refers to this traceback. Before, most errors do not yet, and only the traceback is known.
 """
 
 from __future__ import annotations
@@ -33,53 +30,28 @@ _YIELDS = frozenset({"YIELD_VALUE", "YIELD_FROM", "SEND", "RESUME"})
 # The instructions by which a `break` or a `return` drops the iterator; they raise no errors.
 _DROPS = frozenset({"POP_TOP", "POP_ITER"})
 
-Then = Callable[[BaseException | None], object]
-
-# End the waits for errors of frames that no other frame has called.
-_outermost: list[Callable[[], None]] = []
-
 
 class UnknownError(RuntimeError):
-    """An error of the program that could not be seen."""
+    """An error of the program of which only the traceback is known."""
 
 
-def is_left_by_error() -> bool:
-    """Tells if an error leaves the loop over the calling generator."""
-    frame = _loop_of(sys._getframe(1).f_back)
-    return frame is not None and _leaving(frame) is not None
+def left_by() -> BaseException | None:
+    """Returns the error that leaves the loop over the calling generator; None if none does.
 
-
-def left_by(then: Then) -> None:
-    """Calls `then` with the error that leaves the loop over the calling generator, or None.
-
-    This happens before the error is handled by the program, mostly at once. If a debugger traces
-    the program and Python is older than 3.12, it is an `UnknownError`.
+    Before Python 3.12 it is mostly an `UnknownError` with the traceback of the error.
     """
     frame = _loop_of(sys._getframe(1).f_back)
     part = None if frame is None else _leaving(frame)
-    if frame is None or part is None:
-        then(None)
-        return
-    error = _newest(
+    if part is None:
+        return None
+    error: BaseException | None = _newest(
         lambda each: issubclass(type(each), BaseException) and each.__traceback__ is part
     )
     if error is not None:
-        then(error)
-    elif sys.gettrace() is not None:
-        line = f"line {frame.f_lineno} of {frame.f_code.co_filename}"
-        then(UnknownError(f"The program has left the loop by an error, in {line}."))
-    else:
-        _await_error(frame, part, then)
-
-
-def see_unhandled() -> None:
-    """Tells the errors that have ended the program, which have entered no further frame.
-
-    Called at the end of the process, in the thread that the error has left. Python keeps the error
-    that it has printed. `SystemExit` alone is not printed.
-    """
-    for tell in list(_outermost):
-        tell()
+        return error
+    line = f"line {part.tb_lineno} of {part.tb_frame.f_code.co_filename}"
+    text = f"An error left the loop in {line}. Python before 3.12 does not tell which error it was."
+    return UnknownError(text).with_traceback(part)
 
 
 def _loop_of(frame: FrameType | None) -> FrameType | None:
@@ -123,52 +95,3 @@ def _newest(fits: Callable[[Any], bool]) -> Any:
         if found:
             return found[-1]
     return None
-
-
-def _await_error(frame: FrameType, part: TracebackType, then: Then) -> None:
-    """Calls `then` when the error is handled in the frame, or has come to the next one."""
-    traced: list[FrameType] = []
-
-    def end(error: BaseException) -> None:
-        sys.settrace(None)
-        if end_unhandled in _outermost:
-            _outermost.remove(end_unhandled)
-        for each in traced:
-            each.f_trace = None
-        frame.f_trace_opcodes = False
-        then(error.with_traceback(part))
-
-    def look(here: FrameType, event: str, arg: Any) -> Any:
-        if here is not frame:
-            if event != "exception":
-                return look
-            end(arg[1])
-            return None
-        error = sys.exc_info()[1]
-        if error is None or part not in _parts(error.__traceback__):
-            return look
-        end(error)
-        return None
-
-    def end_unhandled() -> None:
-        last = getattr(sys, "last_value", None)
-        is_printed = last is not None and part in _parts(last.__traceback__)
-        end(last if last is not None and is_printed else SystemExit())
-
-    if frame.f_back is None:
-        _outermost.append(end_unhandled)
-    each: FrameType | None = frame
-    while each is not None:
-        each.f_trace = look
-        traced.append(each)
-        each = each.f_back
-    frame.f_trace_opcodes = True
-    sys.settrace(lambda *_: None)
-
-
-def _parts(traceback: TracebackType | None) -> list[TracebackType]:
-    found = []
-    while traceback is not None:
-        found.append(traceback)
-        traceback = traceback.tb_next
-    return found

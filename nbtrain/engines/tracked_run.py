@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from nbtrain.core import for_loops
 from nbtrain.core.errors import ArgumentError, PhaseError
-from nbtrain.core.leaving import left_by, see_unhandled
+from nbtrain.core.leaving import UnknownError, left_by
 from nbtrain.core.tracebacks import callers
 from nbtrain.engines.loops import LoopEngine, LoopRun
 from nbtrain.engines.trained import Trained
@@ -120,7 +120,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
             with self.handle.summaries():  # also those of the body, which this thread runs
                 yield from self._engine.tracks.over(self._iterable, self.handle)
         except GeneratorExit:
-            left_by(partial(self._end, is_closed=True))
+            self._end(left_by(), is_closed=True)
             raise
         except BaseException as error:
             self._end(error)
@@ -179,6 +179,9 @@ class TrackedRun(LoopRun, Iterable[Any]):
         self._forget_pauses()
         error, self._left_with = error or self._left_with, None
         complete, is_told_to_end = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
+        if isinstance(error, UnknownError):
+            # It may be that of a second interrupt, or of a wait that the stop has cancelled.
+            is_told_to_end = self._interrupts.has_come or self.coord.should_stop()
         if is_told_to_end:
             self.coord.request_stop()
             error = None
@@ -195,7 +198,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
 
     def _abandon(self, error: BaseException | None = None) -> None:
         """Ends a loop that nobody goes on with, by a stop or by an error; its thread."""
-        see_unhandled()  # an error may have left it already
         self._left_with = error
         if error is None:
             self.coord.request_stop()

@@ -28,16 +28,20 @@ class Interrupts:
     Args:
         name: The name of the run.
         request_stop: Asks the run to stop.
+
+    Attributes:
+        has_come: Whether the first interrupt of the present loop has come.
     """
 
     def __init__(self, name: str, request_stop: Callable[[], object]) -> None:
         self._name, self._request_stop = name, request_stop
         self._context = contextvars.copy_context()  # of the cell that shows the message
         self._is_over = False
+        self.has_come = False
 
     def take(self) -> None:
         """Takes the next interrupt; only the main thread can."""
-        self._is_over = False
+        self._is_over = self.has_come = False
         before = signal.getsignal(signal.SIGINT)
         if isinstance(before, Interrupts) and before._is_over:
             before = signal.default_int_handler
@@ -89,6 +93,7 @@ class Interrupts:
         self.give_back()
         if was_over:
             signal.default_int_handler(number, frame)
+        self.has_come = True
         _thread.start_new_thread(self._context.run, (self._ask,))
 
     def _ask(self) -> None:

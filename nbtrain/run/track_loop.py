@@ -13,7 +13,7 @@ from time import time
 from typing import Any, Protocol
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.leaving import is_left_by_error
+from nbtrain.core.leaving import left_by
 from nbtrain.run.boundary import Boundary, Counting
 from nbtrain.run.context import Context
 from nbtrain.run.loops import OwnLoop
@@ -144,7 +144,7 @@ class TrackLoop:
                 else:
                     return
         except GeneratorExit:  # a `break`, or an error in the body
-            broken, failed = True, is_left_by_error()
+            broken, failed = True, left_by() is not None
             raise
         except IndexError:
             if len(nested) > depth:
