@@ -30,6 +30,9 @@ _YIELDS = frozenset({"YIELD_VALUE", "YIELD_FROM", "SEND", "RESUME"})
 # The instructions by which a `break` or a `return` drops the iterator; they raise no errors.
 _DROPS = frozenset({"POP_TOP", "POP_ITER"})
 
+# The instructions that raise an error again: its traceback keeps the instruction that raised it.
+_RAISES = frozenset({"RERAISE", "RAISE_VARARGS"})
+
 
 class UnknownError(RuntimeError):
     """An error of the program of which only the traceback is known."""
@@ -68,14 +71,15 @@ def _instruction(frame: FrameType) -> str:
 
 
 def _leaving(frame: FrameType) -> TracebackType | None:
-    """Returns the traceback of the error that the present instruction of a frame has raised."""
-    if _instruction(frame) in _DROPS:
+    """Returns the traceback of the error that leaves a frame at its present instruction."""
+    instruction = _instruction(frame)
+    if instruction in _DROPS:
         return None  # soon known: the others are found among the objects of the process
     found: TracebackType | None = _newest(
         lambda each: (
             type(each) is TracebackType
             and each.tb_frame is frame
-            and each.tb_lasti == frame.f_lasti
+            and (each.tb_lasti == frame.f_lasti or instruction in _RAISES)
         )
     )
     return found

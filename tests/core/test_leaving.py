@@ -86,6 +86,40 @@ def raised_by_a_callee(told: Told) -> None:
         deep()
 
 
+def through_finally(told: Told) -> None:
+    for _ in turns(told):
+        try:
+            int("x")
+        finally:
+            told.copy()
+
+
+def through_another_except(told: Told) -> None:
+    for _ in turns(told):
+        try:
+            int("x")
+        except KeyError:
+            told.clear()
+
+
+def raised_again(told: Told) -> None:
+    for number in turns(told):
+        try:
+            int("x")
+        except ValueError:
+            with contextlib.suppress(ZeroDivisionError):
+                1 / number
+            raise
+
+
+def raised_from_another(told: Told) -> None:
+    for _ in turns(told):
+        try:
+            int("x")
+        except ValueError as error:
+            raise OSError from error
+
+
 def wrapper_raises(told: Told) -> None:
     def doubled() -> Iterator[int]:
         for each in turns(told):
@@ -110,6 +144,10 @@ def leaves(told: Told) -> None:
         wrapped,
         enumerated,
         raised_by_a_callee,
+        through_finally,
+        through_another_except,
+        raised_again,
+        raised_from_another,
         wrapper_raises,
         leaves,
     ],
@@ -149,13 +187,41 @@ def broken_after_an_error(told: Told) -> list[Exception]:
     return kept
 
 
+def broken_within_finally(told: Told) -> None:
+    for _ in turns(told):
+        try:
+            break
+        finally:
+            told.copy()
+
+
+def returned_by_except(told: Told) -> BaseException | None:
+    for _ in turns(told):
+        try:
+            int("x")
+        except ValueError as error:
+            return error
+    return None
+
+
 def dropped(told: Told) -> None:
     held = turns(told)
     next(held)
     del held
 
 
-@pytest.mark.parametrize("loop", [broken, returned, broken_through, broken_after_an_error, dropped])
+@pytest.mark.parametrize(
+    "loop",
+    [
+        broken,
+        returned,
+        broken_through,
+        broken_after_an_error,
+        broken_within_finally,
+        returned_by_except,
+        dropped,
+    ],
+)
 def test_a_loop_left_by_the_program_has_no_error(loop: Callable[[Told], Any]) -> None:
     told: Told = []
     loop(told)

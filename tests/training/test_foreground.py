@@ -289,6 +289,22 @@ def test_an_error_that_the_program_handles_fails_the_run_too() -> None:
     assert known.fullmatch(str(run.status.failure))
 
 
+def test_an_error_past_an_except_of_the_body_fails_the_run_and_its_step_does_not_count() -> None:
+    run = nbtrain.track(range(9), name="past")
+
+    def train() -> None:
+        for number in run:
+            run.record(number=number)
+            try:
+                1 / (number - 3)
+            except KeyError:
+                raise AssertionError from None
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        train()
+    assert (run.status.phase, run.status.step, run.error) == (Phase.FAILED, 3, raised.value)
+
+
 def test_an_error_of_the_data_fails_the_run() -> None:
     def broken() -> Iterator[int]:
         yield 1
