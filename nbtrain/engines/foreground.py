@@ -17,26 +17,22 @@ from nbtrain.engines.signatures import check_evaluation, check_stage
 from nbtrain.engines.tracked_run import TrackedRun, at_hand
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
+from nbtrain.run.options import LoopOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@with_options
+@with_options(LoopOptions)
 def track(
     iterable: Iterable[Any],
     /,
     *,
-    steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
     hyperparameters: Any = None,
     evaluate: Evaluation | None = None,
-    evaluate_secs: float | None = None,
-    evaluate_steps: int | None = None,
-    stage: str | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[LoopOptions],
 ) -> Any:
     """Makes a run of a `for` loop, which trains in the foreground; any thread.
 
@@ -54,13 +50,10 @@ def track(
 
     Args:
         iterable: What to loop over: a `tf.data.Dataset`, a list, a range, or any other.
-        steps: The step at which the run finishes, as in `train`, like all the other arguments.
-        checkpoint: The objects to save, together with the position of all tracked loops.
+        checkpoint: The objects to save, as in `train`, like all the other arguments; together with
+            the position of all tracked loops.
         hyperparameters: The variables that can be set.
         evaluate: Evaluates what is trained.
-        evaluate_secs: Seconds between two evaluations.
-        evaluate_steps: Steps between two evaluations.
-        stage: The name of this stage of the training, as in `train`.
 
     Returns:
         The run, which trains while it is looped over. Within the loop of a run, an iterable of the
@@ -79,13 +72,7 @@ def track(
     check_tracked(iterable)
     if (around := at_hand()) is not None:
         return _within(around, given)
-    settings = Settings.of(
-        options,
-        steps=steps,
-        evaluate_secs=evaluate_secs,
-        evaluate_steps=evaluate_steps,
-        stage=stage,
-    )
+    settings = Settings.of(options)
     check_evaluation(evaluate, settings)
     check_stage(settings, checkpoint)
     folder = folder_of(options, kind="loop")

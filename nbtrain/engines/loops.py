@@ -24,7 +24,7 @@ from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
+from nbtrain.run.options import LoopOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
 from nbtrain.run.summaries import theirs
 from nbtrain.run.threads import Coordinator
@@ -192,22 +192,18 @@ class LoopRun(Run):
         return Tracked(iterable, self._engine.tracks, self.handle, place)
 
 
-@with_options
+@with_options(LoopOptions)
 def background(
     function: Callable[..., object] | None = None,
     /,
     *,
     data: Any = None,
     epochs: int | None = None,
-    steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
     hyperparameters: Any = None,
     evaluate: Evaluation | None = None,
-    evaluate_secs: float | None = None,
-    evaluate_steps: int | None = None,
-    stage: str | None = None,
     start: bool = True,
-    **options: Unpack[RunOptions],
+    **options: Unpack[LoopOptions],
 ) -> Any:
     """Runs a loop of the user's own in the background; a decorator that returns the run.
 
@@ -217,13 +213,9 @@ def background(
             data: elements drawn after asking belong to the step.
         data: The data that the loop draws from, as in `train`, like all the other arguments.
         epochs: Passes over the data.
-        steps: The step at which the run finishes.
         checkpoint: The objects to save.
         hyperparameters: The variables that can be set.
         evaluate: Evaluates what is trained.
-        evaluate_secs: Seconds between two evaluations.
-        evaluate_steps: Steps between two evaluations.
-        stage: The name of this stage of the training, as in `train`.
         start: Whether to start at once.
 
     Returns:
@@ -239,13 +231,7 @@ def background(
         ...     while not run.should_stop():
         ...         run.record(loss=train_step(next(batches)))
     """
-    settings = Settings.of(
-        options,
-        steps=steps,
-        evaluate_secs=evaluate_secs,
-        evaluate_steps=evaluate_steps,
-        stage=stage,
-    )
+    settings = Settings.of(options)
     check_evaluation(evaluate, settings)
     checkpoint = as_checkpoint(checkpoint)
     check_stage(settings, checkpoint)

@@ -21,7 +21,7 @@ from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import RunOptions, Settings, folder_of, with_options
+from nbtrain.run.options import LoopOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
 
 if TYPE_CHECKING:
@@ -93,22 +93,18 @@ class StepRun(Run):
         return min((end for end in ends if end), default=None)
 
 
-@with_options
+@with_options(LoopOptions)
 def train(
     step: Step,
     *,
     cluster: Any = None,
     data: Any = None,
     epochs: int | None = None,
-    steps: int | None = None,
     checkpoint: tf.train.Checkpoint | None = None,
     hyperparameters: Any = None,
     evaluate: Evaluation | None = None,
-    evaluate_secs: float | None = None,
-    evaluate_steps: int | None = None,
-    stage: str | None = None,
     start: bool = True,
-    **options: Unpack[RunOptions],
+    **options: Unpack[LoopOptions],
 ) -> Run:
     """Trains by a step function in the background, and returns the run at once.
 
@@ -138,7 +134,6 @@ def train(
             otherwise later passes may have another order than without a break.
         epochs: Passes over the data, counted over all starts of the run; None repeats them until
             `steps` or a stop.
-        steps: The step at which the run finishes; None trains until stopped.
         checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)` with the objects to save; None
             saves nothing. The panel names trained variables that it lacks: weights, slots of
             optimizers, and moving statistics such as those of a `BatchNormalization`.
@@ -151,14 +146,6 @@ def train(
         evaluate: Evaluates what is trained and returns scalars by name, recorded as `val_<name>`.
             It is called in the training thread, between two steps. A long one may check
             `run.should_stop()`.
-        evaluate_secs: Seconds between two evaluations; None or 0 disables this.
-        evaluate_steps: Steps between two evaluations; None disables this.
-        stage: The name of this stage of the training, such as "fine-tune"; needs `checkpoint`. The
-            first start of another stage than that of the latest checkpoint goes on from its
-            weights, on the same curve, with a new optimizer: the old one's slots, steps and
-            learning rate are left behind, and variables that the checkpoint lacks stay as they
-            are. Later starts of the same stage go on with everything. None goes on with the stage
-            of the checkpoint.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
@@ -168,20 +155,14 @@ def train(
     Example:
         >>> run = nbtrain.train(step, data=dataset, epochs=20, checkpoint=checkpoint)
     """
-    settings = Settings.of(
-        options,
-        steps=steps,
-        evaluate_secs=evaluate_secs,
-        evaluate_steps=evaluate_steps,
-        stage=stage,
-    )
+    settings = Settings.of(options)
     check_evaluation(evaluate, settings)
     if cluster is not None:
         built = {
             "epochs": epochs,
             "checkpoint": checkpoint,
             "hyperparameters": hyperparameters,
-            "stage": stage,
+            "stage": settings.stage,
         }
         run = on_cluster(
             *(cluster, step, data, settings),

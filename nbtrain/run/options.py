@@ -1,6 +1,6 @@
 """The options of a run, which each function that starts one takes, and its checked settings.
 
-@with_options                                        # the signature and the docstring have them all
+@with_options(RunOptions)                            # the signature and the docstring have them all
 def start(step, **options: Unpack[RunOptions]):
     settings = Settings.of(options, steps=100)
     folder = folder_of(options, kind="train")
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, TypedDict, TypeVar, get_type_hints
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, get_type_hints
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.direction import Directions, parted
@@ -63,11 +64,11 @@ class RunOptions(TypedDict, total=False):
         tags: Words by which the run can be found again, such as `["baseline", "adam"]`. If a start
             gives none, the run keeps those that it has.
         keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
-            count, such as "val_loss"; `run.restore("best")` goes back to it. A loss or an error is
-            better lower, an accuracy higher, and Keras's metrics know which. For everything else,
-            say which: "max:val_f1" or "min:val_perplexity". Each value of an evaluation or an epoch
-            (`val_...`, `epoch_...`) is judged, of other scalars each mean of 100 values. None keeps
-            none.
+            count, such as "val_loss" or "max:val_f1"; `run.restore("best")` goes back to it. A loss
+            or an error is better lower, an accuracy higher, and Keras's metrics know which. For
+            everything else, say which: "max:val_f1" or "min:val_perplexity". Each value of an
+            evaluation or an epoch (`val_...`, `epoch_...`) is judged, of other scalars each mean of
+            100 values. None keeps none.
         patience: The run finishes once this many judged values in a row are no better; None for
             never. A restore or a new start counts from the beginning.
     """
@@ -77,16 +78,37 @@ class RunOptions(TypedDict, total=False):
     save_secs: float | None
     save_steps: int | None
     keep: int | None
-    on_nan: str | None
+    on_nan: Literal["pause", "recover"] | None
     jump: float | None
     grace: float
     mirror: str | None
     fresh: bool
-    prints: str
+    prints: Literal["cell", "log"]
     system: bool
     tags: Sequence[str]
     keep_best: str | None
     patience: int | None
+
+
+class LoopOptions(RunOptions, total=False):
+    """The options of a start that trains by a step function or a loop of Python.
+
+    Attributes:
+        steps: The step at which the run finishes; None trains until stopped.
+        evaluate_secs: Seconds between two evaluations; None or 0 disables this.
+        evaluate_steps: Steps between two evaluations; None disables this.
+        stage: The name of this stage of the training, such as "fine-tune"; needs `checkpoint`. The
+            first start of another stage than that of the latest checkpoint goes on from its
+            weights, on the same curve, with a new optimizer: the old one's slots, steps and
+            learning rate are left behind, and variables that the checkpoint lacks stay as they
+            are. Later starts of the same stage go on with everything. None goes on with the stage
+            of the checkpoint.
+    """
+
+    steps: int | None
+    evaluate_secs: float | None
+    evaluate_steps: int | None
+    stage: str | None
 
 
 # The options of the run's folder, which are no settings.
@@ -95,17 +117,9 @@ _OF_THE_FOLDER = ("logdir", "name")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The checked settings of a run: its options (see `RunOptions`), and these.
+    """The checked settings of a run: its options (see `LoopOptions`), and these.
 
     Attributes:
-        steps: Step at which the run finishes, counted over all its starts; None trains
-            until stopped or until the input is exhausted.
-        evaluate_secs: Seconds between two evaluations; None or 0 evaluates none by time.
-        evaluate_steps: Evaluates at each multiple of this number of steps; None evaluates none by
-            steps.
-        stage: The name of the stage of the training: the first start of another stage goes on from
-            the weights of the latest checkpoint, with a new optimizer. None goes on with the stage
-            of the checkpoint.
         stop_grace_secs: Seconds after a request to stop until the panel shows where the
             training thread is.
         directions: Which values of the scalars are better, as far as the training knows it; with
@@ -279,24 +293,57 @@ def folder_of(options: RunOptions, *, kind: str) -> Logdir:
     return Logdir(options.get("logdir"), options.get("name"), kind=kind)
 
 
-def with_options(function: _F) -> _F:
-    """Puts the options into the signature and the docstring of a function that takes them."""
-    defaults = {each.name: each.default for each in fields(Settings)} | dict.fromkeys(
-        _OF_THE_FOLDER
-    )
-    signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    options = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=annotation
-        )
-        for name, annotation in get_type_hints(RunOptions).items()
+class Option(NamedTuple):
+    """An option of a run.
+
+    Attributes:
+        name: Its name.
+        annotation: Its type.
+        default: The value that it has if it is not given.
+        meaning: Its entry in the docstring, in lines; empty under `python -OO`, as there is none.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    meaning: str
+
+
+def options_of(kind: type[Any]) -> list[Option]:
+    """Returns the options of `RunOptions` or a class that extends it, whose own ones come first."""
+    texts = [inspect.cleandoc(each.__doc__ or "") for each in (RunOptions, kind)]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", "\n".join(texts), re.MULTILINE)
+    meanings = dict(entries)
+    defaults = {each.name: each.default for each in fields(Settings)}
+    hints = get_type_hints(kind)
+    return [
+        Option(name, hints[name], defaults.get(name), meanings.get(name, ""))
+        for name in sorted(hints, key=RunOptions.__annotations__.__contains__)
     ]
-    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    if function.__doc__ and RunOptions.__doc__:  # there are none under `python -OO`
-        lines = inspect.cleandoc(function.__doc__).split("\n")
-        first = lines.index("Args:")
-        end = next(at for at in range(first, len(lines)) if not lines[at])
-        _, _, theirs = inspect.cleandoc(RunOptions.__doc__).partition("Attributes:\n")
-        function.__doc__ = "\n".join([*lines[:end], theirs, *lines[end:]])
-    return function
+
+
+def with_options(kind: type[Any]) -> Callable[[_F], _F]:
+    """Puts options into the signature and the docstring of a function that takes them.
+
+    Args:
+        kind: `RunOptions`, or a class that extends it.
+    """
+    options = options_of(kind)
+
+    def decorate(function: _F) -> _F:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = inspect.Parameter.KEYWORD_ONLY
+        added = [
+            inspect.Parameter(each.name, named, default=each.default, annotation=each.annotation)
+            for each in options
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+        if function.__doc__:  # there is none under `python -OO`
+            lines = inspect.cleandoc(function.__doc__).split("\n")
+            end = lines.index("", lines.index("Args:"))
+            lines[end:end] = [f"    {each.name}: {each.meaning}" for each in options]
+            function.__doc__ = "\n".join(lines)
+        return function
+
+    return decorate

@@ -184,7 +184,7 @@ def test_prints_of_a_run_that_asks_for_it_are_only_in_its_log(
 
 def test_another_place_for_prints_is_refused() -> None:
     with pytest.raises(ArgumentError, match='give "cell"'):
-        nbtrain.train(lambda: {"loss": 1.0}, steps=1, prints="nowhere")
+        nbtrain.train(lambda: {"loss": 1.0}, steps=1, prints="nowhere")  # type: ignore[arg-type]
     assert not Path("runs").exists()
 
 

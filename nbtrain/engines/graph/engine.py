@@ -188,7 +188,7 @@ class GraphEngine:
         return lambda: sess.run(fetches, feed())
 
 
-@with_options
+@with_options(RunOptions)
 def supervise(
     train_op: tf.Operation | tf.Tensor,
     *,

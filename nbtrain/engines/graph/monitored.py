@@ -118,7 +118,7 @@ class MonitorEngine:
             pass  # the input is exhausted
 
 
-@with_options
+@with_options(RunOptions)
 def monitor(
     train_op: tf.Operation | tf.Tensor,
     *,

@@ -67,7 +67,7 @@ class FitRun(Run):
         return {name: list(values) for name, values in self._engine.position.history.items()}
 
 
-@with_options
+@with_options(RunOptions)
 def fit(
     model: Any,
     x: Any = None,
