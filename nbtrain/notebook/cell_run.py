@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,44 +10,20 @@ from IPython.core.error import UsageError
 
 from nbtrain.engines.loops import background
 from nbtrain.notebook.cells import loop_of
+from nbtrain.notebook.options import EXPRESSIONS
 
 if TYPE_CHECKING:
     from nbtrain.run.run import Run
 
-# The options of a cell that are no settings of its run.
-_OF_THE_CELL = frozenset({"detach", "cells", "checkpoint", "hyperparameters", "evaluate"})
 
-
-def start(shell: Any, options: argparse.Namespace, cell: str) -> Run:
+def start(shell: Any, options: dict[str, Any], cell: str) -> Run:
     """Starts a run whose loop is the cell; `run` of the notebook refers to it."""
     __tracebackhide__ = True
-    if options.cells:
+    if "cells" in options:
         raise UsageError("--with is for --detach: a cell of this kernel has all its names.")
     names = shell.user_ns
-    checkpoint = _value(
-        names, "--checkpoint", options.checkpoint, "a tf.train.Checkpoint of this notebook"
-    )
-    hyperparameters = _value(
-        names,
-        "--hyperparameters",
-        options.hyperparameters,
-        "a dict of this notebook, name to variable",
-    )
-    evaluate = _value(
-        names, "--evaluate", options.evaluate, "a function of this notebook that returns scalars"
-    )
-    settings = {name: value for name, value in vars(options).items() if name not in _OF_THE_CELL}
-    if settings["on_nan"] == "none":
-        settings["on_nan"] = None
-    run = background(
-        _loop(shell, cell),
-        checkpoint=checkpoint,
-        hyperparameters=hyperparameters,
-        evaluate=evaluate,
-        start=False,
-        **settings,
-    )
-    return _started(run, names)
+    values = {name: _value(names, name, options[name]) for name in EXPRESSIONS if name in options}
+    return _started(background(_loop(shell, cell), start=False, **{**options, **values}), names)
 
 
 def _started(run: Run, names: dict[str, Any]) -> Run:
@@ -77,11 +52,9 @@ def _loop(shell: Any, cell: str) -> Callable[[Run], object]:
         raise UsageError(_explained(error)) from error
 
 
-def _value(names: dict[str, Any], option: str, expression: str | None, wanted: str) -> Any:
+def _value(names: dict[str, Any], option: str, expression: str) -> Any:
     """Evaluates an option's expression with the notebook's names."""
     __tracebackhide__ = True
-    if expression is None:
-        return None
     try:
         return eval(expression, names)  # noqa: S307 - the user's own cell
     except Exception as error:
@@ -89,8 +62,8 @@ def _value(names: dict[str, Any], option: str, expression: str | None, wanted: s
         if below and below.tb_next:
             raise  # raised in a function that it calls: a traceback shows where
         raise UsageError(
-            f"{option} {expression}: {type(error).__name__}: {error}. Give {wanted}, or an "
-            "expression that makes one."
+            f"--{option} {expression}: {type(error).__name__}: {error}. Give "
+            f"{EXPRESSIONS[option]}, or an expression that makes one."
         ) from error
 
 

@@ -14,8 +14,8 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.display import AnyRun
 from nbtrain.notebook.kernel import at_hand, find_run
 from nbtrain.notebook.listed_actions import listed_actions
-from nbtrain.notebook.options import ON_NAN, VERBS, cell_parser
-from nbtrain.notebook.verb_options import CURVES, TABS, add_arguments
+from nbtrain.notebook.options import VERBS, cell_parser, word_of
+from nbtrain.notebook.verb_options import TABS, add_arguments
 from nbtrain.panel.view import controls
 from nbtrain.rundir.names import BEST
 from nbtrain.rundir.timeline import side_folder
@@ -34,8 +34,6 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
             return _checkpoints_in(names)
         case ["%%nbtrain", *_, "--hyperparameters"]:
             return _optimizers_in(names)
-        case ["%%nbtrain", *_, "--on-nan"]:
-            return list(ON_NAN)
         case ["%%nbtrain", *given]:
             return _unused(cell_parser(), given)
         case ["%nbtrain"]:
@@ -107,8 +105,6 @@ def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
             except (ArgumentError, OSError, ValueError):
                 return []
             return [_as_expression(name) for name in getattr(found, option[2:])]
-        case [*_, "--x"] if tab in CURVES:
-            return ["step", "relative", "wall"]
     return _unused(parser, given)
 
 
@@ -145,10 +141,11 @@ def _can(run: AnyRun, verb: str) -> bool:
 
 
 def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
-    """The options not given yet; none if the last one still needs its value."""
+    """The options not given yet; if the last one still needs its value, those that it can have."""
     used = [action for action in parser._actions if {*action.option_strings} & {*given}]
-    if any(action.nargs != 0 and given[-1] in action.option_strings for action in used):
-        return []
+    for action in used:
+        if action.nargs != 0 and given[-1] in action.option_strings:
+            return [*map(word_of, action.choices or ())]
     unused = [action for action in parser._actions if action not in used]
     return [option for action in unused for option in action.option_strings]
 

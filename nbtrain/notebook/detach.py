@@ -6,7 +6,6 @@ the cell. If the cell is the loop of a run, it is `cell.py`, which the program c
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 from pathlib import Path
@@ -15,18 +14,12 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from nbtrain.notebook.cells import loop_of, uses_run
-from nbtrain.notebook.options import cell_parser
+from nbtrain.notebook.options import EXPRESSIONS
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.launch import Program, started
 from nbtrain.run.options import Settings
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.launched import CELL, SCRIPT
-
-# Options of any detached cell; the others are about its loop.
-_OF_ALL = {"detach", "cells", "name", "logdir"}
-
-# Options whose value is an expression of the program.
-_EXPRESSIONS = ("checkpoint", "hyperparameters", "evaluate")
 
 _WAIT = """
 # Waits for the runs that are still training.
@@ -50,7 +43,7 @@ nbtrain.background(loop, {options}).wait()
 """
 
 
-def detached(shell: Any, options: argparse.Namespace, cell: str) -> AttachedRun:
+def detached(shell: Any, options: dict[str, Any], cell: str) -> AttachedRun:
     """Starts a cell as a program in a process of its own, and attaches its run.
 
     Raises:
@@ -58,14 +51,15 @@ def detached(shell: Any, options: argparse.Namespace, cell: str) -> AttachedRun:
         ArgumentError: The folder cannot be written, or an option cannot be used.
         BusyError: A run that has not ended holds the folder.
     """
-    numbers = _numbers(options.cells or "", shell)
+    numbers = _numbers(options.pop("cells", ""), shell)
     history = shell.history_manager.input_hist_raw
     parts = [_python(history[number], f"cell {number}") for number in numbers]
     parts = [f"# In [{number}]\n{part}" for number, part in zip(numbers, parts, strict=True)]
     cell = _python(cell, "the cell")
     before = "\n\n".join(parts)
     is_loop = uses_run(f"{before}\n{cell}")
-    given = _given(options)
+    logdir, name = options.pop("logdir", None), options.pop("name", None)
+    given = arguments_of(options)
     if is_loop:
         files = {SCRIPT: before + "\n" + _LOOP.format(cell=CELL, options=given), CELL: cell}
         _check_loop(cell)
@@ -77,7 +71,7 @@ def detached(shell: Any, options: argparse.Namespace, cell: str) -> AttachedRun:
     else:
         files = {SCRIPT: "\n\n".join([*parts, f"# The cell\n{cell}"]) + "\n" + _WAIT}
     _compiled(files[SCRIPT], "the program")
-    folder = Logdir(options.logdir, options.name, kind="loop" if is_loop else "cell", launches=True)
+    folder = Logdir(logdir, name, kind="loop" if is_loop else "cell", launches=True)
     # As in the notebook, modules of the working folder can be imported.
     path = os.pathsep.join(filter(None, (str(Path.cwd()), os.environ.get("PYTHONPATH"))))
     return started(Program(Path(SCRIPT), env={"PYTHONPATH": path}, files=files), folder)
@@ -135,23 +129,14 @@ def _check_loop(cell: str) -> None:
         raise UsageError(f"Line {error.lineno} of the cell: {error.msg}") from error
 
 
-def _given(options: argparse.Namespace) -> str:
-    """Returns the options of the loop that differ from their defaults, as arguments.
+def arguments_of(options: dict[str, Any]) -> str:
+    """Returns the options of the loop as arguments of a call.
 
     Raises:
         ArgumentError: One cannot be used.
     """
-    defaults = vars(cell_parser().parse_args([]))
-    given = {
-        name: value
-        for name, value in vars(options).items()
-        if name not in _OF_ALL and value != defaults[name]
-    }
-    if given.get("on_nan") == "none":
-        given["on_nan"] = None
-    settings = {name: value for name, value in given.items() if name not in _EXPRESSIONS}
-    if "grace" in settings:
-        settings["grace"] = float(settings["grace"])
-    Settings(**settings)
-    texts = {name: value if name in _EXPRESSIONS else repr(value) for name, value in given.items()}
-    return ", ".join(f"{name}={text}" for name, text in texts.items())
+    Settings(**{name: value for name, value in options.items() if name not in EXPRESSIONS})
+    return ", ".join(
+        f"{name}={value}" if name in EXPRESSIONS else f"{name}={value!r}"
+        for name, value in options.items()
+    )

@@ -58,11 +58,8 @@ class NbtrainMagics(Magics):
         %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
                   [--tags RE] [--follow]
         %nbtrain custom_scalars|compare LOGDIR [the options of scalars]
-        %%nbtrain [--name NAME] [--logdir DIR] [--steps N] [--checkpoint EXPR]
-                  [--hyperparameters EXPR] [--evaluate EXPR] [--evaluate-secs S]
-                  [--evaluate-steps N] [--save-secs S] [--save-steps N] [--keep N]
-                  [--on-nan pause|recover|none] [--jump FACTOR] [--grace SECS]
-                  [--mirror URL] [--fresh] [--prints cell|log] [--no-system] [--tags TAG,TAG]
+        %%nbtrain [--checkpoint EXPR] [--hyperparameters EXPR] [--evaluate EXPR]
+                  [options of nbtrain.background, such as --name NAME or --save-secs SECS]
         %%nbtrain --detach [--with CELLS] [the options above]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
@@ -83,8 +80,8 @@ class NbtrainMagics(Magics):
 
     def _cell(self, line: str, cell: str) -> Run | AttachedRun:
         __tracebackhide__ = True
-        options = parsed(cell_parser(), line)
-        if options.detach:
+        options = vars(parsed(cell_parser(), line))
+        if options.pop("detach", False):
             from nbtrain.notebook.detach import detached
 
             self.shell.user_ns["run"] = attached = detached(self.shell, options, cell)

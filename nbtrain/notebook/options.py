@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import re
 import shlex
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin
 
 from IPython.core.error import UsageError
 
 from nbtrain.notebook.verb_options import TABS, add_arguments
 
-# The values of on_nan that a cell may give.
-ON_NAN = ("pause", "recover", "none")
+if TYPE_CHECKING:
+    from nbtrain.run.options import Option
+
+# Options of a cell that are expressions with the notebook's names, and what these give.
+EXPRESSIONS = {
+    "checkpoint": "a tf.train.Checkpoint of this notebook, with what to save",
+    "hyperparameters": "a dict of this notebook, name to variable, with what can be set",
+    "evaluate": "a function of this notebook that evaluates, and returns scalars by name",
+}
 
 VERBS = {
     "list": "list the runs of this kernel, and the attached ones",
@@ -63,61 +73,66 @@ def line_parser() -> argparse.ArgumentParser:
 
 
 def cell_parser() -> argparse.ArgumentParser:
-    """The parser of `%%nbtrain`."""
+    """The parser of `%%nbtrain`; an option that is not given is absent from its result."""
+    from nbtrain.run.options import LoopOptions, options_of  # a board needs none of them
+
     parser = _Parser(
         prog="%%nbtrain",
+        argument_default=argparse.SUPPRESS,
         description="Run the cell in the background as the loop of a run. The cell loops over "
         "run.track(...), or asks run.should_stop() once a step, and records with "
         "run.record(loss=...). In it, `run` and "
         "the names that it binds are its own, as in a function; the notebook sees them too.",
+        epilog="nbtrain.background? explains the options in full. Type none for None, as in "
+        "--keep none.",
     )
     add = parser.add_argument
-    add("--name", help="the run's name; without it, a new numbered one")
-    add("--logdir", help="the run's folder; without it, runs/NAME")
-    add(
-        "--detach",
-        action="store_true",
-        help="run the cell as a program in a process of its own, which outlives this kernel",
-    )
-    cells = "cells that the program begins with, such as 1-3,5 (with --detach)"
+    program = "Runs the cell as a program in a process of its own, which outlives this kernel."
+    add("--detach", action="store_true", help=program)
+    cells = "The cells that the program of --detach begins with, such as 1-3,5."
     add("--with", dest="cells", metavar="CELLS", help=cells)
-    add("--steps", type=int, help="the step at which the run finishes")
-    add("--checkpoint", metavar="EXPR", help="what to save: a tf.train.Checkpoint of this notebook")
-    add("--hyperparameters", metavar="EXPR", help="what can be set: a dict, name to variable")
-    add(
-        "--evaluate", metavar="EXPR", help="what evaluates: a function that returns scalars by name"
-    )
-    _add_settings(add)
+    for name, text in EXPRESSIONS.items():
+        add(f"--{name}", metavar="EXPR", help=f"{text[:1].upper()}{text[1:]}.")
+    for option in options_of(LoopOptions):
+        _add_option(add, option)
     return parser
 
 
-def _add_settings(add: Callable[..., object]) -> None:
-    """Adds the options that are settings of the run."""
-    add("--evaluate-secs", type=float, help="seconds between two evaluations")
-    add("--evaluate-steps", type=int, help="steps between two evaluations")
-    add("--save-secs", type=float, default=600.0, help="seconds between two checkpoints (600)")
-    add("--save-steps", type=int, help="steps between two checkpoints")
-    add("--keep", type=int, default=5, help="how many checkpoints stay (5)")
-    nan = "what to do where the loss is NaN or infinite (pause)"
-    add("--on-nan", choices=ON_NAN, default="pause", help=nan)
-    add("--jump", type=float, metavar="FACTOR", help="so many times the recent loss is bad as well")
-    add("--grace", type=float, default=10.0, help="seconds that the kernel waits at its end (10)")
-    best = "keep the state with the best value of this scalar: TAG, max:TAG or min:TAG"
-    add("--keep-best", metavar="TAG", help=best)
-    add("--stage", help="the name of this stage: another one begins with a new optimizer")
-    add("--patience", type=int, help="finish after this many values of it that are no better")
-    add("--fresh", action="store_true", help="move an earlier run in the folder aside")
-    prints = "where prints are shown: under this cell and in the log, or only in the log (cell)"
-    add("--prints", choices=("cell", "log"), default="cell", help=prints)
-    add(
-        "--no-system",
-        dest="system",
-        action="store_false",
-        help="do not record the use of the machine",
-    )
-    tags = "words by which the run can be found again, such as baseline,adam"
-    add("--tags", type=lambda text: text.split(","), default=(), help=tags)
-    add("--mirror", metavar="ADDRESS", help="a folder in a store to copy the run to: s3://...")
+def _add_option(add: Callable[..., object], option: Option) -> None:
+    """Adds an option of a run, with the first sentence of its docstring as help."""
+    name, kind, default, meaning = option
+    words = name.replace("_", "-")
+    text = " ".join(re.split(r"(?<=\.)\s", meaning)[0].split()).replace("%", "%%")
+    if kind is bool:
+        flag, action = (f"--no-{words}", "store_false") if default else (f"--{words}", "store_true")
+        add(flag, dest=name, action=action, help=f"{name}={not default}. {text}")
+        return
+    kinds = get_args(kind) if NoneType in get_args(kind) else (kind,)
+    choices = [value for each in kinds if get_origin(each) is Literal for value in get_args(each)]
+    metavar = name.rpartition("_")[2].upper()
+    if choices:
+        choices += [None] * (NoneType in kinds)
+        metavar = f"{{{','.join(map(word_of, choices))}}}"
+    elif get_origin(kind) is Sequence:
+        metavar = "A,B"
+    text += f" Default: {default}." if default else ""
+    convert = functools.partial(_value, kinds=kinds)
+    add(f"--{words}", type=convert, choices=choices or None, metavar=metavar, help=text)
+
+
+def _value(text: str, kinds: Collection[Any]) -> object:
+    """Returns the value of one of the types in a text, or the text, which the run refuses."""
+    if NoneType in kinds and text.lower() == "none":
+        return None
+    for number in {int, float}.intersection(kinds):
+        with contextlib.suppress(ValueError):
+            return number(text)
+    return text.split(",") if any(get_origin(each) is Sequence for each in kinds) else text
+
+
+def word_of(choice: object) -> str:
+    """Returns the word of a line for one of the values that an option can have."""
+    return "none" if choice is None else str(choice)
 
 
 def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
@@ -136,7 +151,5 @@ def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
 
 def in_options(text: str) -> str:
     """Returns a message that names arguments, such as `name=`, with the options of a cell."""
-    known = "|".join(vars(cell_parser().parse_args([])))
-    return re.sub(
-        rf"\b({known})=(?=[\s.,;)])", lambda found: f"--{found[1].replace('_', '-')}", text
-    )
+    options = {each.dest: each.option_strings[-1] for each in cell_parser()._actions}
+    return re.sub(rf"\b({'|'.join(options)})=(?=[\s.,;)])", lambda found: options[found[1]], text)
