@@ -165,9 +165,11 @@ def train(
             "stage": settings.stage,
         }
         run = on_cluster(
-            *(cluster, step, data, settings),
-            logdir=options.get("logdir"),
-            name=options.get("name"),
+            cluster,
+            step,
+            data,
+            settings,
+            options,
             evaluate=evaluate,
             refused=built,
         )

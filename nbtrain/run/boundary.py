@@ -58,8 +58,13 @@ class Boundary:
         self.policy = CheckpointPolicy(settings.save_cadence(), monitor, health, steps)
         attend = functools.partial(setattr, steps, "next", 0)
         control = HyperparameterControl(
-            *(context.hyperparameters, recorder, monitor, steps, self.policy.outdate, attend),
-            context.folder.path,
+            context.hyperparameters,
+            recorder,
+            monitor,
+            steps,
+            edited=self.policy.outdate,
+            attend=attend,
+            folder=context.folder.path,
         )
         self.best = best = Best(context, self.policy)
         due = settings.evaluate_cadence()

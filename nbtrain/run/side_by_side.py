@@ -104,9 +104,17 @@ class SideBySide:
         begun = self._steps.step  # read again, because a session counts it itself
         self._failed = None
         self._trial = Comparison(
-            *(receipt, asked, steps, begun, saved, old, arms, wanted, results),
-            self._metric.direction(asked),
-            draws,
+            receipt=receipt,
+            asked=asked,
+            steps=steps,
+            begun=begun,
+            saved=saved,
+            old=old,
+            arms=arms,
+            wanted=wanted,
+            results=results,
+            direction=self._metric.direction(asked),
+            draws=draws,
             sweep=sweep,
         )
         self._policy.trial_start.compares = True

@@ -28,7 +28,10 @@ class SignOfLife:
         self._folder = folder
         process = psutil.Process()
         self._status = TaskStatus(
-            *(task.job, task.index, task.address, State.STARTING),
+            job=task.job,
+            index=task.index,
+            address=task.address,
+            state=State.STARTING,
             host=socket.gethostname(),
             process=process.pid,
             process_started=process.create_time(),

@@ -247,7 +247,12 @@ def supervise(
     if directory := Path(supervisor.save_path).parent if supervisor.save_path else None:
         folder.include(directory)
     engine = GraphEngine(
-        *(training, supervisor, directory), evaluate=evaluate, reopen=reopen, supervised=supervised
+        training,
+        supervisor,
+        directory,
+        evaluate=evaluate,
+        reopen=reopen,
+        supervised=supervised,
     )
     run = Run(engine, folder, settings)
     return run.start() if start else run

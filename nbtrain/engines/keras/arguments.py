@@ -90,7 +90,8 @@ def training_data(
         count = common_count(packed)
         size = size or (-(-count // steps) if steps else _BATCH_SIZE)
         data = Arrays(
-            *(packed, size),
+            packed,
+            size,
             shuffle=shuffle,
             steps=steps,
             seed=_seed() if shuffle else 0,

@@ -215,7 +215,10 @@ def fit(
     held |= factor_on(model.optimizer, arguments["callbacks"], held)
     folder = folder_of(options, kind="fit")
     engine = FitEngine(
-        *(model, data, arguments, folder),
+        model,
+        data,
+        arguments,
+        folder,
         keep=settings.keep,
         stage=settings.stage,
         hyperparameters={**held, **numbers.held, **held},  # explicitly given ones come first

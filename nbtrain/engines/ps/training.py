@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +9,8 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.ps.engine import ParameterServerEngine
 from nbtrain.engines.signatures import check_call
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import Settings
+from nbtrain.run.options import RunOptions, Settings, folder_of
 from nbtrain.run.run import Run
-from nbtrain.rundir.folder import Logdir
 from nbtrain.tasks.description import described
 
 
@@ -21,9 +19,8 @@ def on_cluster(
     build: Any,
     data: Any,
     settings: Settings,
+    options: RunOptions,
     *,
-    logdir: str | os.PathLike[str] | None,
-    name: str | None,
     evaluate: Evaluation | None,
     refused: Mapping[str, object],
 ) -> Run:
@@ -34,8 +31,7 @@ def on_cluster(
         build: Creates the variables; returns the step, the checkpoint and the hyperparameters.
         data: Returns the dataset of a worker; None for none.
         settings: How long to train and when to save.
-        logdir: The run's folder.
-        name: The run's name.
+        options: The options, of which the folder and the name are read here.
         evaluate: Evaluates what is trained.
         refused: Arguments that must be None on a cluster, by name.
 
@@ -58,7 +54,7 @@ def on_cluster(
             "each worker calls it."
         )
         check_call("data", data, advice=advice)
-    folder = Logdir(logdir, name, kind="train")
+    folder = folder_of(options, kind="train")
     engine = ParameterServerEngine(
         cluster, build, data, folder.checkpoints, keep=settings.keep, evaluate=evaluate
     )
