@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from nbtrain import tf1 as tf1
     from nbtrain.core.errors import NbtrainError
     from nbtrain.engines.foreground import track
-    from nbtrain.engines.keras.callback import RunCallback
-    from nbtrain.engines.keras.fit import fit
     from nbtrain.engines.loading import load
     from nbtrain.engines.loops import background
     from nbtrain.engines.steps import train
+    from nbtrain.keras.callback import RunCallback
+    from nbtrain.keras.fit import fit
     from nbtrain.logdir.comparison import compare
     from nbtrain.logdir.hparams import hparams
     from nbtrain.logdir.scalars import scalars
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from nbtrain.remote.attach import attach
     from nbtrain.remote.attached import AttachedRun
     from nbtrain.remote.launch import launch
-    from nbtrain.run.replay import replay
     from nbtrain.run.run import Run
+    from nbtrain.steer.replay import replay
     from nbtrain.tf1 import *  # noqa: F403 - the spellings of before `nbtrain.tf1`
 
 __version__ = "0.1.0"
@@ -59,16 +59,16 @@ __all__ = [
 _HOMES = {
     "NbtrainError": "nbtrain.core.errors",
     "Run": "nbtrain.run.run",
-    "RunCallback": "nbtrain.engines.keras.callback",
+    "RunCallback": "nbtrain.keras.callback",
     "attach": "nbtrain.remote.attach",
     "background": "nbtrain.engines.loops",
     "compare": "nbtrain.logdir.comparison",
-    "fit": "nbtrain.engines.keras.fit",
+    "fit": "nbtrain.keras.fit",
     "hparams": "nbtrain.logdir.hparams",
     "launch": "nbtrain.remote.launch",
     "load": "nbtrain.engines.loading",
     "load_ipython_extension": "nbtrain.notebook.magics",
-    "replay": "nbtrain.run.replay",
+    "replay": "nbtrain.steer.replay",
     "runs": "nbtrain.notebook.kernel",
     "scalars": "nbtrain.logdir.scalars",
     "summaries": "nbtrain.logdir.summaries",
@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")
     found = _public(name)
-    if "nbtrain.run.registry" in sys.modules and not _shell():
+    if "nbtrain.steer.registry" in sys.modules and not _shell():
         importlib.import_module("nbtrain.terminal.script").meet()
     return found
 
@@ -131,7 +131,7 @@ def _meet_ipython() -> None:
     """Registers with a running IPython how a cell shows a run, scalars and an error."""
     if (shell := _shell()) is not None:
         from nbtrain.core.errors import NbtrainError
-        from nbtrain.run import registry
+        from nbtrain.steer import registry
 
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("nbtrain.run.run", "Run", _show)

@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from nbtrain.cluster import lifeline, own_cluster, ports, task_file
+from nbtrain.cluster.description import TF_CONFIG, Description, TaskAddress, described
+from nbtrain.cluster.sign_of_life import SignOfLife
+from nbtrain.cluster.task_file import State
 from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
-from nbtrain.tasks import lifeline, own_cluster, ports, task_file
-from nbtrain.tasks.description import TF_CONFIG, Description, TaskAddress, described
-from nbtrain.tasks.sign_of_life import SignOfLife
-from nbtrain.tasks.task_file import State
 
 # Seconds for a program to end by itself after its parent has ended.
 _GRACE_SECS = 10.0

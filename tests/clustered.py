@@ -21,11 +21,11 @@ from tensorflow.python.eager import context
 
 import nbtrain
 from nbtrain import worker
+from nbtrain.cluster import this_machine as local
+from nbtrain.cluster.description import Description
+from nbtrain.cluster.launched import LaunchedCluster
 from nbtrain.core.tasks import Task
 from nbtrain.engines.ps import pipeline
-from nbtrain.tasks import local
-from nbtrain.tasks.description import Description
-from nbtrain.tasks.launched import LaunchedCluster
 from tests.forked import SERVER, Forked
 from tests.gate import SOON, eventually
 from tests.networks import enter

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.receipts import Receipt
-from nbtrain.engines.keras.fit import FitRun
+from nbtrain.keras.fit import FitRun
 
 ROWS, COLUMNS, CLASSES = 90, 6, 3
 BATCH = 8

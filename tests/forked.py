@@ -50,7 +50,7 @@ from tests.gate import SOON
 
 SERVER = multiprocessing.get_context("forkserver")
 # Most children use these. They import the rest themselves, each of them again.
-PRELOADED = ["tensorflow", "keras", "pytest", "nbtrain.run.run", "nbtrain.engines.keras.fit"]
+PRELOADED = ["tensorflow", "keras", "pytest", "nbtrain.run.run", "nbtrain.keras.fit"]
 SERVER.set_forkserver_preload(PRELOADED)
 
 

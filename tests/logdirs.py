@@ -17,8 +17,8 @@ from tensorboard.plugins.hparams import summary as hparams_summary
 from tensorboard.plugins.pr_curve import summary as pr
 
 from nbtrain.media import Audio, Histogram, PRCurve
-from nbtrain.recording.encoding import encoded
-from nbtrain.recording.samples import Sample
+from nbtrain.media.encoding import encoded
+from nbtrain.media.samples import Sample
 from nbtrain.tfevents.writer import EventWriter
 
 v1 = tf.compat.v1

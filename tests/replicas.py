@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.graph import servers
+from nbtrain.tf1 import servers
 from tests.forked import Forked
 from tests.gate import SOON
 from tests.ports import free_ports

@@ -14,7 +14,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from typing_extensions import Self
 from werkzeug.serving import make_server
 
-from nbtrain.rundir.store import Store
+from nbtrain.run.outside.store import Store
 
 
 class S3:

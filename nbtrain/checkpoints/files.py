@@ -25,7 +25,7 @@ from nbtrain.core import own_files
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.own_files import NotOwnError
 from nbtrain.core.states import Checkpoint
-from nbtrain.core.text_table import some
+from nbtrain.core.text.text_table import some
 from nbtrain.rundir.timeline import RunTimeline
 
 # Bytes of a `checkpoint` file at most: one that names a thousand checkpoints has 100 kB.

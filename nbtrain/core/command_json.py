@@ -11,8 +11,8 @@ from typing import Any
 
 from nbtrain.core.commands import COMMANDS, Command, Note, Replay, Restore, Set, Tag, Try
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.labels import checked, checked_note
-from nbtrain.core.rate_range import no_range
+from nbtrain.core.text.labels import checked, checked_note
+from nbtrain.core.values.rate_range import no_range
 
 # The names of each command's arguments.
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {

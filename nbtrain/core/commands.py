@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from nbtrain.core.arms import frozen, is_list
+from nbtrain.core.values.arms import frozen, is_list
 
 
 @dataclass(frozen=True, slots=True)

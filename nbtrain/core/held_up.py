@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable
 
-from nbtrain.core.visible import say
+from nbtrain.core.text.visible import say
 
 # Seconds between two looks at what holds the answer up.
 _LOOK_SECS = 0.5

@@ -12,12 +12,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from nbtrain.core.arms import ArmResult, table
 from nbtrain.core.command_states import APPLIED, REFUSED, UNANSWERED
 from nbtrain.core.commands import NO_SENDER, Command, Sender, Try
 from nbtrain.core.errors import WaitError
 from nbtrain.core.held_up import waited
-from nbtrain.core.hyperparameters import Edit
+from nbtrain.core.values.arms import ArmResult, table
+from nbtrain.core.values.hyperparameters import Edit
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from nbtrain.core.errors import PhaseError
-from nbtrain.core.ranges import Hyperparameter
-from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.tasks import Task
-from nbtrain.core.visible import visible
+from nbtrain.core.text.visible import visible
+from nbtrain.core.values.ranges import Hyperparameter
+from nbtrain.core.values.side_tags import SYSTEM
 
 # How many entries of a long list a cell shows.
 _SHOWN = 5

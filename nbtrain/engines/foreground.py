@@ -17,8 +17,8 @@ from nbtrain.engines.signatures import check_evaluation, check_stage
 from nbtrain.engines.tracked_run import TrackedRun, at_hand
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import LoopOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
+from nbtrain.steer.options import LoopOptions, Settings, folder_of, with_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -18,10 +18,10 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.hyperparameters import Variable
-from nbtrain.core.tracebacks import bound_by_caller
+from nbtrain.core.text.tracebacks import bound_by_caller
+from nbtrain.core.values.hyperparameters import Variable
+from nbtrain.engines.dependencies import ops_below
 from nbtrain.engines.eager_variable import EagerVariable
-from nbtrain.engines.graph.dependencies import ops_below
 from nbtrain.engines.schedules import Factor, ScheduledRate
 from nbtrain.engines.variables import as_written, assigning, is_variable
 

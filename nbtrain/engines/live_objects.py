@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.core.text_table import some
+from nbtrain.core.text.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile, References
 from nbtrain.engines.named_variables import Found
 from nbtrain.engines.schedules import Factor

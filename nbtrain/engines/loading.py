@@ -12,7 +12,7 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import Restored, at, step_in_name
 from nbtrain.checkpoints.listing import find, latest, restorable
 from nbtrain.core.errors import ArgumentError, CheckpointError
-from nbtrain.core.text_table import some
+from nbtrain.core.text.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.live_objects import LiveObjects
 from nbtrain.engines.named_variables import is_within, survey
@@ -20,8 +20,8 @@ from nbtrain.engines.object_saver import roots_of
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import slots_of
 from nbtrain.engines.variables import handles, is_variable
-from nbtrain.run import registry
 from nbtrain.rundir.folder import BASE
+from nbtrain.steer import registry
 
 
 def load(

@@ -13,23 +13,23 @@ import tensorflow as tf
 
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
+from nbtrain.core.values.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.data.epochs import EpochIterator, epochs_over
 from nbtrain.engines.data.position_saver import PositionSaver
 from nbtrain.engines.data.tracked import Tracked, check_tracked
 from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by
-from nbtrain.engines.keras.layers import describing
+from nbtrain.engines.keras_layers import describing
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
 from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trained import Trained
+from nbtrain.run.boundary.track_loop import ProgramEnd
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import LoopOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
-from nbtrain.run.summaries import theirs
-from nbtrain.run.threads import Coordinator
-from nbtrain.run.track_loop import ProgramEnd
+from nbtrain.run.thread.summaries import theirs
+from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
+from nbtrain.steer.options import LoopOptions, Settings, folder_of, with_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -14,7 +14,7 @@ from nbtrain.checkpoints.files import Lacking, Restored, misfit, reading, step_i
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_state, mend_states
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.text_table import some
+from nbtrain.core.text.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.live_objects import LiveObjects, reached
 from nbtrain.engines.named_variables import Found, is_within, survey

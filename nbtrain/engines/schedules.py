@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.hyperparameters import Variable
+from nbtrain.core.values.hyperparameters import Variable
 from nbtrain.engines.variables import as_written
 
 _WHY = (

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run.options import Settings
+from nbtrain.steer.options import Settings
 
 
 def check_call(

@@ -21,8 +21,8 @@ from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import LoopOptions, Settings, folder_of, with_options
 from nbtrain.run.run import Run
+from nbtrain.steer.options import LoopOptions, Settings, folder_of, with_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.recording.tags import by_tag, check_real
-from nbtrain.run.summaries import for_tracing, theirs
+from nbtrain.run.thread.summaries import for_tracing, theirs
 
 
 class Trace:

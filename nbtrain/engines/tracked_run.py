@@ -20,23 +20,24 @@ from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
 
-from nbtrain.core import for_loops
 from nbtrain.core.errors import ArgumentError, PhaseError
-from nbtrain.core.leaving import UnknownError, left_by
-from nbtrain.core.tracebacks import callers
+from nbtrain.core.text.tracebacks import callers
 from nbtrain.engines.loops import LoopEngine, LoopRun
 from nbtrain.engines.trained import Trained
 from nbtrain.recording.recorder import Recorder
-from nbtrain.run import endings, registry
-from nbtrain.run.bindings import Bindings
+from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.context import Context
-from nbtrain.run.interrupts import Interrupts
-from nbtrain.run.options import Settings
 from nbtrain.run.own_waiting import words_of_pause
+from nbtrain.run.process import endings
+from nbtrain.run.process.interrupts import Interrupts
+from nbtrain.run.program import for_loops
+from nbtrain.run.program.bindings import Bindings
+from nbtrain.run.program.leaving import UnknownError, left_by
 from nbtrain.run.run import LAST_ROUND_SECS, Run
-from nbtrain.run.session_host import owner
-from nbtrain.run.waiting import Pauses
 from nbtrain.rundir.folder import Logdir
+from nbtrain.steer import registry
+from nbtrain.steer.options import Settings
+from nbtrain.steer.waiting import Pauses
 
 
 class TrackedRun(LoopRun, Iterable[Any]):

@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from nbtrain.engines.slots import slots_of
 from nbtrain.engines.variables import assigned_by, handles, is_of_metric, is_variable
-from nbtrain.run.walk import COMPILED, Walk, held_by_function
+from nbtrain.run.program.walk import COMPILED, Walk, held_by_function
 
 # The most owners that are named; a training has few separately trained parts.
 _NAMED = 6

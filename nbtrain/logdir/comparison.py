@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from nbtrain.core.direction import Direction, common
-from nbtrain.core.natural import natural
-from nbtrain.core.side_tags import SYSTEM
-from nbtrain.core.text_table import Cell, on_a_line, text_table
+from nbtrain.core.text.natural import natural
+from nbtrain.core.text.text_table import Cell, on_a_line, text_table
+from nbtrain.core.values.direction import Direction, common
+from nbtrain.core.values.side_tags import SYSTEM
 from nbtrain.logdir.folders import given
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars

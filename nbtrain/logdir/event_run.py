@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nbtrain.core.direction import Directions, read
 from nbtrain.core.timeline import Timeline
+from nbtrain.core.values.direction import Directions, read
 from nbtrain.logdir.series import EVENT, Index, Places, Points, Series
 from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import FILE

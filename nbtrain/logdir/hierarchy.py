@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbtrain.core.arrays import IntArray
+from nbtrain.core.values.arrays import IntArray
 from nbtrain.tfevents.graphs import Graph
 
 # The most items of one scope and of all open ones that are seen, and edges between them: more can

@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.values.arrays import FloatArray, IntArray
 from nbtrain.logdir.series import EVENT, Places
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.crc import crc32c, masked

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nbtrain.core.text_table import text_table
+from nbtrain.core.text.text_table import text_table
 from nbtrain.logdir.folders import given
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars

@@ -11,8 +11,8 @@ import threading
 import time
 from collections import deque
 
-from nbtrain.core.direction import Directions
-from nbtrain.core.natural import natural
+from nbtrain.core.text.natural import natural
+from nbtrain.core.values.direction import Directions
 from nbtrain.logdir.bunches import read_small
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.folders import Folders, as_text, folder_name

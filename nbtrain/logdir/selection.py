@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtrain.core.errors import ArgumentError, UnknownTagError
-from nbtrain.core.natural import natural
-from nbtrain.core.side_tags import SYSTEM
+from nbtrain.core.text.natural import natural
+from nbtrain.core.values.side_tags import SYSTEM
 from nbtrain.logdir.event_run import KINDS
 from nbtrain.logdir.reader import Reader
 

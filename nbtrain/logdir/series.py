@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.values.arrays import FloatArray, IntArray
 
 EVENT = -1  # the index of a value that is an event of its own, not within a summary
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from nbtrain.core.natural import natural
-from nbtrain.core.side_tags import SYSTEM
+from nbtrain.core.text.natural import natural
+from nbtrain.core.values.side_tags import SYSTEM
 from nbtrain.logdir.history import fact_of, summary_value
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars

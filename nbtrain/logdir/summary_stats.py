@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbtrain.core.direction import Direction
+from nbtrain.core.values.direction import Direction
 from nbtrain.logdir.series import Points
 
 

@@ -20,9 +20,9 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import bundles, still
-from nbtrain.panel.board import Board
+from nbtrain.panel.board.board import Board
 from nbtrain.panel.comm import harden
-from nbtrain.run import registry
+from nbtrain.steer import registry
 
 POLL_SECS = 0.5
 # The longest time that a cell waits before it shows a large logdir.

@@ -16,7 +16,7 @@ from nbtrain.notebook.kernel import at_hand, find_run
 from nbtrain.notebook.listed_actions import listed_actions
 from nbtrain.notebook.options import VERBS, cell_parser, word_of
 from nbtrain.notebook.verb_options import TABS, add_arguments
-from nbtrain.panel.view import controls
+from nbtrain.panel.live.view import controls
 from nbtrain.rundir.names import BEST
 from nbtrain.rundir.timeline import side_folder
 
@@ -98,7 +98,7 @@ def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
             return _folders(begun)
         case [logdir, *_, "--runs" | "--tags" as option]:
             from nbtrain.notebook.boards import opened  # as the magics, with the first board
-            from nbtrain.panel.board_index import KIND_OF, selections
+            from nbtrain.panel.board.index import KIND_OF, selections
 
             try:
                 found = selections(opened(shlex.split(logdir)[0])[0])[KIND_OF.get(tab, "scalars")]

@@ -17,9 +17,9 @@ from nbtrain.notebook.cells import loop_of, uses_run
 from nbtrain.notebook.options import EXPRESSIONS
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.launch import Program, started
-from nbtrain.run.options import Settings
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.launched import CELL, SCRIPT
+from nbtrain.steer.options import Settings
 
 _WAIT = """
 # Waits for the runs that are still training.

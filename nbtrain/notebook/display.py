@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nbtrain.core.errors import BusyError, CheckpointError, NbtrainError
 from nbtrain.core.states import Phase
-from nbtrain.core.tracebacks import without_ours
+from nbtrain.core.text.tracebacks import without_ours
 from nbtrain.notebook import bundles, clearing, still
 from nbtrain.notebook.execution import Place, at_end, cell, note_shown, show_at_end
 from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
-from nbtrain.panel.panel import Panel
+from nbtrain.panel.live.panel import Panel
 from nbtrain.remote import known
 from nbtrain.remote.attached import AttachedRun
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.remote import known
-from nbtrain.run import registry
+from nbtrain.steer import registry
 
 if TYPE_CHECKING:
     from nbtrain.remote.attached import AttachedRun

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from IPython.core.error import UsageError
 
-from nbtrain.rundir.actions import Action
+from nbtrain.steer.actions import Action
 
 if TYPE_CHECKING:
     from nbtrain.notebook.display import AnyRun

@@ -16,7 +16,7 @@ from IPython.core.error import UsageError
 from nbtrain.notebook.verb_options import TABS, add_arguments
 
 if TYPE_CHECKING:
-    from nbtrain.run.options import Option
+    from nbtrain.steer.options import Option
 
 # Options of a cell that are expressions with the notebook's names, and what these give.
 EXPRESSIONS = {
@@ -74,7 +74,7 @@ def line_parser() -> argparse.ArgumentParser:
 
 def cell_parser() -> argparse.ArgumentParser:
     """The parser of `%%nbtrain`; an option that is not given is absent from its result."""
-    from nbtrain.run.options import LoopOptions, options_of  # a board needs none of them
+    from nbtrain.steer.options import LoopOptions, options_of  # a board needs none of them
 
     parser = _Parser(
         prog="%%nbtrain",

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.states import Phase
-from nbtrain.core.text_table import in_columns
+from nbtrain.core.text.text_table import in_columns
+from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.kernel import runs
 from nbtrain.remote.liveness import Liveness

@@ -32,10 +32,10 @@ from typing import TYPE_CHECKING, TypeVar
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 
+from nbtrain.media.drawing import DRAWING
 from nbtrain.notebook.bundles import BLANK, Bundle, bundle
 from nbtrain.notebook.execution import Place, place
 from nbtrain.panel.widget import Shown
-from nbtrain.recording.drawing import DRAWING
 
 if TYPE_CHECKING:
     from IPython.core.displaypub import DisplayPublisher

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from nbtrain.core.log_lines import LEVELS, SOURCES
+from nbtrain.core.text.log_lines import LEVELS, SOURCES
 
 # The tabs that a board can open first.
 TABS = {

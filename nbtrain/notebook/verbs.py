@@ -12,16 +12,16 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from nbtrain.core.errors import WaitError
-from nbtrain.core.log_lines import selected
 from nbtrain.core.receipts import Receipt
-from nbtrain.core.text_table import in_columns
-from nbtrain.core.visible import say
+from nbtrain.core.text.log_lines import selected
+from nbtrain.core.text.text_table import in_columns
+from nbtrain.core.text.visible import say
 from nbtrain.notebook.display import AnyRun, show, show_panel
 from nbtrain.notebook.kernel import at_hand, attached, find_run
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.run_tree import tree
 from nbtrain.remote.attach import attach
-from nbtrain.run.replay import replay
+from nbtrain.steer.replay import replay
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
 _ANSWER_SECS = 1.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nbtrain.logdir.scalars import Scalars
-from nbtrain.panel.curves import Want, buckets_of_each, what_counts
+from nbtrain.panel.board.curves import Want, buckets_of_each, what_counts
 from nbtrain.panel.figure import INK, TITLE, between_gaps, frame, framed, mark, saved, writable
 from nbtrain.panel.validations import fits_of, folder_of, name_of
 from nbtrain.panel.wording import cut

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.states import Status
-from nbtrain.panel.lines import Line, lines_of
-from nbtrain.panel.marks import beginning, legend, signs
+from nbtrain.panel.live.lines import Line, lines_of
+from nbtrain.panel.live.marks import beginning, legend, signs
+from nbtrain.panel.live.view import RECEIPT_CHARS, headline, last_value
 from nbtrain.panel.validations import NAME
-from nbtrain.panel.view import RECEIPT_CHARS, headline, last_value
 from nbtrain.panel.wording import cut
 from nbtrain.recording.parts import Curve
 from nbtrain.rundir.journal import Mark

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbtrain.core.arrays import FloatArray, IntArray
-from nbtrain.core.direction import Direction, Directions
-from nbtrain.core.side_tags import WHOLE
+from nbtrain.core.values.arrays import FloatArray, IntArray
+from nbtrain.core.values.direction import Direction, Directions
+from nbtrain.core.values.side_tags import WHOLE
 
 # The prefix of a scalar that Keras reports at the end of an epoch.
 _EPOCH = "epoch_"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.values.arrays import FloatArray, IntArray
 
 LIMIT = 512
 _WHOLE = np.array([0])  # the bounds of a single slice

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.values.arrays import FloatArray, IntArray
 
 # A loss with one of these words in its tag is not from training, and may well be NaN.
 _NOT_TRAINED = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})

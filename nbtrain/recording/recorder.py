@@ -18,8 +18,9 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from nbtrain.core.arrays import FloatArray
 from nbtrain.core.timeline import Timeline
+from nbtrain.core.values.arrays import FloatArray
+from nbtrain.media.samples import Sample
 from nbtrain.recording.backlog import MOST
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.earlier import Earlier
@@ -27,7 +28,6 @@ from nbtrain.recording.event_file import EventFile, words
 from nbtrain.recording.loss_monitor import LossMonitor
 from nbtrain.recording.queue import LIMIT, Batch, RecordQueue, Segment, by_tag
 from nbtrain.recording.sample_queue import SampleQueue
-from nbtrain.recording.samples import Sample
 from nbtrain.recording.store import ScalarStore
 from nbtrain.recording.tags import changes
 

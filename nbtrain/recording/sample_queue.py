@@ -12,9 +12,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from nbtrain.core.tracebacks import told
-from nbtrain.recording.encoding import encoded
-from nbtrain.recording.samples import Sample
+from nbtrain.core.text.tracebacks import told
+from nbtrain.media.encoding import encoded
+from nbtrain.media.samples import Sample
 
 # The most that wait: with more, what a panel shows as the newest would be old.
 MOST, MOST_BYTES = 64, 256 << 20

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from nbtrain.core.arrays import FloatArray
+from nbtrain.core.values.arrays import FloatArray
 
 
 def smoothed(values: FloatArray, weight: float) -> FloatArray:

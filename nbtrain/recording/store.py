@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import FloatArray, IntArray
 from nbtrain.core.errors import UnknownTagError
+from nbtrain.core.values.arrays import FloatArray, IntArray
 from nbtrain.recording.buckets import BucketCurve
 from nbtrain.recording.parts import Cursor, Curve, Part, Parts
 

@@ -9,9 +9,9 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.media.samples import is_sample, refusal
 from nbtrain.recording.loss_monitor import is_loss
 from nbtrain.recording.queue import Values
-from nbtrain.recording.samples import is_sample, refusal
 
 
 class KnownTags:

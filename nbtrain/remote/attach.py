@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from nbtrain.core.errors import ArgumentError
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.words import shown
-from nbtrain.run import registry
 from nbtrain.rundir import entries, status_file
 from nbtrain.rundir.files import Malformed, Untrusted
 from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.status_file import SignOfLife
+from nbtrain.steer import registry
 from nbtrain.tfevents.names import ENDING
 
 if TYPE_CHECKING:

@@ -21,17 +21,17 @@ from nbtrain.core.errors import RunFailedError, WaitError
 from nbtrain.core.notes import Notes
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase, Status
-from nbtrain.core.visible import visible
+from nbtrain.core.text.visible import visible
 from nbtrain.remote import known
 from nbtrain.remote.follower import TICK_SECS, Follower
 from nbtrain.remote.waiting import AttachedWaiting
 from nbtrain.remote.words import of
-from nbtrain.run.annotations import annotate
-from nbtrain.run.listeners import added
-from nbtrain.run.requests import Requests
 from nbtrain.run.steering import planned
 from nbtrain.rundir.mailbox import Address
 from nbtrain.rundir.status_file import CHECKPOINTS, SignOfLife
+from nbtrain.steer.annotations import annotate
+from nbtrain.steer.listeners import added
+from nbtrain.steer.requests import Requests
 
 if TYPE_CHECKING:
     from typing_extensions import Self

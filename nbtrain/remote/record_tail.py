@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from nbtrain.core.log_lines import LogLines
+from nbtrain.core.text.log_lines import LogLines
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.store import ScalarStore
 from nbtrain.remote.curves import Curves

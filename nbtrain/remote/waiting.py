@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from nbtrain.core.errors import WaitError
 from nbtrain.core.states import Phase, Status
-from nbtrain.run.waiting import Waiting
+from nbtrain.steer.waiting import Waiting
 
 # Seconds between two checks of an `await`.
 _AWAIT_SECS = 0.1

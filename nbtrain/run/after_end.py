@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from nbtrain.core.commands import Restore, Save, Sender
 from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.core.receipts import Outcome, Receipt
-from nbtrain.run import registry
 from nbtrain.rundir import status_file
 from nbtrain.rundir.files import Untrusted
+from nbtrain.steer import registry
 
 if TYPE_CHECKING:
     from nbtrain.run.attempt import Attempt

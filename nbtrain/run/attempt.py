@@ -26,27 +26,28 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core.commands import Save
 from nbtrain.core.errors import WaitError
-from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Phase
-from nbtrain.core.visible import say
-from nbtrain.run import endings, registry
+from nbtrain.core.text.log_lines import LogLines
+from nbtrain.core.text.visible import say
 from nbtrain.run.attempt_end import AttemptEnd
-from nbtrain.run.boundary import Boundary
+from nbtrain.run.beside.machine import Machine
+from nbtrain.run.beside.time_usage import PAUSED
+from nbtrain.run.boundary.boundary import Boundary
+from nbtrain.run.boundary.loops import OwnLoop
+from nbtrain.run.boundary.remote_loop import RemoteLoop
+from nbtrain.run.boundary.session_host import SessionHost, owner
+from nbtrain.run.boundary.session_loop import SessionLoop
+from nbtrain.run.boundary.track_loop import TrackLoop
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.handle import LoopHandle
-from nbtrain.run.loops import OwnLoop
-from nbtrain.run.machine import Machine
-from nbtrain.run.mail import Mail
-from nbtrain.run.mirror import Mirror
-from nbtrain.run.remote_loop import RemoteLoop
-from nbtrain.run.run_log import RunLog
-from nbtrain.run.session_host import SessionHost, owner
-from nbtrain.run.session_loop import SessionLoop
-from nbtrain.run.thread_state import ThreadState
-from nbtrain.run.time_usage import PAUSED
-from nbtrain.run.track_loop import TrackLoop
-from nbtrain.run.unsaved import Unsaved
+from nbtrain.run.output.run_log import RunLog
+from nbtrain.run.outside.mail import Mail
+from nbtrain.run.outside.mirror import Mirror
+from nbtrain.run.process import endings
+from nbtrain.run.saving.unsaved import Unsaved
+from nbtrain.run.thread.thread_state import ThreadState
+from nbtrain.steer import registry
 
 _UNHEARD = (
     "SIGTERM and SIGHUP end this process without a last checkpoint: this run was started in "

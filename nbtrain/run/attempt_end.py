@@ -11,18 +11,19 @@ import threading
 import time
 from types import TracebackType
 
-from nbtrain.core import tracebacks
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.states import Event
-from nbtrain.run import endings, registry
-from nbtrain.run.boundary import Boundary
+from nbtrain.core.text import tracebacks
+from nbtrain.run.boundary.boundary import Boundary
 from nbtrain.run.context import Context
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.model_graph import ModelGraph
 from nbtrain.run.monitor_threads import MonitorThreads
-from nbtrain.run.switching import begin_short_turns, end_short_turns
-from nbtrain.run.threads import names_of_live
-from nbtrain.run.unsaved import Unsaved
+from nbtrain.run.process import endings
+from nbtrain.run.saving.unsaved import Unsaved
+from nbtrain.run.thread.switching import begin_short_turns, end_short_turns
+from nbtrain.run.thread.threads import names_of_live
+from nbtrain.steer import registry
 
 
 class AttemptEnd:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
-from nbtrain.core.hyperparameters import Hyperparameters
 from nbtrain.core.states import Lifecycle
+from nbtrain.core.values.hyperparameters import Hyperparameters
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
-from nbtrain.run.bindings import Bindings
-from nbtrain.run.monitor import Monitor
-from nbtrain.run.options import Settings
-from nbtrain.run.threads import Coordinator
+from nbtrain.run.beside.monitor import Monitor
+from nbtrain.run.program.bindings import Bindings
+from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
+from nbtrain.steer.options import Settings
 
 
 @dataclass(frozen=True, slots=True)

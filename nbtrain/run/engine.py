@@ -10,9 +10,9 @@ from typing import Any, Protocol, TypeVar
 from nbtrain.checkpoints.files import Saver, step_in_name
 from nbtrain.checkpoints.listing import latest
 from nbtrain.core.epoch import Epoch
-from nbtrain.core.hyperparameters import Variable
+from nbtrain.core.values.hyperparameters import Variable
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.threads import Coordinator
+from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
 RunT = TypeVar("RunT", contravariant=True)

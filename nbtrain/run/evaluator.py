@@ -13,12 +13,12 @@ from typing import Any, SupportsFloat
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.step_counter import StepCounter
-from nbtrain.core.tracebacks import told
+from nbtrain.core.text.tracebacks import told
+from nbtrain.media.samples import taken
 from nbtrain.recording.recorder import Recorder
-from nbtrain.recording.samples import taken
 from nbtrain.recording.tags import KnownTags
-from nbtrain.run.monitor import Monitor
-from nbtrain.run.time_usage import EVALUATE
+from nbtrain.run.beside.monitor import Monitor
+from nbtrain.run.beside.time_usage import EVALUATE
 
 # The prefix of the names that an evaluation returns, as in Keras.
 PREFIX = "val_"

@@ -7,16 +7,16 @@ from contextlib import AbstractContextManager
 from typing import SupportsFloat
 
 from nbtrain.checkpoints.files import Saver
-from nbtrain.run.bindings import Bindings
-from nbtrain.run.boundary import Boundary, Counting
+from nbtrain.run.beside.time_usage import TimeUsage
+from nbtrain.run.boundary.boundary import Boundary, Counting
+from nbtrain.run.boundary.loops import OwnLoop
+from nbtrain.run.boundary.remote_loop import RemoteLoop
+from nbtrain.run.boundary.session_host import SessionHost
+from nbtrain.run.boundary.track_loop import TrackLoop
 from nbtrain.run.context import Context
-from nbtrain.run.log import Log
-from nbtrain.run.loops import OwnLoop
-from nbtrain.run.remote_loop import RemoteLoop
-from nbtrain.run.session_host import SessionHost
-from nbtrain.run.summaries import taken
-from nbtrain.run.time_usage import TimeUsage
-from nbtrain.run.track_loop import TrackLoop
+from nbtrain.run.output.tensorflow_log import Log
+from nbtrain.run.program.bindings import Bindings
+from nbtrain.run.thread.summaries import taken
 
 
 class LoopHandle:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nbtrain.core.tracebacks import named
+from nbtrain.core.text.tracebacks import named
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.run.context import Context
 

@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable
 
 from nbtrain.core.states import Phase
+from nbtrain.run.beside.monitor import TICK_SECS
 from nbtrain.run.context import Context
-from nbtrain.run.mail import TICK_SECS as MAIL_SECS
-from nbtrain.run.mail import Mail
-from nbtrain.run.mirror import TICK_SECS as MIRROR_SECS
-from nbtrain.run.mirror import Mirror
 from nbtrain.run.model_graph import ModelGraph
-from nbtrain.run.monitor import TICK_SECS
-from nbtrain.run.threads import Coordinator, LooperThread
+from nbtrain.run.outside.mail import TICK_SECS as MAIL_SECS
+from nbtrain.run.outside.mail import Mail
+from nbtrain.run.outside.mirror import TICK_SECS as MIRROR_SECS
+from nbtrain.run.outside.mirror import Mirror
+from nbtrain.run.thread.threads import Coordinator, LooperThread
 from nbtrain.rundir.mailbox import Address
 
 # Seconds between two looks for samples to be encoded.

@@ -9,10 +9,10 @@ from typing import Any
 
 from nbtrain.core.errors import WaitError
 from nbtrain.core.states import ENDED, Phase
-from nbtrain.run import registry
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.context import Context
-from nbtrain.run.waiting import Waiting
+from nbtrain.steer import registry
+from nbtrain.steer.waiting import Waiting
 
 
 class OwnWaiting(Waiting):

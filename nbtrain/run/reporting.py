@@ -7,15 +7,15 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from nbtrain.core import tracebacks
 from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.core.text import tracebacks
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.engine import Engine
-from nbtrain.run.listeners import Listener, added, check_event
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.mailbox import Address
+from nbtrain.steer.listeners import Listener, added, check_event
 
 
 class Reporting:

@@ -22,35 +22,35 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from nbtrain.checkpoints.branches import Branch
 from nbtrain.checkpoints.listing import find, restorable, saved
-from nbtrain.core import tracebacks
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import Set
 from nbtrain.core.errors import PhaseError, WaitError
-from nbtrain.core.hyperparameters import Hyperparameters
-from nbtrain.core.log_lines import LogLines
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.core.text import tracebacks
+from nbtrain.core.text.log_lines import LogLines
+from nbtrain.core.values.hyperparameters import Hyperparameters
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run import registry
 from nbtrain.run.attempt import Attempt
-from nbtrain.run.bindings import Bindings
+from nbtrain.run.beside.monitor import Monitor
 from nbtrain.run.context import Context
 from nbtrain.run.engine import Engine, first_step
-from nbtrain.run.mail import Mail
-from nbtrain.run.mirror import Mirror, opened_mirror
-from nbtrain.run.monitor import Monitor
-from nbtrain.run.options import Settings
+from nbtrain.run.outside.mail import Mail
+from nbtrain.run.outside.mirror import Mirror, opened_mirror
 from nbtrain.run.own_waiting import OwnWaiting
+from nbtrain.run.program.bindings import Bindings
 from nbtrain.run.reporting import Reporting
 from nbtrain.run.steering import Steering
 from nbtrain.run.stepping import Stepping
-from nbtrain.run.threads import LooperThread, names_of_live
+from nbtrain.run.thread.threads import LooperThread, names_of_live
 from nbtrain.rundir import launched
 from nbtrain.rundir.folder import Logdir, unwritable
 from nbtrain.rundir.fresh import move_aside
 from nbtrain.rundir.journal import Marks
+from nbtrain.steer import registry
+from nbtrain.steer.options import Settings
 
 if TYPE_CHECKING:
     from typing_extensions import Self

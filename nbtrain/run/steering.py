@@ -24,12 +24,12 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Event
 from nbtrain.run.after_end import carry_out
-from nbtrain.run.annotations import annotate
-from nbtrain.run.requests import Requests
+from nbtrain.steer.annotations import annotate
+from nbtrain.steer.requests import Requests
 
 if TYPE_CHECKING:
     from nbtrain.run.attempt import Attempt
-    from nbtrain.run.threads import Coordinator
+    from nbtrain.run.thread.threads import Coordinator
 
 
 class Steering(Requests):

@@ -10,10 +10,10 @@ from typing import Any, SupportsFloat
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.errors import ArgumentError
 from nbtrain.run.attempt import Attempt
+from nbtrain.run.boundary.loops import StepLoop
+from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.handle import LoopHandle
-from nbtrain.run.loops import StepLoop
-from nbtrain.run.requests import NO_VALUES
-from nbtrain.run.session_host import owner
+from nbtrain.steer.requests import NO_VALUES
 
 
 class Stepping:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from nbtrain.core.arms import ArmResult
 from nbtrain.core.command_states import APPLIED, REFUSED
-from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.receipts import Outcome
+from nbtrain.core.values.arms import ArmResult
+from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.rundir.entries import Entry, arms_in, edits_of, numbers_of
 from nbtrain.rundir.status_file import number, plain
 

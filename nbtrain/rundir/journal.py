@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbtrain.core import own_files
-from nbtrain.core.arms import ArmResult
-from nbtrain.core.visible import visible
+from nbtrain.core.text.visible import visible
+from nbtrain.core.values.arms import ArmResult
 from nbtrain.rundir.answers import results_in
 from nbtrain.rundir.entries import (
     FILE,

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nbtrain.core import own_files
-from nbtrain.core.log_lines import LEVELS, SOURCES, LogLine
 from nbtrain.core.own_files import LONGEST_LINE
+from nbtrain.core.text.log_lines import LEVELS, SOURCES, LogLine
 
 _LINE = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d) step (\d{1,18}) "

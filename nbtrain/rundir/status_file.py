@@ -17,8 +17,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, cast
 
-from nbtrain.core.direction import read as read_directions
 from nbtrain.core.states import Status
+from nbtrain.core.values.direction import read as read_directions
 from nbtrain.rundir import files
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.schema import WORDS, Misfit, made

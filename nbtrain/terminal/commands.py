@@ -15,12 +15,12 @@ from nbtrain.core import command_states
 from nbtrain.core.command_json import command_of
 from nbtrain.core.commands import NO_SENDER, Command, Sender
 from nbtrain.core.errors import ArgumentError, WaitError
-from nbtrain.core.learning_rate import range_test
 from nbtrain.core.receipts import Outcome, Receipt
-from nbtrain.core.visible import say
+from nbtrain.core.text.visible import say
 from nbtrain.remote.attached import AttachedRun
-from nbtrain.run.held_trial import post
 from nbtrain.rundir.answers import fields_of
+from nbtrain.steer.held_trial import post
+from nbtrain.steer.learning_rate import range_test
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
 
 # Seconds of waiting for an answer that is held up, if nobody sees that it is.

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from nbtrain.core.states import Phase, Status
-from nbtrain.core.text_table import in_columns
-from nbtrain.core.visible import on_one_line, say
+from nbtrain.core.text.text_table import in_columns
+from nbtrain.core.text.visible import on_one_line, say
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.words import of

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
-from nbtrain.core.log_lines import LEVELS, SOURCES
-from nbtrain.core.visible import say
+from nbtrain.core.text.log_lines import LEVELS, SOURCES
+from nbtrain.core.text.visible import say
 from nbtrain.terminal import commands, listing, log, watch
 from nbtrain.terminal.exits import INTERRUPTED, NO_RUN, REFUSED, USAGE, NoRunError
 

@@ -28,7 +28,7 @@ from nbtrain.core.commands import (
     Try,
 )
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.text_table import some
+from nbtrain.core.text.text_table import some
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.letters import sender_here
 from nbtrain.rundir.entries import entries

@@ -12,9 +12,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import Phase, Status
-from nbtrain.core.visible import on_one_line, visible
+from nbtrain.core.text.visible import on_one_line, visible
+from nbtrain.core.values.side_tags import metrics
 from nbtrain.terminal.warned import Warnings, Watched
 
 # The last values that fit into a line.

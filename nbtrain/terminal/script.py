@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from nbtrain.core.visible import say
+from nbtrain.core.text.visible import say
 from nbtrain.remote.words import shown
-from nbtrain.run import registry
+from nbtrain.steer import registry
 from nbtrain.terminal.warned import Lines
 
 

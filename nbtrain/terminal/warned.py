@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from nbtrain.core.states import Phase, Status
-from nbtrain.core.visible import say
+from nbtrain.core.text.visible import say
 
 # A warning, with the lines of a stack that are indented below it.
 _PARAGRAPHS = re.compile(r"^\S.*(?:\n[ \t].*)*", re.MULTILINE)

@@ -16,10 +16,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from nbtrain.core.side_tags import SYSTEM
 from nbtrain.core.states import Phase, Status
-from nbtrain.core.visible import on_one_line, say, visible
-from nbtrain.panel.view import line
+from nbtrain.core.text.visible import on_one_line, say, visible
+from nbtrain.core.values.side_tags import SYSTEM
+from nbtrain.panel.live.view import line
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.rundir import status_file
 from nbtrain.terminal.exits import DONE, REFUSED, run_in

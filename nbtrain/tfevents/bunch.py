@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbtrain.core.arrays import IntArray
+from nbtrain.core.values.arrays import IntArray
 from nbtrain.tfevents.crc import crc32c, masked
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.framing import FOOTER, HEADER, ByteArray, Frames, headers_in, lengths_at

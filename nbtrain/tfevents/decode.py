@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import FloatArray, IntArray
+from nbtrain.core.values.arrays import FloatArray, IntArray
 from nbtrain.tfevents.crc import add_columns, masked
 from nbtrain.tfevents.framing import FOOTER, ByteArray, Frames
 from nbtrain.tfevents.known_layout import KnownLayout

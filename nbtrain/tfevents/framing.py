@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import IntArray
+from nbtrain.core.values.arrays import IntArray
 from nbtrain.tfevents.crc import crc32c_columns, masked
 
 ByteArray = npt.NDArray[np.uint8]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbtrain.core.arrays import IntArray
+from nbtrain.core.values.arrays import IntArray
 
 FUNCTIONS = "(functions)"  # no name in TensorFlow has parentheses
 MOST, MOST_EDGES = 500_000, 1_000_000  # nodes and edges of a graph that is decoded

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nbtrain.core.arrays import IntArray
+from nbtrain.core.values.arrays import IntArray
 from nbtrain.tfevents.crc import crc32c
 from nbtrain.tfevents.layout import Layout, layout_of
 from nbtrain.tfevents.records import Records

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nbtrain.core.arrays import FloatArray
+from nbtrain.core.values.arrays import FloatArray
 from nbtrain.tfevents.messages import array_of
 
 _ROWS = 6  # tensorboard/plugins/pr_curve/metadata.py

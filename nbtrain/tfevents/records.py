@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import IntArray
+from nbtrain.core.values.arrays import IntArray
 from nbtrain.tfevents.framing import ByteArray
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbtrain.core.arrays import FloatArray
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.values.arrays import FloatArray
 from nbtrain.tfevents.graph_defs import of_graph_def, of_meta_graph_def, of_run_metadata
 from nbtrain.tfevents.graphs import Graph
 from nbtrain.tfevents.keras_models import of_keras_model

@@ -17,9 +17,9 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from nbtrain.core.commands import NO_SENDER, Command, Sender
-from nbtrain.core.log_lines import LogLines
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase, Status
+from nbtrain.core.text.log_lines import LogLines
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
@@ -96,7 +96,7 @@ class Updates:
     def __init__(self, points: int, turns: int = 150) -> None:
         from IPython.display import display
 
-        from nbtrain.panel.panel import Panel
+        from nbtrain.panel.live.panel import Panel
 
         self._training = Training(points)
         self._panel = Panel(self._training)

@@ -18,20 +18,20 @@ from typing import Any
 import numpy as np
 import psutil
 
+from nbtrain.cluster import task_file
+from nbtrain.cluster.description import described
+from nbtrain.cluster.own_cluster import TasksOnDisk
+from nbtrain.cluster.task_file import State, TaskStatus
 from nbtrain.core.commands import NO_SENDER, Command, Sender
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase, Status
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.remote.attach import opened
-from nbtrain.run.mail import TICK_SECS, Mail
+from nbtrain.run.outside.mail import TICK_SECS, Mail
 from nbtrain.rundir import outgoing, status_file
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.status_file import SignOfLife, Writer
-from nbtrain.tasks import task_file
-from nbtrain.tasks.description import described
-from nbtrain.tasks.own_cluster import TasksOnDisk
-from nbtrain.tasks.task_file import State, TaskStatus
 
 # Seconds between two looks for an answer.
 _LOOK_SECS = 0.002

@@ -21,7 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.arrays import FloatArray
+from nbtrain.core.values.arrays import FloatArray
 
 _UNITS, _ROWS = 128, 32
 _SKIPPED, _TURN = 20, 10  # batches

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import nbtrain
-from nbtrain.core.arrays import FloatArray
+from nbtrain.core.values.arrays import FloatArray
 from nbtrain.engines.loops import LoopRun
 from nbtrain.notebook.display import display_of
 from nbtrain.run.run import Run

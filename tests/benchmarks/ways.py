@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.core.arrays import FloatArray
-from nbtrain.engines.graph.arguments import GraphTraining
-from nbtrain.engines.graph.engine import GraphEngine
-from nbtrain.engines.graph.monitored import MonitorEngine, _training_session
-from nbtrain.engines.graph.run_hook import RunHook
-from nbtrain.engines.graph.session_mutex import SessionMutex
+from nbtrain.core.values.arrays import FloatArray
 from nbtrain.engines.loops import LoopRun
 from nbtrain.run.run import Run
-from nbtrain.run.threads import Coordinator
+from nbtrain.run.thread.threads import Coordinator
+from nbtrain.tf1.arguments import GraphTraining
+from nbtrain.tf1.engine import GraphEngine
+from nbtrain.tf1.hooks.monitored import MonitorEngine, _training_session
+from nbtrain.tf1.hooks.run_hook import RunHook
+from nbtrain.tf1.session_mutex import SessionMutex
 from tests.benchmarks.steps import GraphStep, Step
 
 

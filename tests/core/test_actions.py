@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtrain.core.commands import Restore, Set
-from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Status
-from nbtrain.panel.mark_actions import MarkActions
+from nbtrain.core.values.ranges import Hyperparameter, Scale
+from nbtrain.panel.live.mark_actions import MarkActions
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.rundir import status_file
-from nbtrain.rundir.actions import Action, Actions
 from nbtrain.rundir.journal import Mark, Marks
 from nbtrain.rundir.status_file import SignOfLife, Writer
 from nbtrain.rundir.timeline import RunTimeline, name_of
+from nbtrain.steer.actions import Action, Actions
 
 RATE = {"learning_rate": 0.001}
 

@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from nbtrain.core.arms import ArmResult
-from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.receipts import Outcome
+from nbtrain.core.values.arms import ArmResult
+from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.rundir.answers import fields_of, fields_of_entry, outcome_of
 
 KEPT = Outcome(True, 300, "rate 0.1 → 0.2", (Edit("rate", 0.1, 0.2),), kept=True)

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from nbtrain.core.arms import MOST_ARMS, ArmResult, arms_of, table
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.values.arms import MOST_ARMS, ArmResult, arms_of, table
 
 
 def told(trial: Try) -> list[tuple[str, dict[str, object]]]:

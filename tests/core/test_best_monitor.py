@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.core.direction import Direction
+from nbtrain.core.values.direction import Direction
 from nbtrain.recording.best_monitor import WINDOW, BestMonitor, Judged
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.core.arrays import FloatArray
+from nbtrain.core.values.arrays import FloatArray
 from nbtrain.recording.buckets import LIMIT, BucketCurve, Buckets
 
 # Whole numbers: their sums are exact in any order.

@@ -11,7 +11,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.completion import candidates
 from nbtrain.notebook.detach import arguments_of
 from nbtrain.notebook.options import HelpShown, cell_parser, in_options, parsed
-from nbtrain.run.options import LoopOptions, Option, Settings, options_of
+from nbtrain.steer.options import LoopOptions, Option, Settings, options_of
 
 # A line that gives the option, and the value that it gives.
 LINES: dict[str, tuple[str, Any]] = {
@@ -122,7 +122,7 @@ def test_a_percent_sign_in_a_meaning_is_shown(
 ) -> None:
     doc = "Options.\n\n    Attributes:\n        share: At most 1 % of the time.\n"
     kind = type("Other", (), {"__doc__": doc, "__annotations__": {"share": float}})
-    monkeypatch.setattr("nbtrain.run.options.LoopOptions", kind)
+    monkeypatch.setattr("nbtrain.steer.options.LoopOptions", kind)
     with pytest.raises(HelpShown):
         given("--help")
     assert "--share SHARE" in (out := capsys.readouterr().out)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from nbtrain import worker
+from nbtrain.cluster.description import Description, described
 from nbtrain.core.errors import ArgumentError
-from nbtrain.tasks.description import Description, described
 
 JOBS = {"ps": ["10.0.0.2:2222"], "worker": ["10.0.0.3:2222", "[::1]:2223"]}
 CLUSTER = {"ps": ("10.0.0.2:2222",), "worker": ("10.0.0.3:2222", "[::1]:2223")}

@@ -9,8 +9,8 @@ import pytest
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import COMMANDS, Evaluate, Pause, Restore, Resume, Save, Set, Stop, Try
 from nbtrain.core.errors import WaitError
-from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.receipts import Outcome, Receipt
+from nbtrain.core.values.hyperparameters import Edit
 
 DONE = Outcome(applied=True, step=1240, text="saved ckpt-1240")
 

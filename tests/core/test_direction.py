@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from nbtrain.core.direction import Direction, Directions, common, parted, read
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.values.direction import Direction, Directions, common, parted, read
 
 HIGHEST, LOWEST = Direction.HIGHEST, Direction.LOWEST
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nbtrain.core.states import Phase, Status
-from nbtrain.panel.epochs import MOST, Epochs, Point
+from nbtrain.panel.live.epochs import MOST, Epochs, Point
 
 RUNNING = Status("digits", "step function", Phase.RUNNING)
 

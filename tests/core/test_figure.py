@@ -18,7 +18,7 @@ from matplotlib.image import imread
 
 from nbtrain.core.states import Phase, Status
 from nbtrain.panel.figure import AMBER, COLOURS, GREY, INK, RED, _words, png
-from nbtrain.panel.lines import lines_of
+from nbtrain.panel.live.lines import lines_of
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Mark
 from tests import ROOT

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from nbtrain.core.for_loops import (
+from nbtrain.run.program.for_loops import (
     are_fixed,
     around,
     as_function,

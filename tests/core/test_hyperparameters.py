@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.hyperparameters import Edit, Hyperparameters, Variable
-from nbtrain.core.ranges import Hyperparameter, Scale
+from nbtrain.core.values.hyperparameters import Edit, Hyperparameters, Variable
+from nbtrain.core.values.ranges import Hyperparameter, Scale
 
 
 class FakeVariable(Variable):

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from nbtrain.core.states import Checkpoint
 from nbtrain.notebook.run_tree import RunFolder
-from nbtrain.run.replay import ReplayPlan
 from nbtrain.rundir.entries import FILE, entries
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import MOST_MARKS, Journal, Mark, Marks
 from nbtrain.rundir.timeline import RunTimeline
+from nbtrain.steer.replay import ReplayPlan
 
 ENTRY = {"event": "set", "step": 120, "wall_time": 5.0, "applied": True, "text": "rate 2 → 1"}
 

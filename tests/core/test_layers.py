@@ -149,7 +149,7 @@ def test_one_module_shows_a_run_in_a_panel() -> None:
             {"tensorflow", "keras", "ipywidgets", "IPython", "matplotlib"},
         ),
         (
-            "nbtrain.panel.panel,nbtrain.panel.figure,nbtrain.panel.board_figure",
+            "nbtrain.panel.live.panel,nbtrain.panel.figure,nbtrain.panel.board_figure",
             {"tensorflow", "matplotlib.pyplot"},
         ),
         ("nbtrain.logdir.scalars", {"tensorflow", "filelock", "google.protobuf"}),
@@ -158,7 +158,7 @@ def test_one_module_shows_a_run_in_a_panel() -> None:
             {"tensorflow", "keras", "ipywidgets", "IPython", "matplotlib"},
         ),
         (
-            "nbtrain.run.run,nbtrain.engines.graph.engine",
+            "nbtrain.run.run,nbtrain.tf1.engine",
             {"ipywidgets", "anywidget", "nbtrain.notebook"},
         ),
     ],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nbtrain.core.leaving import UnknownError, left_by
+from nbtrain.run.program.leaving import UnknownError, left_by
 from tests.leaving import IS_KNOWN
 
 Told = list[BaseException | None]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.log_lines import LogLine, LogLines, LogQueue, selected
-from nbtrain.panel.log_wire import LINE_CHARS, MESSAGE_LINES, answer, extent
+from nbtrain.core.text.log_lines import LogLine, LogLines, LogQueue, selected
+from nbtrain.panel.live.log_wire import LINE_CHARS, MESSAGE_LINES, answer, extent
 from nbtrain.rundir.log_text import LogTail, append, line_of, text_of
 
 

@@ -12,7 +12,7 @@ import pytest
 from nbtrain.core.commands import NO_SENDER, Command, Sender
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase, Status
-from nbtrain.run.mail import Mail
+from nbtrain.run.outside.mail import Mail
 from nbtrain.rundir import status_file
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.outgoing import answer, send

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from nbtrain.panel import marks as room
-from nbtrain.panel.marks import GLYPHS, beginning, glyph, kind_of, legend, signs
-from nbtrain.panel.wire import Wire
+from nbtrain.panel.live import marks as room
+from nbtrain.panel.live.marks import GLYPHS, beginning, glyph, kind_of, legend, signs
+from nbtrain.panel.live.wire import Wire
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Journal, Mark, Marks

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from nbtrain.core import mirror_plan
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run.mirror import Mirror
-from nbtrain.rundir import mirror_files, store
-from nbtrain.rundir.store import Store
+from nbtrain.run.outside import mirror_files, mirror_plan, store
+from nbtrain.run.outside.mirror import Mirror
+from nbtrain.run.outside.store import Store
 
 EVENTS = "events.out.tfevents.1.lab.1.0.nbtrain"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.core.mirror_plan import (
+from nbtrain.run.outside.mirror_plan import (
     Snapshot,
     Step,
     Version,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.core.natural import natural
+from nbtrain.core.text.natural import natural
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from nbtrain.core.states import Phase
-from nbtrain.run.notices import NOTICE_SECS, STALL_SECS, Notices
+from nbtrain.run.beside.notices import NOTICE_SECS, STALL_SECS, Notices
 from tests.core.test_panel import Clock
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run.options import Settings
+from nbtrain.steer.options import Settings
 
 
 @pytest.mark.parametrize(

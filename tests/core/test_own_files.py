@@ -12,11 +12,12 @@ import pytest
 
 from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.log_lines import LogLine
 from nbtrain.core.own_files import LONGEST_LINE, NotOwnError
+from nbtrain.core.text.log_lines import LogLine
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.last_step import last_step
 from nbtrain.remote.journal_tail import JournalTail
+from nbtrain.run.outside.mirror_files import snapshot
 from nbtrain.rundir import files, lock, log_file, outgoing, status_file
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.files import Untrusted
@@ -24,7 +25,6 @@ from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.log_text import LogTail, append
 from nbtrain.rundir.mailbox import Mailbox, make
-from nbtrain.rundir.mirror_files import snapshot
 from nbtrain.rundir.timeline import RunTimeline
 
 SECRET = '{"event": "note", "step": 1, "text": "secret"}\n'

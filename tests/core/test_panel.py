@@ -27,13 +27,13 @@ from nbtrain.core.commands import (
     Try,
 )
 from nbtrain.core.errors import NbtrainError
-from nbtrain.core.log_lines import LogLines
-from nbtrain.core.ranges import Hyperparameter
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.core.text.log_lines import LogLines
+from nbtrain.core.values.ranges import Hyperparameter
 from nbtrain.logdir.run_media import RunMedia
-from nbtrain.panel import panel as room
-from nbtrain.panel.panel import IDLE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
+from nbtrain.panel.live import panel as room
+from nbtrain.panel.live.panel import IDLE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
 from nbtrain.panel.widget import LEASE_SECS
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Mark, Marks

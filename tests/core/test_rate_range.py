@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.learning_rate import range_test
-from nbtrain.core.rate_range import RateRange
 from nbtrain.core.states import Phase, Status
+from nbtrain.core.values.rate_range import RateRange
+from nbtrain.steer.learning_rate import range_test
 
 
 def swept(loss: Callable[[float], float]) -> tuple[RateRange, int]:

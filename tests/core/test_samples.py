@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.recording.sample_queue import SampleQueue
-from nbtrain.recording.samples import (
+from nbtrain.media.samples import (
     IMAGES,
     Audio,
     ConfusionMatrix,
@@ -20,6 +19,7 @@ from nbtrain.recording.samples import (
     is_sample,
     taken,
 )
+from nbtrain.recording.sample_queue import SampleQueue
 from nbtrain.recording.tags import KnownTags
 
 GREY, COLOURED = np.zeros((20, 8, 8)), np.zeros((2, 8, 8, 3), np.uint8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nbtrain.core.arrays import FloatArray
+from nbtrain.core.values.arrays import FloatArray
 from nbtrain.recording.smoothing import smoothed
 
 

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from nbtrain.core.errors import NbtrainError, PhaseError
-from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import ENDED, Checkpoint, Event, Lifecycle, Phase, Status, Usage
+from nbtrain.core.values.ranges import Hyperparameter, Scale
 
 # The specification by hand; a dot is an error.
 TABLE = """

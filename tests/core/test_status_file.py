@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Status, Usage
 from nbtrain.core.tasks import Task, TaskState
-from nbtrain.panel.view import line
+from nbtrain.core.values.ranges import Hyperparameter, Scale
+from nbtrain.panel.live.view import line
 from nbtrain.remote.liveness import Liveness
 from nbtrain.rundir import status_file
 from nbtrain.rundir.files import Untrusted

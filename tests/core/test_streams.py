@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nbtrain.run.streams import Streams
+from nbtrain.run.output.streams import Streams
 
 
 class Passing:

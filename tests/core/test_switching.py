@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nbtrain.run.switching import SHORT_SECS, begin_short_turns, end_short_turns
+from nbtrain.run.thread.switching import SHORT_SECS, begin_short_turns, end_short_turns
 
 
 @pytest.fixture(autouse=True)

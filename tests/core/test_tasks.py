@@ -9,13 +9,13 @@ from typing import cast
 
 import pytest
 
+from nbtrain.cluster.description import described
+from nbtrain.cluster.own_cluster import TasksOnDisk
+from nbtrain.cluster.task_display import SILENT_SECS, TaskDisplay
+from nbtrain.cluster.task_file import State, TaskStatus, folder_of, write
 from nbtrain.core.tasks import SHOWN_TASKS, Task, TaskState, summary
-from nbtrain.panel.task_table import table_of
-from nbtrain.run.task_watch import LOOK_SECS, TaskWatch
-from nbtrain.tasks.description import described
-from nbtrain.tasks.own_cluster import TasksOnDisk
-from nbtrain.tasks.task_display import SILENT_SECS, TaskDisplay
-from nbtrain.tasks.task_file import State, TaskStatus, folder_of, write
+from nbtrain.panel.live.task_table import table_of
+from nbtrain.run.beside.task_watch import LOOK_SECS, TaskWatch
 from tests.core.test_panel import Clock
 
 RUNNING, LOST, STARTING = TaskState.RUNNING, TaskState.LOST, TaskState.STARTING

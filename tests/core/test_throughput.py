@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtrain.run.throughput import WINDOW_SECS, Throughput
+from nbtrain.run.beside.throughput import WINDOW_SECS, Throughput
 
 
 def paced(*marks: tuple[int, float]) -> Throughput:

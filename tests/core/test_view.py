@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import Restore, Save, Sender, Try
-from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase, Status, Usage
-from nbtrain.panel.trial_table import without_results
-from nbtrain.panel.view import (
+from nbtrain.core.values.arms import ArmResult
+from nbtrain.core.values.ranges import Hyperparameter, Scale
+from nbtrain.panel.live.trial_table import without_results
+from nbtrain.panel.live.view import (
     answers,
     controls,
     fields,

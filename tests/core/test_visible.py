@@ -12,7 +12,7 @@ from rich.console import Console
 
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.core.tasks import Task, TaskState
-from nbtrain.core.visible import on_one_line, say, visible
+from nbtrain.core.text.visible import on_one_line, say, visible
 from nbtrain.remote.attach import opened
 from nbtrain.rundir import status_file
 from nbtrain.rundir.status_file import SignOfLife, Writer

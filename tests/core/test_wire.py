@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import Restore, Set
-from nbtrain.panel.wire import Message, Wire
+from nbtrain.core.values.arms import ArmResult
+from nbtrain.panel.live.wire import Message, Wire
 from nbtrain.recording.store import ScalarStore
-from nbtrain.rundir.actions import Action
 from nbtrain.rundir.journal import MOST_MARKS, Mark, Marks
+from nbtrain.steer.actions import Action
 from tests.core.test_store import TAGS, add, rows
 from tests.front_end import FrontEnd, decoded, wall_times
 

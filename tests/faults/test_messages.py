@@ -14,8 +14,8 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.states import Phase
-from nbtrain.panel.board import Board
-from nbtrain.panel.panel import Panel
+from nbtrain.panel.board.board import Board
+from nbtrain.panel.live.panel import Panel
 from tests.event_files import simple, written
 from tests.faults import rounds
 from tests.models import Counter, applied

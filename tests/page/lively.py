@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.core.commands import NO_SENDER, Command, Sender
-from nbtrain.core.log_lines import MOST_LINES, LogLine, LogLines
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase, Status
 from nbtrain.core.tasks import Task, TaskState
+from nbtrain.core.text.log_lines import MOST_LINES, LogLine, LogLines
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Marks

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, expect
 
-from nbtrain.panel.panel import Panel
+from nbtrain.panel.live.panel import Panel
 from tests.gate import eventually
 from tests.page.bare import BarePage
 from tests.page.lively import MEDIA, SYSTEM, TAGS, Lively

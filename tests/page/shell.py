@@ -12,7 +12,7 @@ import pytest
 
 import nbtrain
 from nbtrain.core.errors import NbtrainError
-from nbtrain.run import registry
+from nbtrain.steer import registry
 from tests.page.kernel import Comm, Kernel, Publisher
 from tests.shells import own_shell
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, expect
 
-from nbtrain.core.log_lines import LogLine
 from nbtrain.core.states import Phase
+from nbtrain.core.text.log_lines import LogLine
 from nbtrain.rundir.journal import Mark
 from tests.core.test_panel import FakeRun
 from tests.page.bare import BarePage

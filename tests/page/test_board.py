@@ -14,7 +14,7 @@ import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
 import nbtrain
-from nbtrain.panel.board import Board
+from nbtrain.panel.board.board import Board
 from nbtrain.tfevents.writer import EventWriter
 from tests.logdirs import clock, write_curve, write_curves
 from tests.page.bare import BarePage

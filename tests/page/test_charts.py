@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from nbtrain.core.states import Phase
-from nbtrain.panel.panel import Panel
+from nbtrain.panel.live.panel import Panel
 from tests.core.test_panel import FakeRun
 from tests.core.test_store import add
 from tests.gate import eventually

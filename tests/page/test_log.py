@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 import nbtrain
-from nbtrain.core.log_lines import MOST_LINES, LogLine
+from nbtrain.core.text.log_lines import MOST_LINES, LogLine
 from tests.page.bare import BarePage, phase
 from tests.page.paced import Paced
 

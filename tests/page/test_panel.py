@@ -15,7 +15,7 @@ import tensorflow as tf
 from playwright.sync_api import Locator, expect
 
 import nbtrain
-from nbtrain.panel.panel import Panel
+from nbtrain.panel.live.panel import Panel
 from nbtrain.rundir.mailbox import Address
 from tests.core.test_panel import FakeRun
 from tests.gate import eventually

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 import nbtrain
-from nbtrain.core.arms import ArmResult
 from nbtrain.core.states import Phase
+from nbtrain.core.values.arms import ArmResult
 from nbtrain.rundir.journal import Mark
 from tests.core.test_panel import FakeRun
 from tests.gate import SOON

@@ -18,11 +18,11 @@ import psutil
 import pytest
 
 import nbtrain
+from nbtrain.cluster import launched, task_display
+from nbtrain.cluster.launched import LaunchedCluster
+from nbtrain.cluster.task_file import State
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.tasks import TaskState
-from nbtrain.tasks import launched, task_display
-from nbtrain.tasks.launched import LaunchedCluster
-from nbtrain.tasks.task_file import State
 from tests.forked import Forked
 from tests.gate import SOON, eventually
 

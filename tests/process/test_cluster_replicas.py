@@ -16,11 +16,11 @@ import pytest
 
 import nbtrain
 from nbtrain.cluster import LaunchedCluster
+from nbtrain.cluster.description import described
+from nbtrain.cluster.own_cluster import TasksOnDisk
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
 from nbtrain.remote.attached import AttachedRun
-from nbtrain.tasks.description import described
-from nbtrain.tasks.own_cluster import TasksOnDisk
 from tests.clustered import forked_cluster
 from tests.forked import Forked
 from tests.gate import SOON, eventually

@@ -11,9 +11,9 @@ import ipyparallel
 import pytest
 
 import nbtrain
+from nbtrain.cluster.launched import LaunchedCluster
+from nbtrain.cluster.task_file import State
 from nbtrain.core.errors import ArgumentError
-from nbtrain.tasks.launched import LaunchedCluster
-from nbtrain.tasks.task_file import State
 from tests.gate import SOON, eventually
 
 TELL = "import os, time\nprint(os.environ['TF_CONFIG'], flush=True)\ntime.sleep(1000)\n"

@@ -13,9 +13,9 @@ import pytest
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.mirror_plan import complete
+from nbtrain.run.outside.mirror_files import snapshot
+from nbtrain.run.outside.mirror_plan import complete
 from nbtrain.run.run import Run
-from nbtrain.rundir.mirror_files import snapshot
 from tests.forked import Forked
 from tests.gate import SOON, eventually
 from tests.models import Counter
@@ -149,7 +149,7 @@ def test_a_checkpoint_that_the_run_deletes_while_it_is_copied_is_copied_to_its_e
 def test_a_run_that_ends_while_its_store_is_away_says_what_is_not_copied(
     s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.run.mirror._LAST_FAILING_SECS", 0.5)
+    monkeypatch.setattr("nbtrain.run.outside.mirror._LAST_FAILING_SECS", 0.5)
 
     def run(steps: int) -> Run:
         counter = Counter(lambda step: setattr(s3, "refuses", lambda *_: step == 20))
@@ -180,8 +180,8 @@ def test_a_store_that_cannot_be_used_is_told_before_the_training(s3: S3) -> None
 def test_a_store_that_never_answers_is_said_and_holds_up_no_stop(
     s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.rundir.store.ANSWER_SECS", 8.0)
-    monkeypatch.setattr("nbtrain.run.mirror._LAST_FAILING_SECS", 1.0)
+    monkeypatch.setattr("nbtrain.run.outside.store.ANSWER_SECS", 8.0)
+    monkeypatch.setattr("nbtrain.run.outside.mirror._LAST_FAILING_SECS", 1.0)
     answers = threading.Event()
     counter = Counter()
     run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="far", mirror=s3.address)

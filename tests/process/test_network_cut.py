@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtrain.tasks.description import described
+from nbtrain.cluster.description import described
 from tests.clustered import NETWORK, SAVE_STEPS, ForkedTask, Kernel
 from tests.networks import Cable, End, need_namespaces
 

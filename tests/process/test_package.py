@@ -127,7 +127,7 @@ shell.run_line_magic("nbtrain", "scalars runs")
 packages = ("run", "remote", "checkpoints", "engines")
 loaded = {name for name in sys.modules if name.split(".")[1:2] in [[each] for each in packages]}
 print(sorted(name for name in loaded if name.startswith("nbtrain.")))"""
-    assert in_ipython(code, tmp_path) == "['nbtrain.run', 'nbtrain.run.registry']"
+    assert in_ipython(code, tmp_path) == "['nbtrain.run', 'nbtrain.steer.registry']"
 
 
 def trains(_pipe: Connection) -> None:

@@ -16,8 +16,8 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.tasks.launched import LaunchedCluster
-from nbtrain.tasks.task_file import State
+from nbtrain.cluster.launched import LaunchedCluster
+from nbtrain.cluster.task_file import State
 from tests import ROOT
 from tests.clustered import SAVE_STEPS, Kernel, forked_cluster
 from tests.forked import Forked, printed

@@ -18,9 +18,9 @@ from nbtrain.core.states import Phase
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.trained import Trained
 from nbtrain.notebook.display import display_of
-from nbtrain.run.options import Settings
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import Logdir
+from nbtrain.steer.options import Settings
 from tests.gate import SOON, Gate, eventually
 from tests.models import Count, Counter, Line, applied, reached
 from tests.on_disk import journal

@@ -13,9 +13,9 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.commands import Pause
-from nbtrain.core.direction import Direction
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Checkpoint, Phase
+from nbtrain.core.values.direction import Direction
 from nbtrain.engines.loops import LoopRun
 from nbtrain.engines.tracked_run import TrackedRun
 from nbtrain.run.run import Run

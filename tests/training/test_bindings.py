@@ -12,7 +12,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.errors import BusyError
 from nbtrain.core.states import Phase
-from nbtrain.run.bindings import Bindings
+from nbtrain.run.program.bindings import Bindings
 from tests.gate import SOON, Gate
 from tests.models import Line, applied, reached, refused
 

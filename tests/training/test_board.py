@@ -26,12 +26,12 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import boards
 from nbtrain.notebook.boards import Following, opened
 from nbtrain.notebook.verb_options import TABS
-from nbtrain.panel import board as room
 from nbtrain.panel import board_figure
-from nbtrain.panel import curves as curves_room
-from nbtrain.panel.board import Board
-from nbtrain.panel.board_requests import answer
-from nbtrain.panel.curves import CHART_BUCKETS, RUN_BUCKETS
+from nbtrain.panel.board import board as room
+from nbtrain.panel.board import curves as curves_room
+from nbtrain.panel.board.board import Board
+from nbtrain.panel.board.curves import CHART_BUCKETS, RUN_BUCKETS
+from nbtrain.panel.board.requests import answer
 from nbtrain.panel.figure import GROUND, INK
 from nbtrain.panel.widget import LEASE_SECS
 from nbtrain.recording.smoothing import smoothed

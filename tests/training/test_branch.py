@@ -16,7 +16,7 @@ from nbtrain.checkpoints.files import listed
 from nbtrain.core.commands import Save, Set
 from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError, NbtrainError, PhaseError
 from nbtrain.core.states import Phase
-from nbtrain.engines.keras.fit import FitRun
+from nbtrain.keras.fit import FitRun
 from nbtrain.run.run import Run
 from nbtrain.rundir.names import LAST_GOOD
 from tests import fitted

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from nbtrain.engines.keras.fit import FitRun
+from nbtrain.keras.fit import FitRun
 from tests.fitted import BATCH, CLASSES, COLUMNS, Back, Late, StopAt, X, Y, assert_same, ended
 from tests.models import applied
 

@@ -13,14 +13,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 import nbtrain
 from nbtrain.core.commands import Restore, Set
 from nbtrain.core.errors import BusyError
-from nbtrain.core.hyperparameters import Hyperparameters
+from nbtrain.core.values.hyperparameters import Hyperparameters
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
-from nbtrain.panel.view import fields
-from nbtrain.run.changes import Changes
-from nbtrain.run.hyperparameter_control import HyperparameterControl
-from nbtrain.run.rates import Rates
+from nbtrain.panel.live.view import fields
 from nbtrain.run.run import Run
+from nbtrain.run.tuning.changes import Changes
+from nbtrain.run.tuning.control import HyperparameterControl
+from nbtrain.run.tuning.rates import Rates
 from tests.fitted import BATCH, STEPS, Late, SetAt, X, Y, started
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached

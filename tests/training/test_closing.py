@@ -13,8 +13,8 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.states import Phase
-from nbtrain.engines.graph.servers import limit_closing
 from nbtrain.run.run import Run
+from nbtrain.tf1.servers import limit_closing
 from tests.gate import SOON
 from tests.models import Count
 from tests.supervised import Counting, in_background
@@ -60,7 +60,7 @@ class Stuck:
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
     """Sessions that do not close until the test is over; nobody waits for them for long."""
-    monkeypatch.setattr("nbtrain.engines.graph.servers.SERVER_SECS", 0.05)
+    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 0.05)
     stuck = Stuck()
     yield stuck
     stuck.let_go.set()

@@ -11,9 +11,9 @@ import pytest
 from tensorboard.plugins.hparams import api as hp
 
 import nbtrain
-from nbtrain.core.direction import Direction
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase, Status
+from nbtrain.core.values.direction import Direction
 from nbtrain.logdir.summary_stats import Extent
 from nbtrain.rundir import status_file
 from nbtrain.rundir.status_file import SignOfLife, Writer

@@ -16,8 +16,8 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.commands import Pause, Restore, Save, Set
 from nbtrain.notebook.display import picture_of
-from nbtrain.panel.view import fields
-from nbtrain.panel.wire import Wire
+from nbtrain.panel.live.view import fields
+from nbtrain.panel.live.wire import Wire
 from nbtrain.recording.store import Columns, ScalarStore
 from nbtrain.run.run import Run
 from nbtrain.rundir.entries import entries

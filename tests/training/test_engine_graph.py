@@ -18,7 +18,7 @@ from nbtrain.checkpoints.files import listed
 from nbtrain.core.commands import Pause, Try
 from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.core.states import Phase
-from nbtrain.run.log import hushed
+from nbtrain.run.output.tensorflow_log import hushed
 from tests.gate import SOON
 from tests.models import Count, applied, reached, refused
 from tests.room import no_room

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from nbtrain.core.errors import CheckpointError
-from nbtrain.engines.graph.compatibility import check_fit
+from nbtrain.tf1.saving.compatibility import check_fit
 from tests.supervised import Counting, kinds
 
 v1 = tf.compat.v1

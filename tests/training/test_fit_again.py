@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import nbtrain
-from nbtrain.engines.keras.fit import FitRun
+from nbtrain.keras.fit import FitRun
 from tests.fitted import BATCH, CLASSES, COLUMNS, Late, X, Y, assert_same
 from tests.models import applied
 

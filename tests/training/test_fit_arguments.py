@@ -179,7 +179,7 @@ def test_a_sparse_tensor_is_drawn_row_by_row() -> None:
 
 def test_ragged_rows_are_drawn_row_by_row() -> None:
     ragged = tf.RaggedTensor.from_row_lengths(tf.range(90 * 91 // 2), tf.range(1, 91))
-    from nbtrain.engines.keras.arrays import rows_of
+    from nbtrain.keras.data.arrays import rows_of
 
     found = rows_of(ragged, tf.constant([3, 0, 2], tf.int64))
     assert found.to_list() == [[6, 7, 8, 9], [0], [3, 4, 5]]

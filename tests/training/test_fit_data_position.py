@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.commands import Pause, Save
-from nbtrain.engines.keras.fit import FitRun
+from nbtrain.keras.fit import FitRun
 from tests.fitted import (
     BATCH,
     COLUMNS,

@@ -14,7 +14,7 @@ from nbtrain.core.errors import BusyError, CheckpointError
 from nbtrain.core.states import Phase
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run.folder_watch import FolderWatch
+from nbtrain.run.beside.folder_watch import FolderWatch
 from nbtrain.rundir.folder import Logdir
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached, refused

@@ -17,8 +17,8 @@ import nbtrain
 from nbtrain.checkpoints.files import listed
 from nbtrain.core.errors import ArgumentError, BusyError, PhaseError
 from nbtrain.core.states import Phase
-from nbtrain.run import registry
-from nbtrain.run.session_host import owner
+from nbtrain.run.boundary.session_host import owner
+from nbtrain.steer import registry
 from tests.gate import SOON, eventually
 from tests.leaving import IS_KNOWN, failure
 

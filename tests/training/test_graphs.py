@@ -17,7 +17,7 @@ import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir import graphs
 from nbtrain.logdir.hierarchy import CHILDREN, Hierarchy
-from nbtrain.panel import graph_requests
+from nbtrain.panel.board import graph_requests
 from nbtrain.tfevents.graphs import Graph
 from tests.event_files import NAME, simple, start, written
 from tests.other_events import event, tensor2

@@ -14,8 +14,8 @@ from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
 
 import nbtrain
 from nbtrain.core.commands import Set
-from nbtrain.core.hyperparameters import Edit
 from nbtrain.core.states import Phase
+from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.run.run import Run
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached, refused

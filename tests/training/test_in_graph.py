@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError, CheckpointError
-from nbtrain.run.threads import names_of_live
+from nbtrain.run.thread.threads import names_of_live
 from tests.gate import SOON
 from tests.models import Count
 

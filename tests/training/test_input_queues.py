@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 
 import nbtrain
 from nbtrain.core.states import Phase
-from nbtrain.run.threads import names_of_live
+from nbtrain.run.thread.threads import names_of_live
 from tests.gate import SOON, Gate
 from tests.models import reached
 

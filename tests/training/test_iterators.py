@@ -77,7 +77,7 @@ def test_iterators_of_a_keras_fit_end_in_their_own_thread(
             ends.watch(iterator)
         return ended_apart(iterator)
 
-    monkeypatch.setattr("nbtrain.engines.keras.resumed_loss.ended_apart", remember)
+    monkeypatch.setattr("nbtrain.keras.resumed_loss.ended_apart", remember)
     nbtrain.fit(classifier(), name="run", epochs=2, **KINDS[kind]()).wait(SOON)
     gc.collect()
     assert ends.seen.wait(SOON)

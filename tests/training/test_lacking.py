@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.graph.compatibility import lacking
 from nbtrain.engines.loops import LoopRun
 from nbtrain.engines.trained import Trained
+from nbtrain.tf1.saving.compatibility import lacking
 from tests.fitted import ended
 from tests.gate import SOON
 from tests.models import applied, reached

@@ -17,7 +17,7 @@ from ipywidgets.widgets import widget
 import nbtrain
 from nbtrain.notebook import boards, display, still
 from nbtrain.panel import board_figure, figure
-from nbtrain.run import registry
+from nbtrain.steer import registry
 from nbtrain.terminal import script
 from tests.gate import SOON, Gate
 from tests.models import Counter

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import tensorflow as tf
 
-from nbtrain.run.log import Log, hushed
+from nbtrain.run.output.tensorflow_log import Log, hushed
 
 
 @pytest.fixture(autouse=True)

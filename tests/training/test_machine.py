@@ -14,15 +14,15 @@ import pytest
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.side_tags import metrics
 from nbtrain.core.states import Phase
-from nbtrain.panel.lines import lines_of
-from nbtrain.panel.view import fields
+from nbtrain.core.values.side_tags import metrics
+from nbtrain.panel.live.lines import lines_of
+from nbtrain.panel.live.view import fields
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run import machine
-from nbtrain.run.gpus import Gpus
-from nbtrain.run.machine import LOOK_SECS, Machine
+from nbtrain.run.beside import machine
+from nbtrain.run.beside.gpus import Gpus
+from nbtrain.run.beside.machine import LOOK_SECS, Machine
 from nbtrain.terminal.progress import described
 from tests.gate import SOON, eventually
 from tests.models import applied

@@ -16,9 +16,9 @@ import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.media import Audio, ConfusionMatrix, Histogram, PRCurve
+from nbtrain.media.encoding import encoded
+from nbtrain.media.samples import Sample
 from nbtrain.recording import sample_queue
-from nbtrain.recording.encoding import encoded
-from nbtrain.recording.samples import Sample
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.run.run import Run
 from tests.gate import SOON

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nbtrain.logdir.run_media import RunMedia
-from nbtrain.panel.media_wire import RIDGES, STEPS, answer, extent
-from nbtrain.recording.encoding import encoded
-from nbtrain.recording.samples import Sample
+from nbtrain.media.encoding import encoded
+from nbtrain.media.samples import Sample
+from nbtrain.panel.live.media_wire import RIDGES, STEPS, answer, extent
 from nbtrain.tfevents.writer import EventWriter
 from tests.core.test_panel import Clock, FakeRun, ShownPanel
 from tests.logdirs import write_media

@@ -14,8 +14,8 @@ import tensorflow as tf
 from tensorboard.plugins.graph.keras_util import keras_model_to_graph_def
 
 import nbtrain
-from nbtrain.engines.keras import layers
-from nbtrain.engines.keras.fit import FitRun
+from nbtrain.engines import keras_layers as layers
+from nbtrain.keras.fit import FitRun
 from nbtrain.logdir import run_media
 from nbtrain.run import model_graph
 from nbtrain.tfevents.graphs import FUNCTIONS

@@ -13,11 +13,11 @@ import pytest
 from nbtrain.core.states import Phase
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run.monitor import Monitor
+from nbtrain.run.beside.monitor import Monitor
+from nbtrain.run.beside.notices import NOTICE_SECS, PREPARING_SECS
+from nbtrain.run.beside.throughput import Throughput
 from nbtrain.run.monitor_threads import MonitorThread
-from nbtrain.run.notices import NOTICE_SECS, PREPARING_SECS
-from nbtrain.run.threads import Coordinator
-from nbtrain.run.throughput import Throughput
+from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import MOST_MARKS, Marks
 from tests.gate import SOON, Gate

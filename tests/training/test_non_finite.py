@@ -370,7 +370,9 @@ def test_without_a_factor_no_loss_is_too_high() -> None:
 def test_a_run_that_may_recover_finishes_with_a_good_loss(
     start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.run.notices.NOTICE_SECS", SOON)  # a busy machine takes longer
+    monkeypatch.setattr(
+        "nbtrain.run.beside.notices.NOTICE_SECS", SOON
+    )  # a busy machine takes longer
     run = start(BAD, steps=400, on_nan="recover", save_steps=50)
     run.wait(SOON)
     assert run.status.phase is Phase.FINISHED

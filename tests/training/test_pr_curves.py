@@ -13,7 +13,7 @@ from tensorboard.plugins.pr_curve import summary as pr
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from nbtrain.panel import pr_curves
+from nbtrain.panel.board import pr_curves
 from nbtrain.tfevents.pr_curves import PrCurve
 from tests.event_files import NAME, start, written
 from tests.other_events import event, tensor2

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from nbtrain.core.arms import ArmResult
 from nbtrain.core.commands import COMMANDS
-from nbtrain.core.log_lines import LogLine
-from nbtrain.core.ranges import Hyperparameter, Scale
 from nbtrain.core.states import Checkpoint, Phase, Usage
 from nbtrain.core.tasks import Task, TaskState
+from nbtrain.core.text.log_lines import LogLine
+from nbtrain.core.values.arms import ArmResult
+from nbtrain.core.values.ranges import Hyperparameter, Scale
 from nbtrain.logdir.run_media import RunMedia
-from nbtrain.panel.board_index import KIND_OF
-from nbtrain.panel.curves import AXES
+from nbtrain.panel.board.curves import AXES
+from nbtrain.panel.board.index import KIND_OF
 from nbtrain.rundir.journal import Mark
 from nbtrain.rundir.mailbox import Address
 from tests import ROOT

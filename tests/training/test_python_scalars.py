@@ -12,10 +12,10 @@ import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.receipts import Receipt
-from nbtrain.engines.keras.fit import FitRun
-from nbtrain.engines.keras.python_scalars import PythonScalars
-from nbtrain.panel.view import fields
-from nbtrain.run import bindings
+from nbtrain.keras.fit import FitRun
+from nbtrain.keras.python_scalars import PythonScalars
+from nbtrain.panel.live.view import fields
+from nbtrain.run.program import bindings
 from tests.fitted import (
     BATCH,
     COLUMNS,

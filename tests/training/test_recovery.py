@@ -11,7 +11,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.commands import Try
 from nbtrain.core.states import Phase
-from nbtrain.engines.graph.servers import wait_secs
+from nbtrain.tf1.servers import wait_secs
 from tests.diverging import GraphRegression
 from tests.gate import SOON
 from tests.models import Count, reached, refused

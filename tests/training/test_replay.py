@@ -18,7 +18,7 @@ import nbtrain
 from nbtrain.core.commands import Command, Pause, Replay, Restore, Save, Set, Try
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
-from nbtrain.engines.keras.fit import FitRun
+from nbtrain.keras.fit import FitRun
 from nbtrain.run.run import Run
 from tests import fitted
 from tests.diverging import BAD, Regression

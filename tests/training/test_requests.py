@@ -11,8 +11,8 @@ import nbtrain
 from nbtrain.core.commands import Pause, Restore, Set
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
-from nbtrain.rundir.actions import Action
 from nbtrain.rundir.entries import entries
+from nbtrain.steer.actions import Action
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, refused
 from tests.training.test_run_hook import Loop

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.states import Phase
-from nbtrain.engines.graph.saver import GraphSaver, Saved
-from nbtrain.engines.graph.session_savers import SessionSaver
+from nbtrain.tf1.saving.saver import GraphSaver, Saved
+from nbtrain.tf1.saving.session_savers import SessionSaver
 from tests.gate import SOON
 from tests.models import applied, reached
 

@@ -34,13 +34,13 @@ from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase
 from nbtrain.engines.steps import StepEngine
 from nbtrain.engines.trace import Trace
-from nbtrain.panel.view import answers
-from nbtrain.run import registry
-from nbtrain.run.options import Settings
-from nbtrain.run.requests import INSTEAD
+from nbtrain.panel.live.view import answers
 from nbtrain.run.run import Run
 from nbtrain.rundir.entries import Entry
 from nbtrain.rundir.folder import Logdir
+from nbtrain.steer import registry
+from nbtrain.steer.options import Settings
+from nbtrain.steer.requests import INSTEAD
 from tests.gate import SOON, Gate, eventually
 from tests.models import Counter, Line, applied, reached, refused
 from tests.on_disk import journal, saved

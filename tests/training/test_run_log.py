@@ -16,7 +16,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.log_lines import LogLine
+from nbtrain.core.text.log_lines import LogLine
 from nbtrain.remote.attach import opened
 from nbtrain.rundir.log_text import LogTail
 from tests.gate import SOON, Gate

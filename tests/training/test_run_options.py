@@ -15,7 +15,7 @@ from mypy import api as mypy
 
 import nbtrain
 from nbtrain.core.errors import UnknownArgumentError
-from nbtrain.run.options import RunOptions, Settings
+from nbtrain.steer.options import RunOptions, Settings
 from tests.shells import own_shell
 
 STARTS: dict[str, Callable[..., Any]] = {

@@ -13,7 +13,7 @@ from nbtrain.core.commands import Pause
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.run_tree import tree
-from nbtrain.run import registry
+from nbtrain.steer import registry
 from nbtrain.terminal.listing import runs_below
 from tests.forked import Forked
 from tests.gate import SOON, Gate, eventually

@@ -15,7 +15,7 @@ from tensorflow.python.training.saving.saveable_object import SaveableObject, Sa
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError, CheckpointError
-from nbtrain.run.threads import LooperThread
+from nbtrain.run.thread.threads import LooperThread
 from tests.gate import SOON
 
 v1 = tf.compat.v1

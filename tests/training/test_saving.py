@@ -15,10 +15,10 @@ from nbtrain.core.step_counter import StepCounter
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run.catalog import Catalog
-from nbtrain.run.health import Health
-from nbtrain.run.monitor import Monitor
-from nbtrain.run.saving import CheckpointPolicy
+from nbtrain.run.beside.monitor import Monitor
+from nbtrain.run.saving.catalog import Catalog
+from nbtrain.run.saving.health import Health
+from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.names import LAST_GOOD

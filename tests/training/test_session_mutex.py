@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from nbtrain.engines.graph.session_mutex import SessionMutex
+from nbtrain.tf1.session_mutex import SessionMutex
 from tests.gate import SOON, Gate, eventually
 from tests.supervised import Background
 

@@ -13,8 +13,8 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.commands import Pause
 from nbtrain.core.states import Phase
-from nbtrain.run.pairing import Pairing
 from nbtrain.run.run import Run
+from nbtrain.run.trials.pairing import Pairing
 from tests.fitted import BATCH, STEPS, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import Count, applied, reached, refused

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.engines.graph.step_services import ByStepServices
+from nbtrain.tf1.supervising.step_services import ByStepServices
 from tests.gate import eventually
 from tests.supervised import (
     Background,

@@ -285,7 +285,7 @@ def test_replicas_with_a_chief(cluster: Server, tmp_path: Path) -> None:
 def test_a_server_that_dies_holds_nothing_up(
     cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.engines.graph.servers.SERVER_SECS", 1.0)
+    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 1.0)
 
     def program() -> None:
         with tf.Graph().as_default(), v1.device("/cpu:0"):
@@ -326,7 +326,7 @@ def hooked(cluster: Server, run: nbtrain.Run) -> None:
 def test_the_last_checkpoint_of_a_run_whose_server_died_is_given_up(
     by: str, cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.engines.graph.servers.SERVER_SECS", 1.0)
+    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 1.0)
 
     def loop(run: nbtrain.Run) -> None:
         if by == "a hook":
@@ -357,7 +357,7 @@ def test_a_session_of_tensorflows_own_creator_on_a_cluster_is_refused(cluster: S
 def test_a_restore_whose_server_died_is_refused_and_no_checkpoint_blamed(
     by: str, cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.engines.graph.servers.SERVER_SECS", 1.0)
+    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 1.0)
 
     def loop(run: nbtrain.Run) -> None:
         with tf.Graph().as_default(), v1.device("/cpu:0"), contextlib.ExitStack() as stack:

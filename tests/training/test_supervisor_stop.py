@@ -186,7 +186,7 @@ def test_a_supervisor_can_be_stopped_twice(tmp_path: Path) -> None:
 def test_a_session_that_does_not_close_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.engines.graph.servers.SERVER_SECS", 0.05)
+    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 0.05)
     count, closed = Counting(), threading.Event()
 
     def hold(sess: Any) -> None:

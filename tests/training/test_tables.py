@@ -14,7 +14,7 @@ from tensorboard.plugins.hparams import api as hp
 from tensorboard.plugins.hparams import api_pb2, summary
 
 import nbtrain
-from nbtrain.panel import layouts, tables
+from nbtrain.panel.board import layouts, tables
 from tests.training.test_board import ShownBoard, board_of
 
 WICKED = "<img src=x onerror='window.wicked=1'>"

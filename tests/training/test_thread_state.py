@@ -16,7 +16,7 @@ from tensorflow.python.eager import context
 
 import nbtrain
 from nbtrain.run.run import Run
-from nbtrain.run.thread_state import ThreadState
+from nbtrain.run.thread.thread_state import ThreadState
 from tests.gate import SOON
 
 v1 = tf.compat.v1

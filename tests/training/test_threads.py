@@ -9,7 +9,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.run.threads import Coordinator, LooperThread, names_of_live, next_tick
+from nbtrain.run.thread.threads import Coordinator, LooperThread, names_of_live, next_tick
 
 
 def test_ticks_come_at_even_distances() -> None:

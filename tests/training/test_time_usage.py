@@ -11,9 +11,9 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.states import Phase
-from nbtrain.run.resource_usage import ResourceUsage, gpu_memory, memory_limit
+from nbtrain.run.beside.resource_usage import ResourceUsage, gpu_memory, memory_limit
+from nbtrain.run.beside.time_usage import EVALUATE, LOOP, PAUSED, SAVE, Draws, TimeUsage
 from nbtrain.run.run import Run
-from nbtrain.run.time_usage import EVALUATE, LOOP, PAUSED, SAVE, Draws, TimeUsage
 from tests.fitted import X, Y, classifier
 from tests.gate import SOON
 from tests.models import reached

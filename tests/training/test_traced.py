@@ -16,8 +16,8 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.engines.trained import Trained
-from nbtrain.run.bindings import Bindings
-from nbtrain.run.traced import Structure
+from nbtrain.run.program.bindings import Bindings
+from nbtrain.run.program.traced import Structure
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON
 from tests.models import applied, reached, refused

@@ -15,7 +15,7 @@ import nbtrain
 from nbtrain.core.commands import Pause, Save
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
-from nbtrain.run.trial_metric import _change
+from nbtrain.run.trials.metric import _change
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import applied, reached, refused

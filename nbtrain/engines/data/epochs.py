@@ -23,8 +23,8 @@ from nbtrain.engines.data.beginning import beginning
 from nbtrain.engines.data.iterators import NAMES, Iterators
 from nbtrain.engines.data.pass_length import PassLength
 from nbtrain.engines.signatures import whole
+from nbtrain.run.beside.time_usage import Draws
 from nbtrain.run.handle import LoopHandle
-from nbtrain.run.time_usage import Draws
 
 # The names of the position and of elements in a checkpoint, in all versions.
 _POSITION, _UNDONE = "place", "undone"

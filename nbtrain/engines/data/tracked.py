@@ -7,11 +7,11 @@ import linecache
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from nbtrain.core import for_loops
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.data.turns import size_of
 from nbtrain.run.handle import LoopHandle
+from nbtrain.run.program import for_loops
 
 
 class Tracked(Iterable[Any]):

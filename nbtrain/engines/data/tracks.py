@@ -27,8 +27,8 @@ from nbtrain.engines.data.open_loop import OpenLoop
 from nbtrain.engines.data.passes import Passes
 from nbtrain.engines.data.sources import Sources
 from nbtrain.engines.data.turns import Turns, size_of
+from nbtrain.run.boundary.track_loop import Source
 from nbtrain.run.handle import LoopHandle
-from nbtrain.run.track_loop import Source
 
 Path = list[tuple[int, int]]
 

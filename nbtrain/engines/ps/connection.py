@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from nbtrain.cluster.description import Description
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.states import Phase
 from nbtrain.engines.object_saver import as_checkpoint
 from nbtrain.engines.ps.servers import own_address
 from nbtrain.recording.tags import by_tag, check_real
-from nbtrain.run import registry
-from nbtrain.tasks.description import Description
+from nbtrain.steer import registry
 
 # Held by the run that trains on a cluster: a second connection takes the first one's variables.
 _ONE_AT_A_TIME = threading.Lock()

@@ -16,7 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.core.hyperparameters import NO_VARIABLES, Variable
+from nbtrain.cluster.description import Description, TaskAddress, described
+from nbtrain.core.values.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.ps import servers
@@ -24,12 +25,11 @@ from nbtrain.engines.ps.connection import Connection, connecting
 from nbtrain.engines.ps.pipeline import Pipeline
 from nbtrain.engines.ps.saver import ServerSaver
 from nbtrain.engines.trained import Trained
+from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.run import Run
-from nbtrain.run.session_host import owner
-from nbtrain.run.threads import Coordinator
+from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
-from nbtrain.tasks.description import Description, TaskAddress, described
 
 # Seconds between two looks for servers that are waited for.
 _LOOK_SECS = 0.2

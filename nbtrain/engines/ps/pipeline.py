@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from nbtrain.engines.ps import servers
 from nbtrain.engines.ps.connection import Connection
-from nbtrain.run.remote_loop import RemoteLoop
+from nbtrain.run.boundary.remote_loop import RemoteLoop
 
 # Scheduled steps for each worker: the one that it takes, and those that wait, so that a worker
 # need not wait until the coordinator has noticed that it is done. A command waits for all of them.

@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import tensorflow as tf
 
+from nbtrain.cluster import ports
+from nbtrain.cluster.description import Description, TaskAddress
 from nbtrain.core.tasks import Task, TaskState
-from nbtrain.tasks import ports
-from nbtrain.tasks.description import Description, TaskAddress
 
 # Tasks that are asked at once whether they listen.
 _AT_ONCE = 32

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nbtrain.cluster.description import described
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.ps.engine import ParameterServerEngine
 from nbtrain.engines.signatures import check_call
 from nbtrain.run.evaluator import Evaluation
-from nbtrain.run.options import RunOptions, Settings, folder_of
 from nbtrain.run.run import Run
-from nbtrain.tasks.description import described
+from nbtrain.steer.options import RunOptions, Settings, folder_of
 
 
 def on_cluster(

@@ -55,7 +55,7 @@ export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
 const byCadence = ({ event }) => BY_CADENCE.includes(event);
 
 /**
- * The newest "nan", unless the run has gone on or back since; rundir/actions.py has the same rule.
+ * The newest "nan", unless the run has gone on or back since; steer/actions.py has the same rule.
  * @param {Mark[]} all
  */
 export function openNan(all) {

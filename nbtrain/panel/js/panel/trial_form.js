@@ -7,7 +7,7 @@ import { CHOICE, decidersOf, inWords, settingsIn, UNTOLD, USUAL } from "./trial_
 /** @import { Status } from "../protocol.d.ts" */
 /** @import { Typed } from "./trial_values.js" */
 
-const RATES = ["learning_rate_factor", "learning_rate"]; // core/learning_rate.py has the same
+const RATES = ["learning_rate_factor", "learning_rate"]; // steer/learning_rate.py has the same
 const TEXT = { type: "text", autocomplete: "off", spellcheck: "false" };
 const WHOLE = { type: "number", min: 1, step: 1, required: "" };
 

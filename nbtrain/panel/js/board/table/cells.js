@@ -92,7 +92,7 @@ function order(one, other) {
 }
 
 /**
- * The order of two texts by the numbers in them, as in core/natural.py: 3e-4 before 0.01.
+ * The order of two texts by the numbers in them, as in core/text/natural.py: 3e-4 before 0.01.
  * @param {string} one
  * @param {string} other
  */

@@ -1,0 +1,55 @@
+"""Starts tasks again that have died, a few times each."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from nbtrain.cluster.description import TaskAddress
+
+# Seconds between two looks at the processes.
+_LOOK_SECS = 0.2
+# Restarts of one task, and the seconds before the first; each further one waits twice as long.
+_MOST_RESTARTS = 5
+_FIRST_WAIT_SECS = 0.2
+
+
+class Supervision:
+    """A thread that starts tasks again.
+
+    Args:
+        died: Returns the tasks that have died.
+        revive: Starts one again.
+    """
+
+    def __init__(
+        self, died: Callable[[], Iterable[TaskAddress]], revive: Callable[[TaskAddress], object]
+    ) -> None:
+        self._died, self._revive = died, revive
+        self._restarts: dict[TaskAddress, int] = {}
+        self._due: dict[TaskAddress, float] = {}
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="nbtrain cluster", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread; from then on nothing is started again."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(_LOOK_SECS):
+            now = time.monotonic()
+            for task in self._died():
+                made = self._restarts.get(task, 0)
+                if made == _MOST_RESTARTS:
+                    continue
+                if now >= self._due.setdefault(task, now + _FIRST_WAIT_SECS * 2**made):
+                    del self._due[task]
+                    self._restarts[task] = made + 1
+                    self._revive(task)

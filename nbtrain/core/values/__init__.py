@@ -1,0 +1,1 @@
+"""Scalars and hyperparameters: their types, ranges, directions and trials."""

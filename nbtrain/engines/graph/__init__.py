@@ -1,1 +1,0 @@
-"""Trains a TF1 graph, under a Supervisor or in a MonitoredSession."""

@@ -1,0 +1,1 @@
+"""The training data of a Keras fit, with positions that can be saved."""

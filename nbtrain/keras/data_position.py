@@ -1,0 +1,266 @@
+"""The position of a Keras fit in its data, saved and restored with the model."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbtrain.engines.named_variables import survey
+from nbtrain.keras.callback_state import CallbackState
+from nbtrain.keras.data.data import Data, Dataset
+from nbtrain.keras.python_scalars import PythonScalars
+from nbtrain.keras.validation import states_of
+
+# A value is a float, or an array if a metric returns one.
+History = dict[str, list[Any]]
+
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_SAVED = f"fit{_VALUE}"
+_VARIABLES = ("besides/metrics/", "besides/others/")
+
+
+class DataPosition:
+    """The position of a fit in its data; training thread only.
+
+    Attributes:
+        epoch: Completed epochs.
+        batch: Batches of the next epoch that have been trained.
+        history: The logs of the epochs.
+        logs: The training logs of an epoch whose validation is running.
+        moved: Whether it differs from the position of Keras's loop.
+        note: What is not exact since it was restored; None if all is.
+        saved: What is saved of it, as JSON, apart from the variables of the model.
+        rates: Hyperparameters as they were before the epoch at hand began, by name.
+    """
+
+    def __init__(
+        self, model: Any, data: Data, epoch: int, numbers: PythonScalars, memory: CallbackState
+    ) -> None:
+        self.data = data
+        data.first_epoch = epoch
+        self.epoch, self.batch = epoch, 0
+        self.history: History = {}
+        self.logs: dict[str, Any] = {}
+        self.rates: dict[str, float] = {}
+        self.moved = False
+        self.note: str | None = None
+        self.saved = tf.Variable("", trainable=False)
+        self.numbers, self.memory = numbers, memory
+        self._model = model
+        # The extra contents of the checkpoint that was restored, until the training has continued
+        # and variables have taken them; by kind and number.
+        self._held: dict[tuple[str, int], Any] = {}
+        self._states: list[tuple[Any, Any]] = []
+        self._continues = True  # a batch has been trained since the last restore
+
+    @property
+    def kept(self) -> bool:
+        """True if the state of a `tf.data` pipeline is saved with it."""
+        return self.data.kept and isinstance(self.data, Dataset)
+
+    def lose(self, why: str) -> None:
+        """Notes that the state of the pipeline cannot be saved."""
+        self.data.lose(why)
+
+    def end_epoch(self, logs: Mapping[str, Any]) -> None:
+        """Ends the epoch, with these logs."""
+        self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
+        self._drop_metrics()
+        self.data.end_epoch(self.epoch)
+        for name, value in logs.items():
+            self.history.setdefault(name, []).append(value)
+
+    def vary(self, repeat: int, _steps: int) -> bool:
+        """Takes another order of the data, and other random draws; tells if there is an order."""
+        for key, value in self._held.items():
+            if value.shape == (2,) and value.dtype.kind in "iu":  # a seed and a counter
+                self._held[key] = value + np.array([repeat, 0], value.dtype)
+        return self.data.vary(repeat)
+
+    def besides(self) -> tf.train.Checkpoint:
+        """Returns the objects to save that a `tf.train.Checkpoint` of the model does not reach.
+
+        Values of the restored checkpoint that still wait for their variables are among them.
+        """
+        variables = self._variables()
+        for (kind, number), value in sorted(self._held.items(), key=lambda item: item[0]):
+            if not self._continues or number >= len(variables[kind]):
+                waiting = tf.Variable(value, trainable=False)
+                variables[kind][number : number + 1] = [waiting]
+        found = {**variables, "best_weights": self.memory.weights()}
+        data = self.data
+        if data.kept:
+            found |= data.saved()
+        held = {
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "first": data.first_epoch,
+            "steps": data.steps_of(self.epoch),
+            "size": self._model.steps_per_execution,
+            "seed": data.seed,
+            "iterator": "iterator" in found,
+            "history": self.history,
+            "logs": self.logs,
+            "rates": self.rates,
+            "sample": None if data.sample is None else data.sample.saved(),
+            "numbers": self.numbers.saved(),
+            "callbacks": self.memory.saved(),
+        }
+        self.saved.assign(json.dumps(held, default=_listed))
+        return tf.train.Checkpoint(**found)
+
+    def take(self, path: str) -> None:
+        """Restores the position of a checkpoint, whose variables have been restored."""
+        reader, self.note = tf.train.load_checkpoint(path), None
+        if not reader.has_tensor(_SAVED):  # a checkpoint of the model alone: the position stays
+            return
+        self.moved = True
+        names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
+        self._held = {_place(name): reader.get_tensor(name) for name in names}
+        self._continues = False
+        held = json.loads(self.saved.numpy())
+        self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
+        self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
+        self.rates = held.get("rates", {})
+        if self.data.sample is not None:
+            self.data.sample.restore(held.get("sample"))
+        self.data.seed, self.data.first_epoch = held["seed"], held.get("first", 0)
+        self.numbers.take(held.get("numbers", {}))
+        self.memory.take(held.get("callbacks", {}), _best_weights(reader))
+        size, steps = self._model.steps_per_execution, self.data.steps_of(self.epoch)
+        # If the size is the same, a partial execution is the last one of data of unknown length.
+        within = self.batch % size and self.batch != steps and held.get("size") != size
+        if held["steps"] not in (None, steps) or within:
+            self.note = (
+                f"The checkpoint is of batch {self.batch:,} of an epoch of {held['steps'] or '?'}, "
+                f"where now an epoch has {steps or '?'} batches, {size} an execution: epoch "
+                f"{self.epoch + 1} begins again."
+            )
+            self.batch = 0
+        if self.batch == 0:  # the metrics start with the epoch
+            self._drop_metrics()
+        if isinstance(self.data, Dataset):
+            self.data.restore(path, held=held["iterator"] and self.note is None)
+        self.go_on()  # it may be saved again before it continues
+
+    def begin_fit(self) -> dict[str, Any]:
+        """Returns the data arguments for a call of `fit`."""
+        arguments = self.data.arguments(self.epoch, self.batch)
+        self.data.begin(self.epoch, self.batch)  # Keras draws a first batch to learn its kind
+        if self._continues:
+            return arguments
+        if self.data.inexact and self.note is None:
+            self.note = (
+                f"Goes on after batch {self.batch:,} of epoch {self.epoch + 1}, but "
+                f"{self.data.inexact}: the batches to come are others than without a break."
+            )
+        return arguments
+
+    @property
+    def other_data(self) -> str | None:
+        """Says that the data are others than before the restart; None if that is not known."""
+        sample = self.data.sample
+        if sample is None or not sample.differs:
+            return None
+        return (
+            f"The batches of epoch {self.epoch + 1} are others than when the checkpoint was saved: "
+            "some rows may be trained twice in it, and others not at all. Their order or their "
+            f"random numbers come from a state that no checkpoint holds. {self.data.repeats}"
+        )
+
+    @property
+    def has_begun(self) -> bool:
+        """True if batches were trained, in this start or an earlier one."""
+        return self.batch > 0 or self.epoch > self.data.first_epoch
+
+    @contextlib.contextmanager
+    def put_back(self) -> Iterator[None]:
+        """Puts back what callbacks set inside the block, to which they have come before.
+
+        The state of the model is that from after they came to it, and what they did must not be
+        done twice.
+        """
+        numbers, note = self.numbers.saved(), self.numbers.note
+        variables = survey({"model": self._model}).variables.values()
+        values = [(variable, variable.numpy()) for variable in variables]
+        try:
+            yield
+        finally:
+            for variable, value in values:
+                if not np.array_equal(variable.numpy(), value):
+                    variable.assign(value)
+            self.numbers.take(numbers)
+            self.numbers.note = note
+
+    def note_states(self) -> None:
+        """Notes the states of layers, such as recurrent ones, before a validation changes them."""
+        self._states = states_of(self._model)
+
+    def put_states_back(self) -> None:
+        """Puts back the states from before a validation that is left."""
+        for variable, value in self._states:
+            variable.assign(value)
+
+    def go_on(self) -> None:
+        """Restores what TensorFlow does not reach from the model, before the first batch.
+
+        It does so again when the step is traced, because Keras creates the variables of its metrics
+        late. Until then a number may be that of another variable.
+        """
+        if not self._held:
+            return
+        for kind, variables in self._variables().items():
+            for number, variable in enumerate(variables):
+                value = self._held.get((kind, number))
+                if value is not None and variable.shape == value.shape:
+                    variable.assign(value)
+                    if self._continues:  # a later batch has created it
+                        del self._held[kind, number]
+
+    def gone_on(self) -> None:
+        """Notes that the first batch has been trained; values without a variable wait longer."""
+        self._continues = True
+        if self._held:
+            there = {kind: len(variables) for kind, variables in self._variables().items()}
+            self._held = {key: self._held[key] for key in self._held if key[1] >= there[key[0]]}
+
+    def _drop_metrics(self) -> None:
+        self._held = {key: self._held[key] for key in self._held if key[0] != "metrics"}
+
+    def _variables(self) -> dict[str, list[Any]]:
+        metrics = [variable for metric in self._model.metrics for variable in metric.variables]
+        known = {id(item) for item in tf.train.TrackableView(self._model).descendants()}
+        known |= {id(item) for item in metrics}
+        # The variables of the random generators, in layers such as Dropout.
+        others = [item for item in self._model.variables if id(item) not in known]
+        return {"metrics": metrics, "others": others}
+
+
+def _place(name: str) -> tuple[str, int]:
+    """The kind and number of a variable in a checkpoint: `besides/metrics/0` gives metrics, 0."""
+    _, kind, number, *_ = name.split("/")
+    return kind, int(number)
+
+
+def _best_weights(reader: Any) -> dict[str, list[Any]]:
+    """The best weights in a checkpoint, in the form of `CallbackState.weights`."""
+    found: dict[str, dict[int, Any]] = defaultdict(dict)
+    for name in reader.get_variable_to_shape_map():
+        if name.startswith("besides/best_weights/"):
+            _, _, place, number, *_ = name.split("/")
+            found[place][int(number)] = reader.get_tensor(name)
+    return {place: [each[number] for number in sorted(each)] for place, each in found.items()}
+
+
+def _listed(value: Any) -> Any:
+    return np.asarray(value).tolist()
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, list) else value

@@ -1,0 +1,66 @@
+"""Reads from a model's metrics whether a higher or a lower value is better, as Keras does.
+
+Keras's own callbacks (`MonitorCallback`, Keras 3.15) ask a metric for `_direction`, "up" or
+"down". Metrics that say nothing, such as a `keras.metrics.Mean`, have no direction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from nbtrain.core.values.direction import Direction
+
+_WORDS = {"up": Direction.HIGHEST, "down": Direction.LOWEST}
+
+
+def metric_directions(model: Any) -> dict[str, Direction]:
+    """Returns the directions of a model's metrics by the names that its logs give them.
+
+    The model may be compiled without being built. Keras resolves the arguments of `compile` at the
+    first batch only, so they are read as they were given. If a later Keras keeps them elsewhere,
+    fewer directions are known, and the user is asked.
+    """
+    outputs = getattr(model, "output_names", None) or ()
+    beginnings = [f"{output}_" for output in outputs] if len(outputs) > 1 else [""]
+    own = [metric for metric in model.metrics if isinstance(metric, keras.metrics.Metric)]
+    found: dict[str, set[Direction]] = {}
+    for name, metric in [*_given(model), *((metric.name, metric) for metric in own)]:
+        if (direction := _direction(metric)) is not None:
+            for beginning in beginnings:
+                found.setdefault(beginning + name, set()).add(direction)
+    return {tag: known.pop() for tag, known in found.items() if len(known) == 1}
+
+
+def _given(model: Any) -> Iterator[tuple[str, object]]:
+    """Yields the metrics given to `compile`: objects, names and functions of Keras."""
+    compiled = getattr(model, "_compile_metrics", None)
+    names = set[str]()
+    for name, metric in _named(getattr(compiled, "_user_metrics", None)):
+        names.add(name)
+        yield name, metric
+    for name, metric in _named(getattr(compiled, "_user_weighted_metrics", None)):
+        yield (f"weighted_{name}" if name in names else name), metric
+
+
+def _named(metrics: object) -> Iterator[tuple[str, object]]:
+    for metric in tf.nest.flatten(metrics):
+        name = metric if isinstance(metric, str) else getattr(metric, "name", None)
+        name = name or getattr(metric, "__name__", None)
+        if isinstance(name, str):
+            yield name, metric
+
+
+def _direction(metric: object) -> Direction | None:
+    if isinstance(metric, str):
+        # With a name of its own, as Keras would number the user's next metric of its class.
+        with contextlib.suppress(Exception):
+            metric = keras.metrics.get({"class_name": metric, "config": {"name": metric}})
+    if isinstance(metric, keras.metrics.Metric):
+        return _WORDS.get(getattr(metric, "_direction", ""))
+    losses = [*vars(keras.losses).values()]
+    return Direction.LOWEST if metric in losses or type(metric) in losses else None

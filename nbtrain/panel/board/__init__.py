@@ -1,0 +1,1 @@
+"""The boards of a logdir: charts, tables, media and graphs for a page."""

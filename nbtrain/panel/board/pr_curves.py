@@ -1,0 +1,99 @@
+"""The precision-recall curves of a board's page: one chart for each tag, a curve for each run.
+
+A page asks for the curves of some runs, each at one place among the steps at which it was written.
+The answer also tells these steps. A run whose curve cannot be read is told in words, and so is what
+a chart cannot draw; the others are drawn all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nbtrain.core.errors import ArgumentError, NbtrainError
+from nbtrain.logdir.history import History
+from nbtrain.logdir.selection import Selection
+from nbtrain.panel.board.index import what_counts
+from nbtrain.panel.board.refusals import refusal
+from nbtrain.panel.media import Sent
+from nbtrain.tfevents.pr_curves import PrCurve
+
+THRESHOLDS = 2000  # the most of a curve that are sent
+
+
+def pr_curves(curves: Selection[History], content: Mapping[str, object]) -> Sent:
+    """Returns the curves of a tag in some runs.
+
+    A buffer for each run that has a curve which the page does not know: its steps, their wall
+    times, and for each threshold shown the threshold, true and false positives, true and false
+    negatives, precision and recall, one row after the other (float64).
+
+    Raises:
+        ArgumentError: The message is malformed.
+    """
+    tag, asked = content.get("tag"), content.get("runs")
+    if not isinstance(tag, str) or not isinstance(asked, list):
+        raise ArgumentError(f"tag={tag!r} and runs={asked!r} are no name and no list of runs.")
+    entries, buffers = [], []
+    for each in asked:
+        match each:
+            case {"run": str(run), "at": int(at), "known": str() | None as known} if at >= -1:
+                entry, buffer = _entry(curves, (run, tag), at, known)
+            case _:
+                raise ArgumentError(f"{each!r} names no run and place.")
+        entries.append(entry)
+        buffers += buffer
+    return {"t": "pr_curves", "runs": entries}, buffers
+
+
+def _entry(
+    curves: Selection[History], key: tuple[str, str], at: int, known: str | None
+) -> tuple[dict[str, Any], list[bytes]]:
+    run = key[0]
+    try:
+        history = curves[key]
+        kept = what_counts(history)
+        place = len(kept) - 1 if at < 0 else min(at, len(kept) - 1)
+        walls = history.wall_times[kept]
+        state = f"{len(kept)}:{float(walls[-1])!r}:{place}"
+        if state == known:
+            return {"run": run, "same": True}, []
+        curve = history[kept[place]]
+        assert isinstance(curve, PrCurve)
+    except (NbtrainError, OSError) as error:
+        return {"run": run, "problem": refusal(error)}, []
+    rows, note = shown(curve)
+    numbers = [history.steps[kept].astype(np.float64), walls, rows.ravel()]
+    entry = {"run": run, "known": state, "steps": len(kept), "at": place, "note": note}
+    return entry, [np.concatenate(numbers).astype("<f8").tobytes()]
+
+
+def shown(curve: PrCurve) -> tuple[Any, str]:
+    """Returns what a chart can draw of a curve, float64 of shape (7, n), and what it cannot."""
+    rows = np.array(
+        [
+            curve.thresholds,
+            curve.true_positives,
+            curve.false_positives,
+            curve.true_negatives,
+            curve.false_negatives,
+            curve.precision,
+            curve.recall,
+        ]
+    )
+    with np.errstate(invalid="ignore"):
+        fits = np.all((rows[5:] >= 0) & (rows[5:] <= 1), axis=0)
+    words = []
+    if wrong := int(np.count_nonzero(~fits)):
+        words.append(
+            f"{wrong:,} of {rows.shape[1]:,} thresholds are left out: their precision and recall "
+            "are not between 0 and 1."
+        )
+    rows = rows[:, fits]
+    if rows.shape[1] > THRESHOLDS:
+        words.append(f"{THRESHOLDS:,} of {rows.shape[1]:,} thresholds are shown.")
+        places = np.linspace(0, rows.shape[1] - 1, THRESHOLDS).round().astype(np.int64)
+        rows = rows[:, places]
+    return rows, " ".join(words)

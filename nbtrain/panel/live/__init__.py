@@ -1,0 +1,1 @@
+"""The panel of a run: its view, its messages to the page, its tables."""

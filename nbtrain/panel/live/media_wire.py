@@ -1,0 +1,124 @@
+"""The pictures and media of a run on their way to a page.
+
+A status tells only how many there are. A page whose section is open asks, each time by a number of
+its own:
+
+    tags       the kind and tag of all there are
+    history    the steps at which a tag was written, at most `STEPS` of them
+    value      the value at one of these steps, read from its file now
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.logdir.history import History, fact_of
+from nbtrain.logdir.run_media import RunMedia
+from nbtrain.panel import media
+from nbtrain.panel.board import pr_curves
+from nbtrain.panel.board.histograms import buckets_of, ridges, spread
+from nbtrain.panel.media import Sent
+from nbtrain.panel.wording import cut
+from nbtrain.tfevents.pr_curves import PrCurve
+from nbtrain.tfevents.values import Value
+
+# The most steps of a tag that a page can choose from, tags that it lists, histograms that it shows
+# together, pixels of one value, and characters of what a writer says about it.
+STEPS, TAGS, RIDGES, PIXELS, NOTE_CHARS = 1000, 200, 20, 1 << 21, 500
+
+
+def extent(found: RunMedia) -> dict[str, object] | None:
+    """Returns the field of the status; None for a run without any."""
+    tags, count = found.extent
+    return {"tags": tags, "count": count} if tags else None
+
+
+def answer(found: RunMedia, content: Mapping[str, Any]) -> Sent:
+    """Returns the answer to a question, with its number; also if it cannot be answered.
+
+    Raises:
+        ArgumentError: The question has no number, or is none of those above.
+    """
+    number, asked = content.get("id"), _ANSWERS.get(str(content.get("about")))
+    if type(number) is not int or asked is None:
+        raise ArgumentError(f"A message was ignored: {content!r:.80} is no question about media")
+    try:
+        told, buffers = asked(found, content)
+    except (ArgumentError, OSError) as error:
+        told, buffers = {"about": "refused", "text": cut(fact_of(error), NOTE_CHARS)}, []
+    return {"t": "media", "id": number, **told}, buffers
+
+
+def counting(history: History) -> npt.NDArray[np.int64]:
+    """The indices of the values that were not abandoned; of all if none counts."""
+    kept = np.flatnonzero(~history.abandoned)
+    return kept[np.argsort(history.steps[kept], kind="stable")]
+
+
+def _tags(found: RunMedia, _content: Mapping[str, Any]) -> Sent:
+    tags = found.tags()
+    return {"about": "tags", "tags": tags[:TAGS], "more": max(0, len(tags) - TAGS)}, []
+
+
+def _history(found: RunMedia, content: Mapping[str, Any]) -> Sent:
+    """The steps, the wall times and the indices of some of the values, the last included."""
+    history = found.history(str(content.get("kind")), str(content.get("tag")))
+    kept = counting(history)
+    state = f"{len(history)}:{len(kept)}"
+    if state == content.get("known"):
+        return {"about": "same"}, []
+    shown = kept[spread(len(kept), STEPS)] if len(kept) else kept
+    columns = np.concatenate([history.steps[shown], history.wall_times[shown], shown])
+    told = {"about": "history", "known": state, "count": len(kept)}
+    return told, [columns.astype("<f8").tobytes()]
+
+
+def _value(found: RunMedia, content: Mapping[str, Any]) -> Sent:
+    kind, tag, at = str(content.get("kind")), str(content.get("tag")), content.get("at")
+    if type(at) is not int:
+        raise ArgumentError(f"at={at!r:.80} is no index of a value.")
+    value, note = found.value(kind, tag, at)
+    history = found.history(kind, tag)
+    told: dict[str, Any] = {"about": "value", "step": int(history.steps[at])}
+    if kind == "histograms":
+        more, buffers = _ridges(history, at)
+    else:
+        more, buffers = _SHOWN[kind](value)
+    return {**told, "said": cut(note, NOTE_CHARS), **more}, buffers
+
+
+def _ridges(history: History, at: int) -> Sent:
+    """The steps of some histograms, that at `at` included; edges of bins, then counts of each."""
+    kept = counting(history)
+    shown = kept[spread(len(kept), RIDGES)] if len(kept) else kept
+    shown = np.unique(np.append(shown, at))
+    shown = shown[np.argsort(history.steps[shown], kind="stable")]
+    edges, counts = ridges(buckets_of(history, shown))
+    numbers = np.concatenate([edges, counts.ravel()])
+    steps = history.steps[shown].tolist()
+    told = {"steps": steps, "marked": int(np.flatnonzero(shown == at)[0])}
+    return told, [numbers.astype("<f8").tobytes()]
+
+
+def _curve(value: Value) -> Sent:
+    """Recall, then precision, then thresholds."""
+    rows, _ = pr_curves.shown(cast(PrCurve, value))
+    return {}, [rows[[6, 5, 0]].astype("<f8").tobytes()]
+
+
+_SHOWN: dict[str, Callable[[Any], Sent]] = {
+    "images": lambda value: media.images(value, most_pixels=PIXELS),
+    "text": media.text,
+    "audio": media.sounds,
+    "pr_curves": _curve,
+}
+_ANSWERS: dict[str, Callable[[RunMedia, Mapping[str, Any]], Sent]] = {
+    "tags": _tags,
+    "history": _history,
+    "value": _value,
+}

@@ -1,0 +1,170 @@
+"""The panel's kernel side: one anywidget, one comm.
+
+    front end ── hello, alive, cmd, log, ──▶ Panel ──▶ source.post
+                 media
+    front end ◀── snap, pts, here, ack, ───── Panel ◀── source.status, source.scalars, source.log,
+                  note, log, media                      source.media
+
+The history stays in the kernel. A page that opens, or has missed a message, asks for a snapshot.
+Updates are sent while somebody is looking. A page that is closed or behind costs one message every
+ten seconds. A live run always sends that much, so a page that hears nothing for longer warns its
+reader.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nbtrain.core.command_json import command_of
+from nbtrain.core.commands import Sender
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase, Status
+from nbtrain.panel.live import log_wire, media_wire
+from nbtrain.panel.live.epochs import Epochs
+from nbtrain.panel.live.mark_actions import MarkActions
+from nbtrain.panel.live.source import Source
+from nbtrain.panel.live.view import Fields, answers, fields
+from nbtrain.panel.live.wire import Message, Wire
+from nbtrain.panel.widget import LEASE_SECS, Shown
+
+BUNDLE = Path(__file__).parents[1] / "static" / "panel.js"
+
+# Messages that may be unconfirmed: 10 s at the full rate.
+UNCONFIRMED = 100
+IDLE_SECS = 10.0
+# Seconds of a pause after which messages to an unwatched page stop: a message counts as activity
+# and would keep an idle culler away forever. By then, a page in the background has learnt of the
+# pause.
+UNSEEN_SECS = 150.0
+# A page that opens so long after the last message is answered at once. Pages that open together
+# share the snapshot of the next tick.
+ALONE_SECS = 0.5
+# Seconds between two snapshots for a page whose messages cannot be taken.
+UNASKED_SECS = 2.0
+
+
+class Panel(Shown):
+    """One run on the page, in any number of views.
+
+    Args:
+        source: The run.
+        clock: Returns seconds that never go backwards.
+
+    Attributes:
+        unasked: Whether to send snapshots until a page is heard: the run may train in the thread
+            that takes the messages.
+    """
+
+    def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
+        self._source = source
+        self.unasked = False
+        self._wire = Wire(source.scalars, source.marks)
+        self._actions = MarkActions(source.marks, source.most_checkpoints)
+        self._epochs = Epochs()
+        self._asked = False
+        self._alive_at = float("-inf")
+        self._sent_at = float("-inf")
+        self._moved_at = float("-inf")  # when the run was last seen not paused
+        self._seen = 0
+        self._sending = threading.Lock()  # keeps messages in the order of their numbers
+        super().__init__(BUNDLE, clock)
+
+    def tick(self) -> None:
+        """Sends what is new if somebody is looking; called by the run's looper."""
+        with self._sending:
+            unheard = self.unasked and self._alive_at == float("-inf")
+            unasked = unheard and self._clock() - self._sent_at >= UNASKED_SECS
+            if not (self._asked or self._wire.seq or unasked):
+                return
+            receipts = answers(self._source.receipts)
+            count = self._source.marks.count  # first: a checkpoint is listed before its mark
+            status = self._source.status
+            shown = self._fields(status, receipts)
+            if self._asked or self._wire.is_outdated or status.phase.ended or unasked:
+                # After the end no update could catch up; a new start changes all actions.
+                self._asked = status.phase.ended
+                actions = self._actions.of(status, count)
+                self._emit(self._wire.snapshot(shown, actions))
+                self._seen = self._wire.seq
+            elif self._may_send(status.phase):
+                actions = self._actions.of(status, count)
+                self._emit(self._wire.update(shown, actions) or self._word())
+
+    def _fields(self, status: Status, receipts: Sequence[Fields]) -> Fields:
+        source = self._source
+        by, epochs = source.trained_by, self._epochs.points(status)
+        if by is not None:  # its status and its curves are read from files of different age
+            status = replace(status, values={**status.values, **source.scalars.last_values()})
+        return fields(
+            status,
+            receipts,
+            source.mailbox,
+            trained_by=by,
+            log=source.log,
+            epochs=epochs,
+            media=source.media,
+        )
+
+    def _may_send(self, phase: Phase) -> bool:
+        now = self._clock()
+        if phase is not Phase.PAUSED:
+            self._moved_at = now
+        if now - max(self._alive_at, self._moved_at) >= UNSEEN_SECS:
+            return False
+        fresh = now - self._alive_at < LEASE_SECS and self._wire.seq - self._seen < UNCONFIRMED
+        return fresh or now - self._sent_at >= IDLE_SECS
+
+    def _word(self) -> Message | None:
+        """A message after a period of silence, which the page would take for a dead kernel."""
+        return ({"t": "here"}, []) if self._clock() - self._sent_at >= IDLE_SECS else None
+
+    def _emit(self, message: Message | None) -> None:
+        if message is not None:
+            self._sent_at = self._clock()
+            self.send(message[0], message[1])
+
+    def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        """Handles a message of the front end, in a subshell's thread or the main thread."""
+        kind, seq = content.get("t"), content.get("seq", 0)
+        if kind == "alive" and not (type(seq) is int and seq <= self._wire.seq):
+            self.note(f"A message was ignored: seq={seq!r:.80} is the number of none that was sent")
+            return
+        self._alive_at = self._clock()
+        if kind == "alive":
+            self._seen = max(self._seen, seq)
+        elif kind == "hello":
+            self._asked = True
+            phase = self._source.status.phase
+            nobody_ticks = phase.ended or phase is Phase.CREATED
+            if nobody_ticks or self._clock() - self._sent_at >= ALONE_SECS:
+                self.tick()
+        elif kind == "cmd":
+            self._obey(content)
+        elif kind in ("log", "media"):
+            try:
+                self._answer(content)
+            except ArgumentError as error:
+                self.note(str(error))
+
+    def _answer(self, content: dict[str, Any]) -> None:
+        """Answers a question about the log, or about pictures and media."""
+        if content["t"] == "log":
+            self.send(log_wire.answer(self._source.log, content.get("have")), [])
+        else:
+            self.send(*media_wire.answer(self._source.media, content))
+
+    def _obey(self, content: dict[str, Any]) -> None:
+        click = str(content.get("id"))
+        try:
+            self._source.post(command_of(content), sender=Sender(click))
+        except ArgumentError as error:
+            self.send({"t": "ack", "id": click, "text": str(error)})
+            return
+        self.send({"t": "ack", "id": click, "text": "requested"})
+        if self._source.status.phase.ended:
+            self.tick()

@@ -1,0 +1,46 @@
+"""Describes the results of a trial of several values for the panel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nbtrain.core.values.arms import ArmResult
+from nbtrain.panel.wording import cut, number
+
+Fields = dict[str, object]
+
+# The most rows, and the characters of a name and of a note: the journal has all of it.
+ROWS, CHARS = 20, 100
+
+# The remarks on what could not be paired stand behind the results in the text of an outcome.
+_NOTES = re.compile("; (?=not paired: |the repeats had |not deterministic: )")
+_RESULTS = re.compile(r"(?: \(the others: |(?<=the choice is yours): |(?<=none was better): ).*")
+
+
+def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
+    """Returns the tag that was compared, rows of trained arms, and how many have none; or None.
+
+    A row has the name, the value before and after, the difference, its spread and a note.
+    """
+    if not arms:
+        return None
+    trained = [arm for arm in arms if arm.after]
+    rows = [
+        [
+            cut(arm.name, CHARS),
+            number(arm.before),
+            number(arm.mean),
+            number(arm.difference),
+            None if arm.spread is None else number(arm.spread),
+            cut(arm.note, CHARS),
+        ]
+        for arm in trained[:ROWS]
+    ]
+    return {"tag": cut(arms[0].tag, CHARS), "rows": rows, "more": max(0, len(trained) - ROWS)}
+
+
+def without_results(text: str) -> str:
+    """Returns the text of an outcome without the results that the table has."""
+    done, *notes = _NOTES.split(text)
+    return "; ".join([_RESULTS.sub("", done), *notes])

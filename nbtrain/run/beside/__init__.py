@@ -1,0 +1,1 @@
+"""The work beside the training thread: speed, time, machine, messages."""

@@ -1,0 +1,1 @@
+"""The step boundary, and the loops that call it between two steps."""

@@ -1,0 +1,219 @@
+"""The step boundary: the only place where a training is changed.
+
+The loop that counts the steps (see `loops`) calls it between two of them:
+
+    boundary.begin()        # at the first boundary: the run is running
+    boundary.look_up()      # now and then: saves if due, executes commands, waits while paused
+    boundary.hand_over()    # queues the record of a counted step
+    boundary.leave(...)     # after the loop: executes the waiting commands
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import time
+from enum import Enum
+
+from nbtrain.core.errors import PhaseError
+from nbtrain.core.states import Event, Phase
+from nbtrain.recording.tags import KnownTags
+from nbtrain.run.boundary.executor import CommandExecutor
+from nbtrain.run.boundary.recovery import Recovery
+from nbtrain.run.context import Context
+from nbtrain.run.evaluator import Evaluation, Evaluator
+from nbtrain.run.saving.best import Best
+from nbtrain.run.saving.health import Health
+from nbtrain.run.saving.policy import CheckpointPolicy
+from nbtrain.run.tuning.control import HyperparameterControl
+
+_NEVER = sys.maxsize
+
+
+class Counting(Enum):
+    """The part that counts the steps at this moment."""
+
+    NOBODY = "nobody"
+    LOOP = "loop"  # the run's loop, or a loop of the program that asks whether to stop
+    HOOK = "hook"  # the hook of a MonitoredSession
+
+
+class Boundary:
+    """The boundary of one attempt of a run; its methods belong to the training thread.
+
+    Attributes:
+        steps: The current step. `Run.should_stop` and `Run.record` count and fill it themselves
+            if there is nothing else to do.
+        best: Keeps the best state, and ends a run that no longer improves.
+        begun: Whether the first boundary is past.
+    """
+
+    def __init__(self, context: Context, evaluate: Evaluation | None) -> None:
+        settings, recorder, monitor = context.settings, context.recorder, context.monitor
+        self._context = context
+        self.steps = steps = context.steps
+        self.tags = KnownTags()
+        health = Health(recorder, monitor, steps)
+        self.policy = CheckpointPolicy(settings.save_cadence(), monitor, health, steps)
+        attend = functools.partial(setattr, steps, "next", 0)
+        control = HyperparameterControl(
+            context.hyperparameters,
+            recorder,
+            monitor,
+            steps,
+            edited=self.policy.outdate,
+            attend=attend,
+            folder=context.folder.path,
+        )
+        self.best = best = Best(context, self.policy)
+        due = settings.evaluate_cadence()
+        evaluator = Evaluator(evaluate, due, recorder, monitor, steps, best.look)
+        self.executor = CommandExecutor(context, self.policy, control, evaluator)
+        self._recovery = Recovery(context, self.executor, self.policy)
+        self.begun = self.must_end = False
+        self.counting = Counting.NOBODY
+        self._later = 0  # step at which to look up even if the program sets nothing
+
+    @property
+    def evaluated(self) -> frozenset[str]:
+        """Tags of the curves from evaluations between two steps."""
+        return self.executor.evaluator.tags
+
+    def count_by(self, who: Counting) -> None:
+        """Sets the part that counts the steps from now on."""
+        self.counting = who
+        self.steps.thread = 0
+
+    def begin(self) -> None:
+        """Handles the first boundary: the run is running from now on."""
+        context, step = self._context, self.steps.step
+        self.begun = True
+        context.monitor.time_usage.begin()
+        context.monitor.write_from_here()
+        context.monitor.open_segment(step)
+        context.commands.go_back(step, context.monitor.led_here)
+        self.executor.control.begin()
+        self.policy.start()
+        self.executor.evaluator.start()
+        self.best.begin()
+        context.commands.call()
+        with contextlib.suppress(PhaseError):  # the run was asked to stop while preparing
+            context.lifecycle.apply(Event.READY)
+
+    def look_up(self, *, last: bool = False, ended: bool = False) -> bool:
+        """Does the work that is not due at every step; tells if the loop must end.
+
+        Called ten times a second, and when a command waits.
+
+        Args:
+            last: Whether the loop ends by itself after this step. Bad values are then detected
+                here.
+            ended: Whether the user's code has ended it. Bad values do not pause it then.
+        """
+        steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
+        if steps.step < self._later and not (self.must_end or commands.attention):
+            self.settle()
+            return False
+        commands.attention = False  # first, so that a command that comes now sets it again
+        self.hand_over()  # a step function under `drive` may have called `record`
+        self._prove()
+        at_end = last or self._is_last
+        if not at_end:
+            self.policy.save_if_due()
+        self.executor.control.look()
+        self._recovery.look(drain=at_end, pauses=not ended)
+        if lifecycle.phase is not Phase.STOPPING:
+            self.executor.evaluator.if_due()
+        self.best.look()
+        planned = commands.next_step <= steps.step  # for example the end of a trial
+        at_end = last or self._is_last
+        if not at_end or planned or lifecycle.phase is Phase.PAUSED:
+            self.executor.hold_still()
+            self._obey()
+        at_end = last or self._is_last
+        self._later = self._next_look()
+        # Do not ask the coordinator: a Supervisor that prepares its session clears the stop.
+        self.must_end = at_end or lifecycle.phase is Phase.STOPPING
+        self.settle()  # an evaluation, or a cell during a pause, may have set hyperparameters
+        return self.must_end
+
+    def answer(self) -> None:
+        """Executes the commands that wait, while no step can be taken."""
+        self._context.commands.attention = False
+        self._obey()
+
+    def settle(self) -> None:
+        """Assigns what the program has set since the last boundary to the completed step."""
+        step, changes = self.steps.step, self.executor.control.changes
+        changes.settle(step)
+        self.steps.next = min(self._later, self.executor.control.next_step())
+        # Last, as other threads set these too. A loop that asks again gets the same answer.
+        if self.must_end or self._context.commands.attention or changes.waiting:
+            self.steps.next = 0
+
+    def hand_over(self) -> None:
+        """Queues the record of the last step, if there is one.
+
+        If too many records wait, the queue keeps only some of them.
+        """
+        steps = self.steps
+        if steps.values:
+            values = dict(zip(steps.tags, steps.values, strict=True))
+            self._context.recorder.queue.append(steps.step, time.time(), values)
+        steps.values = None
+        for tag, wall_time, value, of in steps.samples:
+            self._context.recorder.add_sample(tag, steps.step, wall_time, value, of)
+        steps.samples.clear()
+
+    def leave(self, *, finished: bool) -> None:
+        """Executes the commands that still wait after the loop."""
+        unused_reason = "" if finished else self._context.bindings.unused_reason()
+        note = self._context.monitor.notices.note
+        # Advice for a pause is of no use any more.
+        note("names", f"When the run failed, {unused_reason}." if unused_reason else None)
+        with contextlib.suppress(PhaseError):  # the run is stopping already
+            self._context.lifecycle.apply(Event.LOOP_ENDED)
+        note("edit", None)
+        self._recovery.forget()
+        if finished:
+            self.best.look()  # it may have been recorded after the last boundary
+        self.best.leave()
+        self._prove()
+        self._obey(all_planned=True)
+        self.executor.control.end()
+
+    def _prove(self) -> None:
+        """Restores a checkpoint once more if its first step has created variables that it holds."""
+        if (path := self.policy.prove()) is not None:
+            self.executor.restore_again(path)
+
+    @property
+    def _is_last(self) -> bool:
+        total = self._context.settings.steps
+        return (total is not None and self.steps.step >= total) or self.best.is_over
+
+    def _next_look(self) -> int:
+        """Returns the step of the next look, as an int: comparing with infinity is slower."""
+        return int(
+            min(
+                self.policy.next_step,
+                self.executor.evaluator.next_step,
+                self._context.commands.next_step,
+                self._context.settings.steps or _NEVER,
+                # After its first step, a look shows what the steps use.
+                _NEVER if self.steps.steps_done else self.steps.step + 1,
+                _NEVER,
+            )
+        )
+
+    def _obey(self, *, all_planned: bool = False) -> None:
+        """Executes commands until none is left; waits for the next one while paused."""
+        if self._context.lifecycle.phase is Phase.PAUSED:
+            self.steps.complete()
+        while receipt := self.executor.take(all_planned=all_planned):
+            self.steps.complete()
+            outcome = self.executor.do(receipt)
+            if outcome is not None:
+                self._context.monitor.write_journal()  # a confirmed command survives a kill
+                receipt.answer(outcome)

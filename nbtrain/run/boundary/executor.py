@@ -1,0 +1,335 @@
+"""Executes the commands of a run between two steps.
+
+receipt = executor.take()        # at a step boundary; waits for a command while paused
+outcome = executor.do(receipt)   # a restore also moves the step counter
+receipt.answer(outcome)          # unless the answer comes later, as for a trial
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nbtrain.checkpoints.files import step_in_name
+from nbtrain.core.commands import (
+    Evaluate,
+    Note,
+    Pause,
+    Replay,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+    Tag,
+    Try,
+)
+from nbtrain.core.errors import PhaseError
+from nbtrain.core.receipts import Outcome, Receipt
+from nbtrain.core.states import Event, Phase
+from nbtrain.core.text.tracebacks import told
+from nbtrain.core.values.hyperparameters import Edit
+from nbtrain.run.beside.time_usage import PAUSED
+from nbtrain.run.context import Context
+from nbtrain.run.evaluator import Evaluator, described
+from nbtrain.run.saving.policy import CheckpointPolicy
+from nbtrain.run.trials.commands import TrialCommands
+from nbtrain.run.trials.metric import TrialMetric
+from nbtrain.run.tuning.control import HyperparameterControl
+from nbtrain.rundir.answers import fields_of_arm
+from nbtrain.steer.annotations import described as described_note
+
+_NEVER = sys.maxsize
+
+
+class CommandExecutor:
+    """Executes the commands of one start of a run; training thread only."""
+
+    def __init__(
+        self,
+        context: Context,
+        policy: CheckpointPolicy,
+        control: HyperparameterControl,
+        evaluator: Evaluator,
+    ) -> None:
+        self._context = context
+        self._lifecycle = context.lifecycle
+        self._commands = context.commands
+        self._monitor = context.monitor
+        self._steps = context.steps
+        self._policy = policy
+        self.control = control
+        self.evaluator = evaluator
+        self._stops: list[Receipt] = []  # answered requests to stop
+        metric = TrialMetric(
+            evaluator, context.recorder, context.steps, context.settings.directions
+        )
+        self._trials = TrialCommands(context, policy, control, metric, self.open_segment)
+
+    def take(self, *, all_planned: bool = False) -> Receipt | None:
+        """Returns the next command at this step, or None; waits for one while paused."""
+        step = _NEVER if all_planned else self._steps.step
+        if self._lifecycle.phase is not Phase.PAUSED:
+            return self._commands.take(step)
+        with self._monitor.time_usage.during(PAUSED):
+            return self._commands.take(step, wait=True)
+
+    def do(self, receipt: Receipt) -> Outcome | None:
+        """Executes a command; an error refuses it. The outcome of a trial comes later: None."""
+        match receipt.command:
+            case Restore(wanted, str(name)) if (
+                name in self.control.known() and not self._lifecycle.phase.ended
+            ):
+                return self._restore_and_halve(receipt, Restore(wanted), name)
+        step = self._steps.step
+        try:
+            outcome = self._do(receipt)
+        except Exception as error:  # noqa: BLE001 - a refusal is an answer
+            outcome = Outcome(applied=False, step=step, text=told(error))
+            if isinstance(receipt.command, Set) and receipt.command.needed:
+                self._miss(error)
+        if outcome is None:
+            return None
+        if outcome.applied and isinstance(receipt.command, Note | Tag | Save):
+            self._monitor.write_from_here()
+        now = self._steps.step if outcome.applied else step
+        edits = {edit.name: [edit.old, edit.new] for edit in outcome.edits}
+        receipt.order = self._monitor.log(
+            event=receipt.name,
+            step=step,
+            applied=outcome.applied,
+            text=outcome.text,
+            **({"to": now} if now != step else {}),
+            **({"edits": edits} if edits else {}),
+            **({} if outcome.kept is None else {"kept": outcome.kept}),
+            **({"tags": [*receipt.command.tags]} if isinstance(receipt.command, Tag) else {}),
+            **({"arms": [*map(fields_of_arm, outcome.arms)]} if outcome.arms else {}),
+            **receipt.sender.entry,
+        )
+        return outcome
+
+    def halve(self, name: str, before: float) -> Outcome:
+        """Halves a hyperparameter after a restore.
+
+        The restored value may be higher than the one that led to the restore, which was too high
+        anyway. So the lower one is halved.
+
+        Args:
+            name: Its name.
+            before: Its value before the restore; NaN is ignored.
+        """
+        half = min(self.control.hyperparameters.values[name], before) / 2
+        outcome = self.do(Receipt(Set({name: half})))
+        assert outcome is not None, "only a trial's comes later"
+        return outcome
+
+    def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome | None:
+        """Restores and then halves; the journal has a line for each, the receipt one edit."""
+        before = self.control.now()[name]
+        alone = Receipt(restore, sender=receipt.sender)
+        restored = self.do(alone)
+        receipt.order = alone.order
+        if restored is None or not restored.applied:
+            return restored
+        halved = self.halve(name, before)
+        if not halved.applied:
+            text = f"{restored.text}; {name} was not halved: {halved.text}"
+            return replace(restored, text=text)
+        (edit,) = halved.edits
+        back = restored.text.replace(f"; {Edit(name, before, edit.old)}", "")
+        whole = edit if math.isnan(before) else replace(edit, old=before)
+        done = halved.text.replace(str(edit), str(whole))
+        return replace(restored, text=f"{back}; {done}", edits=halved.edits)
+
+    def end(self, how: str) -> None:
+        """Completes the answers to requests to stop: how the run has ended, and its checkpoint."""
+        step, held = self._steps.step, self._policy.checkpoints[-1:]
+        names = [f", saved as {Path(each.path).name}" for each in held if each.step == step]
+        for receipt in self._stops:
+            receipt.complete("".join([how, *names]))
+
+    def hold_still(self) -> None:
+        """Pauses if the next step would not train what the checkpoints and the panel show."""
+        unused = self._context.hyperparameters.unused_reason()
+        if unused and self.fail_trial(unused, restore=False):
+            return
+        if unused_reason := self._unused_reason():
+            self._hold("names", unused_reason)
+        if unproven := self._policy.proof.reason:
+            what = "nothing is saved. Stop the run and start it with the model of the checkpoint"
+            self._hold("restore", f"{unproven}; {what}; run.resume() goes on all the same")
+        elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
+        self._monitor.notices.note("elsewhere", elsewhere)
+
+    def _unused_reason(self, *, due: bool = False) -> str:
+        """Says why the next step would not train what is shown, and what to do; else empty."""
+        if advice := self._context.bindings.advice(due=due):
+            return advice
+        unused = self._context.hyperparameters.unused_reason()
+        what = "set it to what they use and resume, or stop this run and start it again."
+        return f"{unused}; {what}" if unused else ""
+
+    def fail_trial(self, why: str, *, restore: bool = True) -> bool:
+        """Ends the current trial at this boundary, and goes back; tells if there is one.
+
+        Args:
+            restore: Whether to do nothing if the trial has no checkpoint to restore.
+        """
+        return self._trials.fail(why, restore=restore)
+
+    def open_segment(self) -> None:
+        """Opens a segment at the current step, to which the run has gone back."""
+        step = self._steps.step
+        self._trials.go_back(step)
+        self.control.flush()  # values of the segment that ends here
+        self._monitor.open_segment(step)
+        self.control.go_back()
+        self._commands.go_back(step, self._monitor.led_here)
+        self.evaluator.start()
+
+    def restore_again(self, path: str) -> None:
+        """Restores a checkpoint once more, now that a step has created variables that it holds.
+
+        That step was trained from other values, so it is abandoned.
+        """
+        step = self._steps.step
+        since = [held for held in self._policy.below(step) if held.step > (step_in_name(path) or 0)]
+        wanted = since[-1].path if since else path  # each save has kept the values that waited
+        outcome = self.do(Receipt(Restore(wanted)))
+        name = Path(wanted).name
+        if outcome is None or not outcome.applied:
+            self._policy.proof.fail(path, outcome.text if outcome is not None else "")
+            return
+        self._monitor.notices.inform(
+            f"Goes on from {name}: step {step:,} has created variables that it holds, so the run "
+            f"went back to it once more; {outcome.text}."
+        )
+
+    def _miss(self, error: Exception) -> None:
+        """Handles an edit that failed although the training needs it: pauses the run."""
+        if self._lifecycle.phase is Phase.STOPPING:
+            self._monitor.notices.note(
+                "edit",
+                f"The run ended at step {self._steps.step:,}, before edits that are planned for "
+                "later: they are made if it is started again and reaches their steps.",
+            )
+        else:
+            why = "an edit that this run needs cannot be made"
+            self._hold("edit", f"{why}. {error} Set the value, then resume; or stop")
+
+    def _hold(self, topic: str, why: str) -> None:
+        step = self._steps.step
+        with contextlib.suppress(PhaseError):  # the run is pausing or stopping anyway
+            self._lifecycle.apply(Event.PAUSE)
+            self._trials.pause()
+            step = self._steps.step
+            text = f"Paused at step {step:,}: {why}"
+            self._monitor.notices.note(topic, text)
+            self._monitor.log(event="pause", step=step, text=text)
+
+    def _do(self, receipt: Receipt) -> Outcome | None:
+        step = self._steps.step
+        done = functools.partial(Outcome, True, step)
+        match receipt.command:
+            case Stop():
+                self._stops.append(receipt)
+                return done("stopping")
+            case Pause():
+                self._lifecycle.apply(Event.PAUSE)
+                return done(f"paused{self._trials.pause()}")
+            case Resume():
+                return done(self._resume())
+            case Save():
+                self._policy.save()
+                return done(f"saved {Path(self._policy.checkpoints[-1].path).name}")
+            case Restore(wanted, halve):
+                if self._lifecycle.phase.ended:
+                    return done(self._restore_after_end(wanted, halve))
+                if halve is not None:  # an unknown one, or it cannot be read
+                    self.control.refuse_to_halve(halve)
+                if receipt.sender.by:
+                    self._policy.check_own(wanted)
+                return self._restore(wanted)
+            case Set(values):
+                self._check_not_stopping("set")
+                self._trials.check_free(values)
+                edits = self.control.set(values)
+                return done(", ".join(map(str, edits)), edits)
+            case Evaluate():
+                self._check_not_stopping("evaluate")
+                return done(described(self.evaluator.now()))
+            case Try():
+                self._check_not_stopping("try", unless=self._trials.has(receipt))
+                return self._trials.do(receipt, receipt.command)
+            case Replay(planned, text):
+                self._check_not_stopping("replay")
+                self._plan(planned)
+                return done(text)
+            case Note() | Tag():
+                return done(described_note(receipt.command)[0])
+
+    def _resume(self) -> str:
+        if self._lifecycle.allows(Event.RESUME) and (
+            unused_reason := self._unused_reason(due=True)
+        ):
+            raise PhaseError(f"Cannot resume: {unused_reason}")
+        self._lifecycle.apply(Event.RESUME)
+        self._monitor.notices.note("names", None)
+        self._monitor.notices.note("nan", None)
+        self._monitor.notices.note("edit", None)
+        self._policy.proof.accept()
+        self._trials.tell()
+        return "running again"
+
+    def _restore(self, wanted: int | str | None) -> Outcome:
+        self._check_not_stopping("restore")
+        step = self._steps.step
+        before = self.control.now()  # the program may have set some since the last look
+        with self._trials.restoring():
+            restored = self._policy.restore(wanted)
+        self._trials.leave(step, "the run went back", back=restored)
+        self.open_segment()
+        after = self.control.now()
+        brought = [Edit(name, before[name], after[name]) for name in after if name in before]
+        changed = "".join(f"; {edit}" for edit in brought if edit.old != edit.new)
+        return Outcome(applied=True, step=step, text=f"restored {restored}{changed}")
+
+    def _restore_after_end(self, wanted: int | str | None, halve: str | None) -> str:
+        phase, step = self._lifecycle.phase, self._steps.step
+        if halve is not None:
+            raise PhaseError(
+                f"halve={halve!r}: the run has ended, so nothing trains with it. Start the run "
+                "again to go on, or leave halve= out."
+            )
+        restored = self._policy.restore_after_end(wanted)
+        held = self._policy.held_instead
+        self._monitor.notices.inform(
+            held
+            and f"The objects hold {held}, which was restored after the end. A start goes on from "
+            "the latest checkpoint."
+        )
+        return f"restored {restored}; the run stays {phase} at step {step:,}"
+
+    def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]]) -> None:
+        """Plans edits for the ends of their steps; all of them, or none."""
+        step = self._steps.step
+        passed = [at for at, _ in edits if at < step]
+        if passed:
+            raise PhaseError(
+                f"Cannot replay at step {step:,}: the first edit is of step {passed[0]:,}. Make "
+                "the run with start=False and in a new folder, replay into it, then start it."
+            )
+        for _, values in edits:
+            self.control.hyperparameters.check(values)
+        for at, values in edits:
+            self._commands.post(Set(values, needed=True), step=step, at=at, standing=True)
+
+    def _check_not_stopping(self, verb: str, *, unless: bool = False) -> None:
+        """Raises a PhaseError while stopping, when no further step follows."""
+        if self._lifecycle.phase is Phase.STOPPING and not unless:
+            raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")

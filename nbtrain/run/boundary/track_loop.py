@@ -1,0 +1,196 @@
+"""Loops of the program over tracked iterables, whose turns are the steps of a run.
+
+for epoch in run.track(range(50)):      # has a tracked loop in it: its turns are no steps
+    for batch in run.track(dataset):    # each turn is a step, and its end a step boundary
+        run.record(loss=step(batch))    # a stop ends both loops
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import get_ident
+from time import time
+from typing import Any, Protocol
+
+from nbtrain.core.errors import ArgumentError
+from nbtrain.run.boundary.boundary import Boundary, Counting
+from nbtrain.run.boundary.loops import OwnLoop
+from nbtrain.run.boundary.session_loop import SessionLoop
+from nbtrain.run.context import Context
+from nbtrain.run.program.leaving import left_by
+
+_BY_TURNS = (
+    "Two tracked loops are drawn from by turns, as by zip(run.track(a), run.track(b)): each would "
+    "count the steps, and one would lose its position. Track what the loop draws from as one: "
+    "`for x, y in run.track(zip(a, b)):`."
+)
+
+
+class ProgramEnd(BaseException):
+    """Ends a program that begins another tracked loop although the run must end."""
+
+
+class Source(Protocol):
+    """The elements of a loop."""
+
+    @property
+    def elements(self) -> Iterator[Any]:
+        """The iterator to draw from; another one after a restore."""
+
+
+class TrackLoop:
+    """The tracked loops of one attempt of a run; training thread only.
+
+    Attributes:
+        ends_program: Whether the program is the run's own: it ends with the next tracked loop that
+            it begins once the run must end. Otherwise such a loop has no turn.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        boundary: Boundary,
+        session: SessionLoop,
+        own: OwnLoop,
+        is_own_thread: Callable[[], bool],
+    ) -> None:
+        self._context = context
+        self._boundary = boundary
+        self._session = session
+        self._own = own
+        self._is_own_thread = is_own_thread
+        self.ends_program = False
+        self._nested: list[bool] = []  # for each open loop, whether its turn has had a loop in it
+        self._left = False  # whether a `break` has left a step that recorded something
+
+    @property
+    def must_end(self) -> bool:
+        """True once a boundary has told a loop to end."""
+        return self._boundary.must_end
+
+    def _check(self) -> None:
+        """Checks that a loop can begin here.
+
+        Raises:
+            ArgumentError: The calling thread does not train the run, or the loop around this one
+                counts the steps.
+        """
+        name = self._context.folder.name
+        if not self._is_own_thread():
+            raise ArgumentError(
+                f"track() of the run {name!r} was used outside of its training thread: write the "
+                "loop in the function or the cell that the run runs."
+            )
+        if self._own.driven or (
+            not self._nested and self._boundary.counting is not Counting.NOBODY
+        ):
+            raise ArgumentError(
+                f"track() of the run {name!r} was used within a loop that asks run.should_stop(), "
+                "which counts the steps already: use one of the two. A stop ends a tracked loop."
+            )
+
+    def turns(self, enter: Callable[[], Source], leave: Callable[..., object]) -> Iterator[Any]:
+        """Yields the elements of a loop, with a boundary after each.
+
+        The same as asking `reach` once per turn, but faster: the locals of a generator stay warm.
+
+        Args:
+            enter: Begins the loop, and returns its elements.
+            leave: Ends it; called with `broken`, True if the program has left the loop, and
+                `failed`, True if an error has.
+
+        Raises:
+            ProgramEnd: The run must end, and the program is its own.
+            ArgumentError: It is drawn from by turns with another loop.
+        """
+        self._check()
+        if self.ends_program and self.must_end:
+            raise ProgramEnd
+        at, boundary, nested = self._context.steps, self._boundary, self._nested
+        items, most_items, look_up = at.items, at.most_items, boundary.look_up
+        ident, depth, broken, failed = get_ident(), len(nested), False, False
+        source = enter()
+        try:
+            if self._enter():
+                return
+            while True:
+                elements = source.elements
+                for element in elements:
+                    yield element
+                    if nested[depth]:
+                        nested[depth] = False
+                        del nested[depth + 1 :]  # left open, or drawn from by turns with this one
+                        self._hand_over()
+                        if boundary.must_end or (at.step >= at.next and look_up()):
+                            return
+                        break
+                    if at.thread != ident:
+                        if self._own.count_and_look():
+                            return
+                        break
+                    at.step = number = at.step + 1
+                    values = at.values
+                    if values is not None:
+                        if len(items) < most_items:
+                            at.values = None
+                            if values:
+                                items.extend((at.tags, number, time(), *values))
+                        else:
+                            boundary.hand_over()
+                    if number >= at.next:
+                        if look_up():
+                            return
+                        break  # a restore may have gone to other elements
+                else:
+                    return
+        except GeneratorExit:  # a `break`, or an error in the body
+            broken, failed = True, left_by() is not None
+            raise
+        except IndexError:
+            if len(nested) > depth:
+                raise
+            failed = True
+            raise ArgumentError(_BY_TURNS) from None
+        finally:
+            self._leave(depth, broken=broken)
+            leave(broken=broken, failed=failed)
+
+    def _enter(self) -> bool:
+        """Begins a loop; tells if it must end at once.
+
+        One in a loop has at least one turn otherwise: what follows it may need it.
+        """
+        at = self._context.steps
+        self._hand_over()
+        self._nested.append(False)
+        if len(self._nested) == 1:
+            must_end = self._own.count_and_look()
+            at.tracked = True
+            return must_end
+        self._nested[-2] = True
+        return self.must_end
+
+    def _leave(self, depth: int, *, broken: bool) -> None:
+        """Ends a loop, and all that are still open within it."""
+        if not self._is_own_thread():
+            return  # an error has ended the run, and its frames are being dropped
+        at = self._context.steps
+        self._left = broken and at.values is not None and not any(self._nested[depth:])
+        del self._nested[depth:]
+        if not self._nested:
+            at.tracked = False
+            self._own.end()
+            self._session.left = not self._left
+            # Without a step the latest checkpoint stays: it may hold the place of a loop that has
+            # not begun.
+            self._session.gone_on = self._session.gone_on and at.steps_done > 0
+
+    def _hand_over(self) -> None:
+        """Queues what was recorded since the last loop; counts the step that a `break` has left.
+
+        An error leaves its loop in the same way, but nothing comes after it.
+        """
+        self._context.steps.step += self._left
+        self._left = False
+        if self._nested:
+            self._boundary.hand_over()

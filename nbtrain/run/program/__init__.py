@@ -1,0 +1,1 @@
+"""What is read from the user's program: what its names refer to, and how its loops end."""

@@ -1,0 +1,117 @@
+"""The checkpoints of a run, and their lines in its journal."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from pathlib import Path
+
+from nbtrain.checkpoints.files import Restored, Saver, listed
+from nbtrain.checkpoints.listing import Listing, on_the_way
+from nbtrain.core.errors import CheckpointError
+from nbtrain.core.states import Checkpoint
+from nbtrain.run.beside.monitor import Monitor
+from nbtrain.rundir.entries import entries
+from nbtrain.rundir.lineage import run_of
+from nbtrain.rundir.names import BEST, LAST_GOOD
+from nbtrain.rundir.timeline import side_folder
+
+
+class Catalog(Listing):
+    """The checkpoints that can be restored; only the training thread logs them.
+
+    Attributes:
+        in_use: Whether the checkpoints of this start were listed.
+    """
+
+    def __init__(self, monitor: Monitor) -> None:
+        super().__init__()
+        self._monitor = monitor
+        self.in_use = False
+
+    def begin(self, saver: Saver) -> bool:
+        """Lists a saver's folder, and logs checkpoints that are newer than the journal.
+
+        A line for an older checkpoint that the journal lacks would make it the newest.
+
+        Returns:
+            Whether this is the first saver of this start.
+        """
+        mended = saver.mended  # first: this repairs the folder
+        if is_first := not self.in_use:
+            self.timeline = self._monitor.timeline()
+        self.read(saver.directory)
+        self.in_use = True
+        for held in self.checkpoints:
+            if math.isinf(held.order):
+                when = round(held.wall_time, 3)
+                self._monitor.log(
+                    event="found", step=held.step, wall_time=when, checkpoint=held.path
+                )
+        self.read(saver.directory)
+        self._monitor.notices.note("state", mended)
+        return is_first
+
+    def read_if_changed(self, directory: Path) -> None:
+        """Lists the folder if it has changed, or lists nothing if the run's folder is lost."""
+        if self._monitor.folder.lost:
+            self.read(directory)
+        else:
+            super().read_if_changed(directory)
+
+    def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
+        """Returns what can be restored; nothing from a lost folder, which may be another run's."""
+        folder = self._monitor.folder
+        lost = folder.lost and folder.has_left(directory)
+        return () if lost else super().found_in(directory)
+
+    def below(self, step: int) -> tuple[Checkpoint, ...]:
+        """Returns the checkpoints below a step that are not abandoned."""
+        return tuple(each for each in self.checkpoints if not each.abandoned and each.step < step)
+
+    def on_the_way(self) -> tuple[Checkpoint, ...]:
+        """Returns the checkpoints on the current branch, without copies; if there are none, all.
+
+        Raises:
+            CheckpointError: There are only copies; the message names the newest.
+        """
+        own = [held for held in self.checkpoints if side_folder(held.path) not in (LAST_GOOD, BEST)]
+        if self.checkpoints and not own:
+            steps = ", ".join(f"{held.step:,}" for held in self.checkpoints)
+            named = f"step{'s' * (len(self.checkpoints) > 1)} {steps}"
+            raise CheckpointError(
+                "No checkpoint was saved yet. There are copies of good states, from "
+                f"{named}: run.restore({self.checkpoints[-1].step}) restores the newest."
+            )
+        return on_the_way(own)
+
+    def add_copy(self, copies: Path, saver: Saver, **entry: object) -> None:
+        """Logs the newest checkpoint in a folder of copies, with the fields of its line."""
+        for held in listed(copies)[-1:]:
+            line = {"event": "copy", "step": held.step, "checkpoint": held.path, **entry}
+            self._monitor.log(**line)
+        self.read(saver.directory)
+
+    def go_back(self, restored: Restored, saver: Saver) -> int | None:
+        """Logs a restore; returns its step, or None if the saver's folder does not have it."""
+        step, path = restored.step, restored.path
+        directory, own = Path(path).parent.resolve(), saver.directory.resolve()
+        if own in (directory, *directory.parents):  # a copy is in a folder below
+            self._monitor.log(event="back", step=step, checkpoint=path)
+        else:
+            lines = 0
+            with contextlib.suppress(OSError):  # the folder is not of a run
+                lines = sum(1 for _ in entries(run_of(Path(path))))
+            self._monitor.log(event="origin", step=step, checkpoint=path, lines=lines)
+        self.read(saver.directory)  # updates which checkpoints are abandoned
+        return step if directory == own else None
+
+
+def check_listed(step: int, directory: Path) -> None:
+    """Raises a CheckpointError if the checkpoint that was just saved cannot be found."""
+    if all(held.step != step for held in listed(directory)):
+        raise CheckpointError(
+            f"The saved checkpoint cannot be found in {directory}: it was deleted at once, or its "
+            "saver writes TensorFlow's old format, which is not restored here: leave "
+            "write_version= out."
+        )

@@ -1,0 +1,177 @@
+"""Checks that a restore has given a value to each trained variable, also to those created later.
+
+proof.begin(saver, restored)    # a checkpoint was restored
+proof.look(saver)               # at a boundary; a path: restore this checkpoint once more
+proof.reason                    # why the run must not go on; empty if it may
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from nbtrain.checkpoints.files import Lacking, Restored, Saver
+from nbtrain.core.errors import CheckpointError
+from nbtrain.core.step_counter import StepCounter
+from nbtrain.core.text.text_table import some
+from nbtrain.core.text.tracebacks import told
+from nbtrain.run.beside.monitor import Monitor
+
+# The least and the most seconds between two looks for variables that do not exist yet.
+_SECS, _MOST_SECS = 1.0, 30.0
+
+_NEVER = float("inf")
+
+
+class RestoreProof:
+    """Reports gaps of a restore, and variables that no checkpoint holds; training thread only.
+
+    Attributes:
+        reason: Why nothing may be trained or saved after the last restore; empty if it may.
+    """
+
+    def __init__(self, monitor: Monitor, steps: StepCounter) -> None:
+        self._monitor = monitor
+        self._steps = steps
+        self.reason = ""
+        self._path: str | None = None  # the restored checkpoint while variables may come late
+        self._had_gaps = False  # of the last restore, at first
+        self._is_accepted = False
+        self._lacking: Lacking | None = None
+        self._stage: tuple[int, str] | None = None  # one that begins with the next step
+        self._from: int | None = None  # the step at which nothing was looked at yet
+        self._due, self._secs = _NEVER, _SECS
+
+    @property
+    def next_step(self) -> float:
+        """The step at which the next look is due: the first after a restore or a start."""
+        return _NEVER if self._from is None else self._from + 1
+
+    def begin(self, saver: Saver, restored: Restored) -> Restored:
+        """Checks a restore; returns its proof with the variables that no checkpoint holds."""
+        self.look_for_lacking(saver, restored.step)
+        self._path, self._secs = restored.path, _SECS
+        self._due = 0.0 if restored.unused else _NEVER
+        self.reason, self._had_gaps = _reason(restored), bool(restored.gaps)
+        self._stage = None
+        if restored.stage is not None:
+            name = Path(restored.path).name
+            text = f"{restored.stage}: the weights of {name}, and a new optimizer"
+            self._stage = restored.step, text
+        self._is_accepted = False
+        return replace(restored, lacking=self._lacking)
+
+    @property
+    def waits(self) -> bool:
+        """True if values wait for variables that do not exist yet, and no step was taken since."""
+        return self._from == self._steps.step and self._due < _NEVER
+
+    def hasten(self) -> None:
+        """Makes the next look due."""
+        self._due = 0.0
+
+    def accept(self) -> None:
+        """Lets the run go on from the values that its variables hold."""
+        self._is_accepted = self._is_accepted or bool(self.reason)
+        self.reason = ""
+
+    def look(self, saver: Saver | None) -> str | None:
+        """Looks again at what the first step has created, and now and then after that.
+
+        Returns:
+            The path of the restored checkpoint if variables that it holds were created since, with
+            other values than its own; otherwise None.
+        """
+        step, is_first = self._steps.step, False
+        if self._from is not None and step > self._from:
+            self.look_for_lacking(saver, step)
+            self._from, is_first = None, True
+            if self._stage is not None:
+                (begun, text), self._stage = self._stage, None
+                self._monitor.log(event="stage", step=begun, text=text)
+        if saver is None or self._path is None or not (is_first or time.monotonic() >= self._due):
+            return None
+        path, self._due = self._path, _NEVER
+        try:
+            proof = saver.proof()
+        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+            self._monitor.notices.note(
+                "restore", f"The restored variables could not be examined again: {told(error)}"
+            )
+            return None
+        if proof is None:
+            return None
+        if proof.late:
+            return path
+        if is_first:
+            self.reason = "" if self._is_accepted else _reason(proof)
+            self._tell(proof)
+        if proof.unused:
+            self._due = time.monotonic() + self._secs
+            self._secs = min(2 * self._secs, _MOST_SECS)
+        return None
+
+    def check_complete(self, saver: Saver) -> None:
+        """Checks before a save that no variable has been created that waits for its value.
+
+        Raises:
+            CheckpointError: There is one; the next look goes back.
+        """
+        if self._path is None or self._due == _NEVER:
+            return
+        proof = saver.proof()
+        if proof is not None and proof.late:
+            self._due = 0.0
+            raise CheckpointError(
+                f"{some(proof.late)} were created since the restore, and a step has trained them "
+                f"from other values than those in {Path(self._path).name}: the run goes back"
+            )
+
+    def fail(self, path: str, why: str) -> None:
+        """Notes that variables that came late could not be restored."""
+        name = Path(path).name
+        self.reason = (
+            f"variables whose values are in {name} were created after it was restored, and {name} "
+            f"cannot be restored again: {why}"
+        )
+
+    def _tell(self, proof: Restored) -> None:
+        if self._had_gaps or proof.gaps:
+            self._monitor.notices.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
+        self._monitor.notices.note("restore", proof.gaps or None)
+
+    def look_for_lacking(self, saver: Saver | None, step: int) -> None:
+        """Reports trained variables that are not saved; `look` repeats it after a step."""
+        self._from = step
+        try:
+            lacking = None if saver is None else saver.lacking()
+        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+            self._monitor.notices.note(
+                "lacking", f"The trained variables could not be examined: {told(error)}"
+            )
+            return
+        text = None
+        if lacking is not None:
+            text = (
+                f"Not in the checkpoint: {lacking.owners}: after a restore they stay as they are. "
+                f"{lacking.remedy}"
+            )
+        self._monitor.notices.note("lacking", text)
+        if text and lacking != self._lacking:
+            self._monitor.log(event="lacking", step=step, text=text)
+        self._lacking = lacking
+
+
+def _reason(restored: Restored) -> str:
+    """Says which trained variables lack their value in a checkpoint; empty if none does."""
+    name, parts = Path(restored.path).name, []
+    if valueless := restored.valueless:
+        have = "has" if len(valueless) == 1 else "have"
+        parts.append(f"{some(valueless)} {have} no value in {name}")
+    if differing := restored.differing:
+        have = "has" if len(differing) == 1 else "have"
+        parts.append(f"{some(differing)} {have} another value than in {name}")
+    return (
+        f"{' and '.join(parts)}, so that a step would train what was not restored" if parts else ""
+    )

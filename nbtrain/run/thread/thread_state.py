@@ -1,0 +1,84 @@
+"""Carries what TensorFlow, Keras and NumPy keep for one thread into a thread that a run starts.
+
+A cell sets it for its own thread, by a call or by a `with` around the start, and the code that the
+run executes expects it there, as in a loop in the cell. A new thread starts without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.framework import op_callbacks
+
+from nbtrain.run.thread.summaries import Step, theirs
+
+_KERAS = "keras.src.backend.common.global_state"
+
+
+class ThreadState:
+    """The state of the calling thread, to be entered in another.
+
+    Scopes of which TensorFlow does not say whether they are entered are not carried:
+    `tf.variable_creator_scope`, `tf.control_dependencies` and `tf.GradientTape`.
+    """
+
+    def __init__(self) -> None:
+        # Keras's: its configuration, scopes of custom objects, numbers in names that it gives, and
+        # the generator of `keras.random` calls without a seed, which both threads share.
+        self._keras = {
+            name: copy.copy(value) if isinstance(value, (dict, list)) else value
+            for name, value in _of_keras().items()
+        }
+        # A thread without a graph of its own executes eagerly, if TensorFlow does so by default.
+        self._graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        self._session = tf.compat.v1.get_default_session()
+        self._strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
+        self._device = context.context().device_name
+        self._scope = tf.get_current_name_scope()
+        self._callbacks = [*context.context().op_callbacks]  # of `enable_check_numerics`
+        self._filters = tf.debugging.is_traceback_filtering_enabled()
+        self._theirs = theirs()
+        step = tf.summary.experimental.get_step()
+        self._step = None if isinstance(step, Step) else step
+        self._errors = np.geterr()  # in a context variable only since NumPy 2.0
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Sets the state in this thread, which ends with the block, or soon after it."""
+        _of_keras().update(self._keras)
+        np.seterr(**self._errors)
+        for callback in self._callbacks:
+            op_callbacks.add_op_callback(callback)
+        if not self._filters:
+            tf.debugging.disable_traceback_filtering()
+        scopes = contextlib.ExitStack()
+        if self._graph is not None:
+            scopes.enter_context(self._graph.as_default())
+        if self._session is not None:
+            scopes.enter_context(self._session.as_default())
+        if self._strategy is not None:
+            scopes.enter_context(self._strategy.scope())
+        if self._device:
+            scopes.enter_context(tf.device(self._device))
+        if self._scope:
+            scopes.enter_context(tf.name_scope(f"{self._scope}/"))
+        scopes.enter_context(self._theirs())
+        tf.summary.experimental.set_step(self._step)
+        try:
+            yield
+        finally:
+            # The program may have left scopes of its own open, which end with the thread.
+            with contextlib.suppress(AssertionError, RuntimeError):
+                scopes.close()
+
+
+def _of_keras() -> dict[str, object]:
+    """The state that Keras keeps for the calling thread; empty if nothing has imported Keras."""
+    module = sys.modules.get(_KERAS)
+    return {} if module is None else vars(module.GLOBAL_STATE_TRACKER)

@@ -1,0 +1,1 @@
+"""Trials: other hyperparameters for some steps, kept or undone."""

@@ -1,0 +1,180 @@
+"""Measures the scalars that decide a trial, before and after it, and compares them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+
+from nbtrain.core.commands import Try
+from nbtrain.core.errors import ArgumentError, UnknownTagError
+from nbtrain.core.step_counter import StepCounter
+from nbtrain.core.values.arms import ArmResult
+from nbtrain.core.values.direction import Direction, Directions, parted
+from nbtrain.core.values.side_tags import WHOLE, metrics
+from nbtrain.recording.recorder import Recorder
+from nbtrain.run.evaluator import Evaluator
+
+# The mean over the last quarter of a trial's steps decides: the loss of one batch says little.
+_PART = 4
+
+# The tag that decides by default.
+_USUAL = "val_loss"
+
+
+class TrialMetric:
+    """Measures the deciding scalars; training thread only."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        recorder: Recorder,
+        steps: StepCounter,
+        directions: Directions,
+    ) -> None:
+        self._evaluator = evaluator
+        self._recorder = recorder
+        self._steps = steps
+        self._directions = directions
+
+    def direction(self, asked: Try) -> Direction | None:
+        """Returns the direction of the deciding scalar; None if no scalar decides by itself.
+
+        Raises:
+            ArgumentError: Nothing tells it.
+        """
+        wanted = asked.keep_if
+        if asked.leaves_choice or callable(wanted):
+            return None
+        return self._directions.asked("keep_if", _USUAL if wanted is None else str(wanted))[1]
+
+    def measure(self, asked: Try) -> dict[str, float]:
+        """Returns the present deciding scalars: of an evaluation, and means of recorded ones.
+
+        Raises:
+            ArgumentError: `keep_if` of the command is neither a tag nor a function, or nothing
+                tells the direction of its scalar.
+            UnknownTagError: Nothing was recorded under the tag.
+        """
+        if asked.sweep is not None:
+            return self._loss_of_a_step(asked)
+        wanted = asked.keep_if
+        part = max(1, whole(asked.steps) // _PART)
+        step = self._steps.step
+        recorded = self._recorder.means(step - part, step)
+        tag = parted(wanted)[0] if isinstance(wanted, str) else ""
+        if tag and (self._evaluator or tag in recorded):
+            self.direction(asked)  # refuses before an evaluation, which may take long
+        values = self._evaluator.now() if self._evaluator else {}
+        if wanted is None and _USUAL in values:
+            wanted = _USUAL
+        if asked.leaves_choice and wanted is None:
+            wanted = _loss_in(metrics(recorded | values))
+        if not callable(wanted) and (not isinstance(wanted, str) or not wanted):
+            raise ArgumentError(
+                f"keep_if={wanted!r}: give the tag of a scalar that must not get worse, such as "
+                "'loss', or a function of the scalars before and after, two dicts, that returns "
+                "whether to keep the values."
+            )
+        if callable(wanted):
+            return recorded | values
+        wanted, _ = parted(wanted)
+        if wanted not in recorded | values:
+            known = ", ".join(map(repr, recorded | values)) or "none yet"
+            raise UnknownTagError(
+                f"keep_if={wanted!r}: nothing was recorded under this tag over the last {part:,} "
+                f"steps; there are: {known}."
+            )
+        return {wanted: (recorded | values)[wanted]}
+
+    def _loss_of_a_step(self, asked: Try) -> dict[str, float]:
+        """Returns the scalar that a range test follows, as the last step has recorded it."""
+        step = self._steps.step
+        recorded = self._recorder.means(step - 1, step)
+        own = [tag for tag in metrics(recorded) if not tag.startswith(WHOLE)]
+        wanted = asked.keep_if or _loss_in(own)
+        if not isinstance(wanted, str) or wanted not in recorded:
+            if not step:
+                raise UnknownTagError(
+                    "A range test follows a loss that each step records, and no step is done yet: "
+                    "ask again after the first."
+                )
+            missing = "no scalar" if wanted is None else f"no {wanted!r}"
+            known = f"; it has: {', '.join(map(repr, own))}" if own else ""
+            raise UnknownTagError(
+                f"A range test follows a loss that each step records, and step {step:,} has "
+                f"recorded {missing}{known}."
+            )
+        return {wanted: recorded[wanted]}
+
+    def decide(self, asked: Try, before: Mapping[str, float]) -> tuple[bool, str]:
+        """Returns whether to keep the edits, and why; a value that became NaN is worse."""
+        try:
+            after = self.measure(asked)
+            if callable(asked.keep_if):
+                kept = bool(asked.keep_if(before, after))
+            else:
+                ((tag, old),), direction = before.items(), self.direction(asked)
+                kept = direction is not None and not is_worse(direction, old, after[tag])
+        except Exception as error:  # noqa: BLE001 - edits that cannot be compared are not kept
+            return False, f"the deciding scalars could not be measured: {error}"
+        told = (_change(tag, old, after[tag]) for tag, old in before.items() if tag in after)
+        return kept, ", ".join(told)
+
+
+def _loss_in(tags: Sequence[str]) -> str | None:
+    """Returns the tag of the loss, or else of the first scalar; None if there is none."""
+    losses = [tag for tag in tags if "loss" in tag]
+    return "loss" if "loss" in tags else next(iter(losses or tags), None)
+
+
+def whole(steps: object, name: str = "steps") -> int:
+    """Returns the number of steps, or of repeats, of a trial."""
+    if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
+        raise ArgumentError(f"{name}={steps!r}: give a whole number of at least 1.")
+    return int(steps)
+
+
+def steps_of(asked: Try, step: int, total: int | None) -> int:
+    """Returns the number of steps of a trial that begins at a step.
+
+    Raises:
+        ArgumentError: The run has fewer left.
+    """
+    steps = whole(asked.steps)
+    if total is not None and step + steps > total:
+        raise ArgumentError(
+            f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try fewer."
+        )
+    return steps
+
+
+def best_of(results: Sequence[ArmResult], direction: Direction) -> int | None:
+    """Returns the index of the best result, the first of several; None if all are NaN."""
+    finite = [at for at, each in enumerate(results) if math.isfinite(each.mean)]
+    sign = -1 if direction is Direction.HIGHEST else 1
+    return min(finite, key=lambda at: sign * results[at].mean, default=None)
+
+
+def described(result: ArmResult) -> str:
+    """Describes the result of an arm: its name, and its scalar with the spread."""
+    if not math.isfinite(result.mean):
+        return f"{result.name} {result.note or result.mean}"
+    spread = "" if result.spread is None else f" ± {result.spread:.2g}"
+    return f"{result.name} {_change(result.tag, result.before, result.mean)}{spread}"
+
+
+def _change(tag: str, old: float, new: float) -> str:
+    """Describes the change of a scalar, with enough digits to tell the two values apart."""
+    for digits in (4, 7, 17):
+        before, after = f"{old:.{digits}g}", f"{new:.{digits}g}"
+        if before != after or old == new:
+            break
+    return f"{tag} {before} → {after}"
+
+
+def is_worse(direction: Direction, before: float, after: float) -> bool:
+    """Returns whether a scalar has got worse; a value that became NaN is worse."""
+    if math.isnan(before):
+        return False
+    return not (after >= before if direction is Direction.HIGHEST else after <= before)

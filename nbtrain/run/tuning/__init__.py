@@ -1,0 +1,1 @@
+"""Reads, sets and records the hyperparameters of a run."""

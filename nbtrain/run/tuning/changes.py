@@ -1,0 +1,152 @@
+"""Records values that the program assigns to its hyperparameters, each at its own step.
+
+changes.settle(step)                 # training thread: what was assigned belongs to this step
+changes.flush()                      # monitor thread: reads the values, records the changed ones
+changes.edited(edits, step)          # an edit by the user, which the program may change again
+
+These assignments are recorded at their exact step: by Python (a callback, a step, a cell), by a
+`tf.function` that is traced under the run or is the step itself, and by the train op of a
+TensorFlow 1 graph in a session of this process.
+
+The other values are read once a second: Python numbers of Keras, variables of a cluster, and
+variables assigned by an operation beside the train op or by an inner function that was traced
+before the run. After the first such change, the last two are read after every step.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from nbtrain.core.values.hyperparameters import FACTOR, Edit, Hyperparameters
+from nbtrain.run.beside.monitor import Monitor
+
+# The most values that wait to be read. The oldest are dropped.
+_MOST_WAITING = 65_536
+
+Record = Callable[[int, float, Mapping[str, float]], object]
+
+
+class Changes:
+    """The changes of one start of a run.
+
+    Attributes:
+        expected: Whether any step may change a hyperparameter without notice.
+    """
+
+    def __init__(
+        self,
+        hyperparameters: Hyperparameters,
+        monitor: Monitor,
+        record: Record,
+        attend: Callable[[], object],
+    ) -> None:
+        self._hyperparameters = hyperparameters
+        self._monitor = monitor
+        self._record = record
+        self._attend = attend
+        self.expected = False
+        self._waiting: deque[tuple[int, str, float, Any]] = deque(maxlen=_MOST_WAITING)
+        self._recorded: dict[str, tuple[int, float]] = {}  # step and value, by name
+        self._edits: dict[str, tuple[int, Edit]] = {}  # edits in effect, with their steps
+        self._flushing = threading.RLock()  # protects the order in which values are recorded
+
+    def begin(self) -> None:
+        """Starts watching the assignments; training thread."""
+        self._hyperparameters.watch(self._attend)
+
+    def end(self) -> None:
+        """Stops watching the assignments."""
+        self._hyperparameters.unwatch()
+
+    def settle(self, step: int, *, over: bool = False) -> None:
+        """Assigns the values set since the last boundary to this step; training thread.
+
+        Args:
+            over: Whether the training is over, so that its session may be closed.
+        """
+        try:
+            values, now = self._hyperparameters.changed(assigned_alone=over), time.time()
+        except Exception as error:  # noqa: BLE001 - a look never ends a training
+            self._monitor.notices.note(
+                "hyperparameters", f"Hyperparameters could not be read: {error}"
+            )
+            return
+        self._waiting.extend((step, name, now, value) for name, value in values.items())
+        self.expected = bool(values)
+
+    def flush(self) -> None:
+        """Reads the settled values and records those that have changed; any thread."""
+        with self._flushing:  # waits until another thread has recorded what it took
+            while self._waiting:
+                step, name, wall, value = self._waiting.popleft()
+                self._take(step, name, wall, self._hyperparameters.number(name, value))
+
+    def compare(self, step: int) -> None:
+        """Records values read again: a difference is a change, up to this step, without notice."""
+        with self._flushing:
+            for name, value in self._hyperparameters.values.items():
+                if self._take(step, name, time.time(), value):
+                    self._hyperparameters.distrust(name)
+
+    def recorded(self, step: int, values: Mapping[str, float]) -> None:
+        """Notes values that another part has recorded."""
+        with self._flushing:
+            self._recorded.update({name: (step, value) for name, value in values.items()})
+
+    def edited(self, edits: Iterable[Edit], step: int) -> None:
+        """Notes values that the user has set."""
+        with self._flushing:
+            self._edits.update({edit.name: (step, edit) for edit in edits})
+            self._monitor.notices.note("undone", None)
+
+    @property
+    def waiting(self) -> bool:
+        """True if an assigned value is not settled yet."""
+        return self._hyperparameters.assigned
+
+    def went_back(self) -> None:
+        """Forgets edits and assignments, which a restore has undone on request."""
+        with self._flushing:
+            self._hyperparameters.changed(assigned_alone=True)  # they belong to no step
+            self._edits.clear()
+            self._monitor.notices.note("undone", None)
+
+    def _take(self, step: int, name: str, wall: float, value: float) -> bool:
+        """Records a value if it has changed; tells if it has."""
+        at, old = self._recorded.get(name, (step, value))
+        if value == old or (value != value and old != old):  # NaN is NaN
+            return False
+        if at < step - 1:
+            self._record(step, wall, {name: old})  # draws the curve as a step
+        self._record(step, wall, {name: value})
+        self._recorded[name] = step, value
+        self._hyperparameters.note(name, value)
+        set_at, edit = self._edits.pop(name, (0, None))
+        if edit is not None:
+            self._tell_undone(step, Edit(name, old, value), set_at, edit)
+        return True
+
+    def _tell_undone(self, step: int, change: Edit, set_at: int, edit: Edit) -> None:
+        what = f"the program has set {change}, after the edit of step {set_at:,}"
+        self._monitor.log(event="undone", step=step, text=f"{what}.")
+        self._monitor.notices.note(
+            "undone", f"At step {step:,} {what} ({edit}). {self._kept(edit)}"
+        )
+
+    def _kept(self, edit: Edit) -> str:
+        """Describes how to keep an edit that the program undoes."""
+        factor = f"{edit.name}{FACTOR}"
+        values = self._hyperparameters.values
+        if factor in values and edit.old:
+            times = values[factor] * edit.new / edit.old
+            return (
+                f"To keep an edit, set the factor on what it sets, run.set({factor}={times:.4g})."
+            )
+        return (
+            "To keep an edit, have the program multiply its value by a variable that is given in "
+            "hyperparameters=, and edit that."
+        )

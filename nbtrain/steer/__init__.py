@@ -1,0 +1,1 @@
+"""Steers any run, of this process or another: options, requests, receipts. No TensorFlow."""

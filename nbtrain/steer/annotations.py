@@ -1,0 +1,124 @@
+"""Notes and tags of a run: commands while it trains, lines of its journal after its end."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from pathlib import Path
+from typing import Protocol
+
+from nbtrain.core.commands import NO_SENDER, Command, Note, Sender, Tag
+from nbtrain.core.errors import ArgumentError, BusyError
+from nbtrain.core.receipts import Outcome, Receipt
+from nbtrain.core.states import Status
+from nbtrain.core.text.labels import checked, checked_note
+from nbtrain.rundir import status_file
+from nbtrain.rundir.entries import tags_of
+from nbtrain.rundir.files import Untrusted
+from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.journal import Mark, Marks
+
+
+class Annotated(Protocol):
+    """A run that has ended."""
+
+    logdir: Path
+    marks: Marks
+
+    @property
+    def status(self) -> Status:
+        """The state of the run."""
+
+
+class Annotations:
+    """Notes and tags, from any thread and at any time, also after the end of the run."""
+
+    marks: Marks
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The words by which the run can be found again."""
+        return self.marks.tags
+
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
+        """Queues a command for the next step boundary, and returns its receipt."""
+        raise NotImplementedError
+
+    def note(self, text: str) -> Receipt:
+        """Adds a note to the history of the run, as a mark at its present step.
+
+        Args:
+            text: What to remember, on one line.
+
+        Raises:
+            ArgumentError: The text is empty or too long.
+
+        Example:
+            >>> run.note("the loss is flat: lower the rate")
+        """
+        return self.post(Note(checked_note(text)))
+
+    def tag(self, *tags: str) -> Receipt:
+        """Gives the run these tags in place of those that it has; without any, none.
+
+        Raises:
+            ArgumentError: One is no tag.
+
+        Example:
+            >>> run.tag("baseline", *run.tags)
+        """
+        return self.post(Tag(checked(tags)))
+
+
+def annotate(run: Annotated, command: Note | Tag, sender: Sender) -> Receipt:
+    """Writes a note or tags into the journal of a run that has ended; returns the receipt.
+
+    It is refused if another run trains in the folder by now, or the folder is gone.
+    """
+    receipt, step = Receipt(command, sender=sender), run.status.step
+    text, more = described(command)
+    try:
+        entry = _written(run.logdir, event=receipt.name, step=step, text=text, **more)
+    except (ArgumentError, BusyError, OSError) as error:
+        receipt.answer(Outcome(False, step, f"The run has ended, and {error}"))
+        return receipt
+    run.marks.tags = tags_of(entry, run.marks.tags)
+    order = max((mark.order for mark in run.marks), default=0.0)
+    if (mark := Mark.of(entry, order)) is not None:
+        run.marks.add(mark)
+    receipt.answer(Outcome(True, step, text))
+    return receipt
+
+
+def described(command: Note | Tag) -> tuple[str, dict[str, object]]:
+    """Returns the text of a journal's line, and its further fields."""
+    if isinstance(command, Note):
+        return command.text, {}
+    return ", ".join(command.tags) or "no tags", {"tags": [*command.tags]}
+
+
+def _show_tags(path: Path, tags: tuple[str, ...]) -> None:
+    """Puts new tags into the last status, where other processes look for them."""
+    with contextlib.suppress(OSError, Untrusted):
+        sign = status_file.read(path)
+        told = dataclasses.replace(sign.status, tags=tags)
+        status_file.write(path, dataclasses.replace(sign, status=told))
+
+
+def _written(path: Path, **entry: object) -> dict[str, object]:
+    """Adds a line to a journal; nobody else may be writing there."""
+    if not path.is_dir():
+        raise ArgumentError(f"its folder {path} is gone.")
+    folder = Logdir(path, None, kind="run", launches=True)
+    line = {"wall_time": round(time.time(), 3), "applied": True, **entry}
+    folder.lock.take()
+    try:
+        folder.log(**line)
+        if isinstance(tags := line.get("tags"), list):
+            _show_tags(path, tuple(tags))
+    finally:
+        folder.lock.release()
+    return line

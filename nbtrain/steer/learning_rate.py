@@ -1,0 +1,56 @@
+"""The learning rate among a run's hyperparameters, and the command that tests its range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nbtrain.core.commands import Try
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import Phase, Status
+from nbtrain.core.values.rate_range import no_range
+
+# The learning rate of a run is the first of these that it has: if there is a factor, the program
+# sets the rate.
+RATES = ("learning_rate_factor", "learning_rate")
+
+
+def rate_of(names: Iterable[str]) -> str | None:
+    """Returns the name of the learning rate, or of a factor on it; None if there is none."""
+    known = set(names)
+    return next((name for name in RATES if name in known), None)
+
+
+def range_test(
+    status: Status,
+    low: float = 1e-6,
+    high: float = 1.0,
+    *,
+    steps: int = 200,
+    tag: str | None = None,
+    name: str | None = None,
+) -> Try:
+    """Returns the command of a range test, as `run.find_learning_rate` takes its arguments.
+
+    A run that is being prepared does not know its hyperparameters yet. The command then names
+    `learning_rate`, and the run refuses it if it has none.
+
+    Args:
+        status: The status of the run.
+
+    Raises:
+        ArgumentError: There is no learning rate among them, or a limit is no number.
+    """
+    known = [each.name for each in status.hyperparameters]
+    found = name or rate_of(known)
+    if found is None and status.phase is Phase.PREPARING:
+        found = "learning_rate"
+    if found is None:
+        raise ArgumentError(
+            "This run has no learning rate among its hyperparameters; they are "
+            f"{', '.join(known) or 'none'}. Start it with hyperparameters=, or give name=."
+        )
+    try:
+        limits = float(low), float(high)
+    except (TypeError, ValueError):
+        raise no_range(repr(low), repr(high)) from None
+    return Try({found: limits[0]}, steps, tag, sweep=limits)

@@ -1,0 +1,349 @@
+"""The options of a run, which each function that starts one takes, and its checked settings.
+
+@with_options(RunOptions)                            # the signature and the docstring have them all
+def start(step, **options: Unpack[RunOptions]):
+    settings = Settings.of(options, steps=100)
+    folder = folder_of(options, kind="train")
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, get_type_hints
+
+from nbtrain.core.cadence import Every
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.text.labels import checked, checked_stage
+from nbtrain.core.values.direction import Directions, parted
+from nbtrain.recording.best_monitor import BestMonitor
+from nbtrain.recording.loss_monitor import LossMonitor
+from nbtrain.rundir.folder import Logdir
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+# A Python lock waits for at most 49 days (on Windows).
+MOST_GRACE_SECS = 1e6
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of every function that starts a run; the defaults are those of `Settings`.
+
+    Attributes:
+        logdir: The folder of the run; None takes `runs/<name>`, or that of a given Supervisor.
+        name: The run's name; None takes a new numbered one. A run in a folder with checkpoints
+            continues from the latest.
+        save_secs: Seconds between two checkpoints; None or 0 saves none by time.
+        save_steps: Steps between two checkpoints; None saves none by steps.
+        keep: The number of newest checkpoints to keep; None keeps all. The saver of a given
+            Supervisor keeps its own number.
+        on_nan: The reaction to a loss or a saved variable that is NaN or infinite. A loss is a
+            scalar whose last word is `loss`, except those of a validation. "pause" pauses before
+            the next save. "recover" goes back to the last good checkpoint and halves the
+            hyperparameter `learning_rate` or `learning_rate_factor`; the sixth time, it pauses as
+            well. None goes on. With "recover" or "pause", good states are copied to `last_good`
+            beside the checkpoints, at the start and every ten seconds, or less often if that took
+            more than 1 % of the time. The newest three stay until the run has ended well. If the
+            bad value comes with the last of the data, the run ends with a message, and saves
+            nothing. In a cluster, only the losses of a graph are checked, and nothing is copied.
+        jump: A loss this many times the median of the last losses counts as bad too, such as 10.0;
+            None ignores jumps.
+        grace: Seconds that the end of the process (the end of a script, a shutdown of the kernel,
+            SIGTERM, SIGHUP) waits for the run to stop and save.
+        mirror: The address of a folder in a store, such as "s3://bucket/runs", to which the run's
+            folder is copied while it trains. A start in an empty folder goes on from there.
+        fresh: True begins from scratch although the folder holds an earlier run, which is moved to
+            `<folder>-before-1`.
+        prints: "cell" shows the prints of the training under the cell that has started the run, and
+            in its log; "log" only in its log.
+        system: True records the use of the machine, under `system/`.
+        tags: Words by which the run can be found again, such as `["baseline", "adam"]`. If a start
+            gives none, the run keeps those that it has.
+        keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
+            count, such as "val_loss" or "max:val_f1"; `run.restore("best")` goes back to it. A loss
+            or an error is better lower, an accuracy higher, and Keras's metrics know which. For
+            everything else, say which: "max:val_f1" or "min:val_perplexity". Each value of an
+            evaluation or an epoch (`val_...`, `epoch_...`) is judged, of other scalars each mean of
+            100 values. None keeps none.
+        patience: The run finishes once this many judged values in a row are no better; None for
+            never. A restore or a new start counts from the beginning.
+    """
+
+    logdir: str | os.PathLike[str] | None
+    name: str | None
+    save_secs: float | None
+    save_steps: int | None
+    keep: int | None
+    on_nan: Literal["pause", "recover"] | None
+    jump: float | None
+    grace: float
+    mirror: str | None
+    fresh: bool
+    prints: Literal["cell", "log"]
+    system: bool
+    tags: Sequence[str]
+    keep_best: str | None
+    patience: int | None
+
+
+class LoopOptions(RunOptions, total=False):
+    """The options of a start that trains by a step function or a loop of Python.
+
+    Attributes:
+        steps: The step at which the run finishes; None trains until stopped.
+        evaluate_secs: Seconds between two evaluations; None or 0 disables this.
+        evaluate_steps: Steps between two evaluations; None disables this.
+        stage: The name of this stage of the training, such as "fine-tune"; needs `checkpoint`. The
+            first start of another stage than that of the latest checkpoint goes on from its
+            weights, on the same curve, with a new optimizer: the old one's slots, steps and
+            learning rate are left behind, and variables that the checkpoint lacks stay as they
+            are. Later starts of the same stage go on with everything. None goes on with the stage
+            of the checkpoint.
+    """
+
+    steps: int | None
+    evaluate_secs: float | None
+    evaluate_steps: int | None
+    stage: str | None
+
+
+# The options of the run's folder, which are no settings.
+_OF_THE_FOLDER = ("logdir", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The checked settings of a run: its options (see `LoopOptions`), and these.
+
+    Attributes:
+        stop_grace_secs: Seconds after a request to stop until the panel shows where the
+            training thread is.
+        directions: Which values of the scalars are better, as far as the training knows it; with
+            what `keep_best` says.
+
+    Raises:
+        ArgumentError: A value cannot be used.
+    """
+
+    steps: int | None = None
+    save_secs: float | None = 600.0
+    save_steps: int | None = None
+    keep: int | None = 5
+    evaluate_secs: float | None = None
+    evaluate_steps: int | None = None
+    on_nan: str | None = "pause"
+    jump: float | None = None
+    grace: float = 10.0
+    mirror: str | None = None
+    fresh: bool = False
+    prints: str = "cell"
+    system: bool = True
+    tags: Sequence[str] = ()
+    keep_best: str | None = None
+    patience: int | None = None
+    stage: str | None = None
+    stop_grace_secs: float = 5.0
+    directions: Directions = field(default_factory=Directions)
+
+    @classmethod
+    def of(cls, options: RunOptions, **more: Any) -> Settings:
+        """Returns the settings of some options, with `more` of them.
+
+        Raises:
+            TypeError: There is no such option.
+        """
+        given: dict[str, Any] = {**options, **more}
+        for name in _OF_THE_FOLDER:
+            given.pop(name, None)
+        return cls(**given)
+
+    def __post_init__(self) -> None:
+        """Checks every value."""
+        for name, none in (
+            ("steps", "train until stopped"),
+            ("keep", "keep all checkpoints"),
+            ("patience", "never end for that"),
+        ):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+                raise ArgumentError(
+                    f"{name}={value!r}: give a whole number of at least 1, or None to {none}."
+                )
+            # Converted, because JSON does not know the integers of NumPy.
+            object.__setattr__(self, name, int(value))
+        self._check_alarm()
+        self._check_shown()
+        self._check_stage()
+        self._check_folder()
+        self._check_best()
+        self._check_grace()
+        for name, number in (
+            ("save_secs", "number above 0"),
+            ("save_steps", "whole number of at least 1"),
+            ("evaluate_secs", "number above 0"),
+            ("evaluate_steps", "whole number of at least 1"),
+        ):
+            try:
+                Every(**{name.rpartition("_")[-1]: getattr(self, name)})
+            except (ArgumentError, TypeError, ValueError):
+                raise ArgumentError(
+                    f"{name}={getattr(self, name)!r}: give a {number}, or None for never."
+                ) from None
+
+    def _check_shown(self) -> None:
+        object.__setattr__(self, "tags", checked(self.tags))
+        if not isinstance(self.system, bool):
+            raise ArgumentError(
+                f"system={self.system!r}: give True to record the use of the machine, or False."
+            )
+        if self.prints not in ("cell", "log"):
+            raise ArgumentError(
+                f'prints={self.prints!r}: give "cell" to show what the training prints under its '
+                'cell and in its log, or "log" for its log alone.'
+            )
+
+    def _check_stage(self) -> None:
+        if self.stage is not None:
+            object.__setattr__(self, "stage", checked_stage(self.stage))
+
+    def _check_grace(self) -> None:
+        is_number = isinstance(self.grace, Real) and not isinstance(self.grace, bool)
+        if not is_number or not 0 < self.grace <= MOST_GRACE_SECS:
+            raise ArgumentError(
+                f"grace={self.grace!r}: give a number of seconds above 0, such as 10.0, and at "
+                f"most {MOST_GRACE_SECS:,.0f}."
+            )
+
+    def _check_folder(self) -> None:
+        if self.mirror is not None and "://" not in str(self.mirror):
+            raise ArgumentError(
+                f"mirror={self.mirror!r}: give the address of a folder with its scheme, such as "
+                "'s3://bucket/runs' or 'file:///mnt/disk/runs', or None for no mirror."
+            )
+        if not isinstance(self.fresh, bool):
+            raise ArgumentError(f"fresh={self.fresh!r}: give True to begin from scratch, or False.")
+        if self.fresh and self.mirror is not None:
+            raise ArgumentError(
+                f"fresh=True with mirror={self.mirror!r}: the mirror has one run under this name. "
+                "Give another name=, and leave fresh= out."
+            )
+
+    def _check_best(self) -> None:
+        wanted = self.keep_best
+        if wanted is not None and (not isinstance(wanted, str) or not parted(wanted)[0]):
+            raise ArgumentError(
+                f"keep_best={wanted!r}: give the name of a recorded scalar, such as 'val_loss', "
+                "or None to keep no best checkpoint."
+            )
+        if self.patience is not None and wanted is None:
+            raise ArgumentError(
+                f"patience={self.patience!r} without keep_best=: give the scalar that must "
+                "improve too, such as keep_best='val_loss'."
+            )
+        if wanted is not None:
+            tag, direction = self.directions.asked("keep_best", wanted)
+            object.__setattr__(self, "directions", self.directions.also(tag, direction))
+
+    def _check_alarm(self) -> None:
+        if self.on_nan not in ("pause", "recover", None):
+            raise ArgumentError(
+                f'on_nan={self.on_nan!r}: give "pause", "recover" to go back to the last good '
+                "checkpoint and halve the learning rate, or None to go on."
+            )
+        if self.jump is None:
+            return
+        if self.on_nan is None:
+            raise ArgumentError(
+                f"jump={self.jump!r}, and with on_nan=None nothing is done about one: give "
+                'on_nan="pause" or "recover", or leave jump= out.'
+            )
+        number = isinstance(self.jump, Real) and not isinstance(self.jump, bool)
+        if not number or not 1 < self.jump < float("inf"):
+            raise ArgumentError(
+                f"jump={self.jump!r}: give a factor above 1, such as 10.0, or None for never."
+            )
+
+    def loss_monitor(self) -> LossMonitor | None:
+        """Returns the monitor that detects bad losses; None if the run does not react to them."""
+        return None if self.on_nan is None else LossMonitor(self.jump)
+
+    def best_monitor(self) -> BestMonitor | None:
+        """Returns a judge of the best value; None if no scalar is judged."""
+        if self.keep_best is None:
+            return None
+        return BestMonitor(*self.directions.asked("keep_best", self.keep_best), self.patience)
+
+    def save_cadence(self) -> Every:
+        """Returns the cadence of the checkpoints."""
+        return Every(steps=self.save_steps, secs=self.save_secs)
+
+    def evaluate_cadence(self) -> Every:
+        """Returns the cadence of the evaluations."""
+        return Every(steps=self.evaluate_steps, secs=self.evaluate_secs)
+
+
+def folder_of(options: RunOptions, *, kind: str) -> Logdir:
+    """Returns the folder of a run; `kind` is the beginning of its name if it is given none."""
+    return Logdir(options.get("logdir"), options.get("name"), kind=kind)
+
+
+class Option(NamedTuple):
+    """An option of a run.
+
+    Attributes:
+        name: Its name.
+        annotation: Its type.
+        default: The value that it has if it is not given.
+        meaning: Its entry in the docstring, in lines; empty under `python -OO`, as there is none.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    meaning: str
+
+
+def options_of(kind: type[Any]) -> list[Option]:
+    """Returns the options of `RunOptions` or a class that extends it, whose own ones come first."""
+    texts = [inspect.cleandoc(each.__doc__ or "") for each in (RunOptions, kind)]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", "\n".join(texts), re.MULTILINE)
+    meanings = dict(entries)
+    defaults = {each.name: each.default for each in fields(Settings)}
+    hints = get_type_hints(kind)
+    return [
+        Option(name, hints[name], defaults.get(name), meanings.get(name, ""))
+        for name in sorted(hints, key=RunOptions.__annotations__.__contains__)
+    ]
+
+
+def with_options(kind: type[Any]) -> Callable[[_F], _F]:
+    """Puts options into the signature and the docstring of a function that takes them.
+
+    Args:
+        kind: `RunOptions`, or a class that extends it.
+    """
+    options = options_of(kind)
+
+    def decorate(function: _F) -> _F:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = inspect.Parameter.KEYWORD_ONLY
+        added = [
+            inspect.Parameter(each.name, named, default=each.default, annotation=each.annotation)
+            for each in options
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+        if function.__doc__:  # there is none under `python -OO`
+            lines = inspect.cleandoc(function.__doc__).split("\n")
+            end = lines.index("", lines.index("Args:"))
+            lines[end:end] = [f"    {each.name}: {each.meaning}" for each in options]
+            function.__doc__ = "\n".join(lines)
+        return function
+
+    return decorate

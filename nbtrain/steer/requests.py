@@ -1,0 +1,294 @@
+"""The methods that steer a run: each queues a command and returns a receipt at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn, SupportsFloat
+
+from nbtrain.core.commands import (
+    NO_SENDER,
+    Command,
+    Evaluate,
+    Pause,
+    Restore,
+    Resume,
+    Save,
+    Sender,
+    Set,
+    Stop,
+    Try,
+)
+from nbtrain.core.errors import ArgumentError, UnknownNameError
+from nbtrain.core.receipts import Receipt
+from nbtrain.core.states import Checkpoint, Status
+from nbtrain.rundir.journal import Marks
+from nbtrain.steer.actions import Action, Actions
+from nbtrain.steer.annotations import Annotations
+from nbtrain.steer.held_trial import post
+from nbtrain.steer.learning_rate import range_test
+
+# Not None, which a step function returns if it lacks a return statement.
+NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
+
+_NO_SETTINGS: Mapping[str, Mapping[str, SupportsFloat]] = MappingProxyType({})
+
+# Names from other libraries, and what to use instead.
+INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("stop", "cancel", "abort", "kill"), "run.request_stop()"),
+        **dict.fromkeys(("join", "result"), "run.wait()"),
+        **dict.fromkeys(("show", "display", "plot"), "run, as the last line of a cell"),
+        "checkpoint": "run.save()",
+        "load": "run.restore()",
+        "unpause": "run.resume()",
+        "step": "run.status.step",
+        "phase": "run.status.phase",
+        "history": "run.scalars",
+    }
+)
+
+
+class Requests(Annotations):
+    """The commands of a run, from any thread; each is executed at a step boundary.
+
+    Attributes:
+        most_checkpoints: The number of checkpoints that `status` lists at most; None if it lists
+            all.
+    """
+
+    marks: Marks
+    most_checkpoints: int | None = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def status(self) -> Status:
+            """The present state of the run."""
+
+    def __dir__(self) -> list[str]:
+        """Returns the names, without those that only say what to use instead."""
+        return [name for name in super().__dir__() if name not in INSTEAD]
+
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
+        """Queues a command for the next step boundary, and returns its receipt.
+
+        Args:
+            command: The command.
+            at: A future step after which to execute it; None executes it at once. Such a planned
+                command may be posted before the first start.
+            sender: Where the command comes from. A second command with the same id is not executed
+                again, and gets the receipt of the first.
+
+        Raises:
+            ArgumentError: A stop is planned, `command` is not a command, or `at` is not a step.
+        """
+        raise NotImplementedError
+
+    def refuse(self, command: Command, why: str) -> Receipt:
+        """Answers a command at once, because it cannot be done; returns its receipt."""
+        raise NotImplementedError
+
+    def actions(self) -> tuple[Action, ...]:
+        """Returns what can be done about the newest marks: go back, or undo an edit.
+
+        The panel shows them for every mark on a curve. The best action comes first: while the
+        run is paused because of a NaN, an action of that mark.
+
+        Example:
+            >>> run.actions()
+            (run.restore('checkpoints/ckpt-300', halve='learning_rate'), ...)
+            >>> run.do(run.actions()[0]).wait()
+        """
+        return self._all_actions.latest()
+
+    def do(self, action: Action) -> Receipt:
+        """Carries out one of `actions` at the next step boundary.
+
+        An action that cannot be done now, or is no longer one of these, is refused.
+
+        Raises:
+            ArgumentError: It is no action.
+        """
+        if not isinstance(action, Action):
+            raise ArgumentError(f"do({action!r}): give one of run.actions(), such as the first.")
+        if why := self._all_actions.refusal(action):
+            return self.refuse(action.command, f"Cannot do {action.text!r}: {why}")
+        return self.post(action.command)
+
+    @property
+    def _all_actions(self) -> Actions:
+        count = self.marks.count  # first: the checkpoint of a mark is listed before the mark
+        return Actions(self.marks, self.status, count, most=self.most_checkpoints)
+
+    def request_stop(self) -> Receipt:
+        """Ends the run after the current step, with a last checkpoint."""
+        return self.post(Stop())
+
+    def pause(self) -> Receipt:
+        """Pauses the training until `resume`; saving and restoring still work."""
+        return self.post(Pause())
+
+    def resume(self) -> Receipt:
+        """Continues after a pause."""
+        return self.post(Resume())
+
+    def save(self) -> Receipt:
+        """Writes a checkpoint at the next step boundary."""
+        return self.post(Save())
+
+    def restore(
+        self, checkpoint: int | str | Checkpoint | None = None, *, halve: str | None = None
+    ) -> Receipt:
+        """Restores a checkpoint.
+
+        Args:
+            checkpoint: Its step, its path, "best" for the state that `keep_best=` keeps, or None
+                for the latest on the current branch: an abandoned one only if there is no other.
+            halve: A hyperparameter to halve afterwards: of its values before and after the restore,
+                the lower one. None changes nothing.
+        """
+        wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
+        return self.post(Restore(wanted, halve))
+
+    def set(
+        self, values: Mapping[str, SupportsFloat] = NO_VALUES, /, **more: SupportsFloat
+    ) -> Receipt:
+        """Sets hyperparameters at the next step boundary: all of them, or none.
+
+        Args:
+            values: Numbers by the names of hyperparameters.
+            more: More of them, by keyword.
+
+        Example:
+            >>> run.set(learning_rate=1e-4, dropout_rate=0.3).wait()
+        """
+        return self.post(Set({**_by_name(values), **more}))
+
+    def evaluate(self) -> Receipt:
+        """Evaluates at the next step boundary, also while paused; records `val_loss` and so on.
+
+        The start of the run says what to evaluate: `evaluate=`, or `validation_data=` of a Keras
+        fit.
+        """
+        return self.post(Evaluate())
+
+    def trial(
+        self,
+        values: Mapping[str, SupportsFloat | Sequence[SupportsFloat]] = NO_VALUES,
+        /,
+        *,
+        steps: int = 200,
+        keep_if: str | Callable[[Mapping[str, float], Mapping[str, float]], object] | None = None,
+        settings: Mapping[str, Mapping[str, SupportsFloat]] = _NO_SETTINGS,
+        repeats: int = 1,
+        **more: SupportsFloat | Sequence[SupportsFloat],
+    ) -> Receipt:
+        """Tries hyperparameters for some steps, then keeps them or goes back.
+
+        Scalars are measured before and after the trial: by an evaluation if the run can evaluate,
+        and as means over the last quarter of `steps` steps. Going back restores the checkpoint
+        from the beginning of the trial and the old values. The receipt is answered at the end of
+        the trial, so not while the run is paused, which a `wait` for it says; `kept` of its outcome
+        tells the decision.
+
+        With a list, each of its values trains from the same saved state, on the same batches and
+        with the same random draws; several lists make a grid. The best goes on from where its
+        training ended, unless it is worse than before. `table` of the outcome compares them. A
+        pause or a stop during such a trial goes back to its beginning.
+
+        Args:
+            values: Hyperparameters by their names, or lists of values to try.
+            steps: The number of steps of the trial, or of each value.
+            keep_if: Tag of a scalar that must not get worse: a loss or an error by rising, an
+                accuracy by falling, and a metric of Keras as Keras knows it. Of everything else,
+                say what is better: "max:val_f1" or "min:val_perplexity". Or a function of two
+                dicts, the scalars before and after, that returns whether to keep the values. None
+                takes `val_loss`; with several values, None goes back and leaves the choice to
+                `run.actions()`.
+            settings: Hyperparameters to try together, by the name of the setting.
+            repeats: How often each value is tried, with other random draws and, if the run draws
+                its data, other batches. The outcome then has the spread.
+            more: More values, by keyword.
+
+        Example:
+            >>> run.trial(learning_rate=5e-4, steps=200, keep_if="val_loss").wait()
+            >>> run.trial(learning_rate=[3e-4, 1e-3], keep_if="val_loss").wait().table
+        """
+        tried = {**_by_name(values), **more}
+        return post(self, Try(tried, steps, keep_if, _settings(settings), repeats))
+
+    def find_learning_rate(
+        self,
+        low: float = 1e-6,
+        high: float = 1.0,
+        *,
+        steps: int = 200,
+        tag: str | None = None,
+        name: str | None = None,
+    ) -> Receipt:
+        """Suggests a learning rate by a range test, and goes back to the present state.
+
+        The rate grows from `low` to `high` by equal factors (Smith, arXiv:1506.01186), until the
+        loss becomes NaN or rises far. The suggestion is an action of the mark. `curve` of the
+        outcome has pairs of a rate and the smoothed loss.
+
+        Args:
+            low: The rate of the first step.
+            high: The rate of the last of `steps` steps.
+            tag: The loss that each step records; None takes `loss`, or the first with `loss` in
+                its name, but none of an evaluation or an epoch.
+            name: The hyperparameter; None takes the learning rate of the run.
+
+        Raises:
+            ArgumentError: The run has no learning rate among its hyperparameters, or a limit is
+                no number.
+
+        Example:
+            >>> run.find_learning_rate().wait().text
+        """
+        return post(self, range_test(self.status, low, high, steps=steps, tag=tag, name=name))
+
+
+class _Instead:
+    """Refuses a name. A `__getattr__` would do so too, but slow down all other names of a run."""
+
+    def __init__(self, name: str, words: str) -> None:
+        self._text = f"'Run' object has no attribute {name!r}: use {words}"
+
+    def __get__(self, run: object, owner: type) -> NoReturn:
+        raise UnknownNameError(self._text)
+
+
+for _name, _words in INSTEAD.items():
+    setattr(Requests, _name, _Instead(_name, _words))
+
+
+def _settings(settings: object) -> Mapping[str, Mapping[str, SupportsFloat]]:
+    """Returns the given settings.
+
+    Raises:
+        ArgumentError: They are not mappings in a mapping.
+    """
+    if isinstance(settings, Mapping) and all(isinstance(e, Mapping) for e in settings.values()):
+        return settings
+    raise ArgumentError(
+        f"settings={settings!r}: give hyperparameters by the name of each setting, such as "
+        '{"calm": {"learning_rate": 1e-4}, "bold": {"learning_rate": 1e-2}}.'
+    )
+
+
+def _by_name(values: object) -> Mapping[str, SupportsFloat]:
+    """Returns the given values.
+
+    Raises:
+        ArgumentError: They are not a mapping.
+    """
+    if isinstance(values, Mapping):
+        return values
+    raise ArgumentError(
+        f"{values!r} names no hyperparameter: give numbers by name, such as learning_rate=1e-4, or "
+        'a dict, {"learning_rate": 1e-4}.'
+    )

@@ -1,0 +1,1 @@
+"""MonitoredSession under a run: its hooks and their sessions."""

@@ -1,0 +1,1 @@
+"""Savers and session managers of graphs, and whether a checkpoint fits them."""

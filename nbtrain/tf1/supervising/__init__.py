@@ -1,0 +1,1 @@
+"""TensorFlow's Supervisor and its services."""
