@@ -26,12 +26,11 @@ from nbtrain.remote import known
 from nbtrain.remote.follower import TICK_SECS, Follower
 from nbtrain.remote.waiting import AttachedWaiting
 from nbtrain.remote.words import of
-from nbtrain.run.steering import planned
 from nbtrain.rundir.mailbox import Address
 from nbtrain.rundir.status_file import CHECKPOINTS, SignOfLife
 from nbtrain.steer.annotations import annotate
 from nbtrain.steer.listeners import added
-from nbtrain.steer.requests import Requests
+from nbtrain.steer.requests import Requests, planned
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import operator
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING
 
 from nbtrain.core.commands import (
     NO_SENDER,
@@ -25,7 +23,7 @@ from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Event
 from nbtrain.run.after_end import carry_out
 from nbtrain.steer.annotations import annotate
-from nbtrain.steer.requests import Requests
+from nbtrain.steer.requests import Requests, planned
 
 if TYPE_CHECKING:
     from nbtrain.run.attempt import Attempt
@@ -101,34 +99,3 @@ class Steering(Requests):
         except ArgumentError as error:
             return str(error)
         return None
-
-
-def planned(command: object, at: SupportsIndex | None) -> int | None:
-    """Returns the step at which a command is planned, as an int; None if it is not planned.
-
-    Raises:
-        ArgumentError: A stop is planned, `command` is not a command, or `at` is not a step.
-    """
-    check_command(command)
-    at = None if at is None else _number_of_step(at)
-    if at is not None and isinstance(command, Stop):
-        raise ArgumentError(f"A stop cannot be planned: for an end at step {at}, give steps=.")
-    return at
-
-
-def check_command(command: object) -> None:
-    """Raises an ArgumentError if this is no command."""
-    if not isinstance(command, Command):
-        raise ArgumentError(f"post({command!r}): give a command, such as Save() or Pause().")
-
-
-def _number_of_step(at: SupportsIndex) -> int:
-    """Returns the step at which a command is planned, as an int.
-
-    Raises:
-        ArgumentError: `at` is not a step.
-    """
-    with contextlib.suppress(TypeError):  # arrays have `__index__` too, but it raises
-        if not isinstance(at, bool) and (step := operator.index(at)) >= 0:
-            return step
-    raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")

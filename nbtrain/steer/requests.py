@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, SupportsFloat
+from typing import TYPE_CHECKING, NoReturn, SupportsFloat, SupportsIndex
 
 from nbtrain.core.commands import (
     NO_SENDER,
@@ -292,3 +294,31 @@ def _by_name(values: object) -> Mapping[str, SupportsFloat]:
         f"{values!r} names no hyperparameter: give numbers by name, such as learning_rate=1e-4, or "
         'a dict, {"learning_rate": 1e-4}.'
     )
+
+
+def planned(command: object, at: SupportsIndex | None) -> int | None:
+    """Returns the step at which a command is planned, as an int; None if it is not planned.
+
+    Raises:
+        ArgumentError: A stop is planned, `command` is not a command, or `at` is not a step.
+    """
+    if not isinstance(command, Command):
+        raise ArgumentError(f"post({command!r}): give a command, such as Save() or Pause().")
+    if at is None:
+        return None
+    step = _number_of_step(at)
+    if isinstance(command, Stop):
+        raise ArgumentError(f"A stop cannot be planned: for an end at step {step}, give steps=.")
+    return step
+
+
+def _number_of_step(at: SupportsIndex) -> int:
+    """Returns the step at which a command is planned, as an int.
+
+    Raises:
+        ArgumentError: `at` is not a step.
+    """
+    with contextlib.suppress(TypeError):  # arrays have `__index__` too, but it raises
+        if not isinstance(at, bool) and (step := operator.index(at)) >= 0:
+            return step
+    raise ArgumentError(f"at={at!r}: give the number of a step, from 0, or None.")

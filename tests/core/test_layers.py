@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import importlib
 import os
@@ -15,29 +16,46 @@ import pytest
 
 PACKAGE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 
-# From the bottom up: each package imports only from those before it. The names at the top
-# (`nbtrain` and `nbtrain.tf1`) come last.
+# From the bottom up: each package imports only from those before it. `nbtrain` and the packages in
+# PUBLIC have the public names.
 LAYERS = [
     "core",
     "tfevents",
     "rundir",
-    "tasks",
+    "cluster",
     "logdir",
+    "media",
     "recording",
     "checkpoints",
+    "steer",
     "run",
     "remote",
     "engines",
+    "keras",
+    "tf1",
     "panel",
     "notebook",
     "terminal",
     "__main__",
-    "tf1",
     "worker",
-    "cluster",
-    "media",
     "nbtrain",
 ]
+# The rooms of `run`, in the same order, and the module with the parts that an attempt shares.
+ROOMS_OF_RUN = [
+    "process",
+    "thread",
+    "beside",
+    "program",
+    "outside",
+    "tuning",
+    "context",
+    "saving",
+    "trials",
+    "boundary",
+    "output",
+]
+# The packages whose file has public names.
+PUBLIC = {"", "cluster", "media", "tf1"}
 # Modules that keep time, start threads, or are heavier than NumPy.
 NOT_PURE = {"tensorflow", "time", "asyncio", "ipywidgets", "anywidget", "IPython", "matplotlib"}
 WIDGETS = {"ipywidgets", "anywidget", "IPython", "comm", "ipykernel", "matplotlib"}
@@ -63,8 +81,13 @@ def layer_of(module: str) -> str:
     return module.split(".")[0] or "nbtrain"
 
 
-def imports(module: str) -> Iterator[str]:
-    """Yields every module that a source file imports: at its top, in functions, or by name."""
+@functools.cache
+def imports(module: str) -> frozenset[str]:
+    """The modules that a source file imports: at its top, in functions, or by name."""
+    return frozenset(_imports(module))
+
+
+def _imports(module: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -81,6 +104,11 @@ def inside(module: str) -> set[str]:
     """The modules of this package that a module imports."""
     names = {name for name in imports(module) if name.split(".")[0] == "nbtrain"}
     return {name.removeprefix("nbtrain").removeprefix(".") for name in names}
+
+
+def room_of(module: str, package: str) -> str:
+    """The part of a package to which a module belongs: a room, or a module beside the rooms."""
+    return module.removeprefix(f"{package}.").split(".")[0]
 
 
 def outside(module: str) -> set[str]:
@@ -104,8 +132,28 @@ def test_no_imports_form_a_cycle() -> None:
 
 
 @pytest.mark.parametrize("package", sorted(PACKAGES - {""}))
+def test_no_imports_between_the_rooms_of_a_package_form_a_cycle(package: str) -> None:
+    rooms: dict[str, set[str]] = {}
+    for module in MODULES:
+        if module.startswith(f"{package}."):
+            room = room_of(module, package)
+            others = {name for name in inside(module) if name.startswith(f"{package}.")}
+            rooms.setdefault(room, set()).update({room_of(name, package) for name in others})
+    graphlib.TopologicalSorter({room: to - {room} for room, to in rooms.items()}).prepare()
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("run.")])
+def test_imports_between_the_rooms_of_a_run_point_downwards(module: str) -> None:
+    room = room_of(module, "run")
+    others = {room_of(name, "run") for name in inside(module) if name.startswith("run.")} - {room}
+    if room in ROOMS_OF_RUN:
+        lower = ROOMS_OF_RUN[: ROOMS_OF_RUN.index(room)]
+        assert not {other for other in others if other in ROOMS_OF_RUN} - {*lower}
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES - PUBLIC))
 def test_a_package_file_has_only_a_docstring(package: str) -> None:
-    assert list(imports(package)) == []
+    assert not imports(package)
 
 
 @pytest.mark.parametrize("module", in_layers("core"))
@@ -124,15 +172,27 @@ def test_the_panel_imports_neither_tensorflow_nor_a_run(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", in_layers("rundir", "recording", "checkpoints", "run", "remote", "engines")
+    "module",
+    in_layers(
+        "rundir",
+        "media",
+        "recording",
+        "checkpoints",
+        "steer",
+        "run",
+        "remote",
+        "engines",
+        "keras",
+        "tf1",
+    ),
 )
 def test_engines_import_no_widget(module: str) -> None:
-    drawing = {"matplotlib"} if module == "recording.drawing" else set()
+    drawing = {"matplotlib"} if module == "media.drawing" else set()
     assert not outside(module) & (WIDGETS - drawing)
 
 
 def test_one_module_shows_a_run_in_a_panel() -> None:
-    both = {module for module in MODULES if {"run.run", "panel.panel"} <= inside(module)}
+    both = {module for module in MODULES if {"run.run", "panel.live.panel"} <= inside(module)}
     assert both == {"notebook.display"}
 
 
@@ -145,8 +205,10 @@ def test_one_module_shows_a_run_in_a_panel() -> None:
             {"tensorflow", "ipywidgets"},
         ),
         (
-            ",".join(f"nbtrain.{module}" for module in in_layers("remote", "tasks", "worker")),
-            {"tensorflow", "keras", "ipywidgets", "IPython", "matplotlib"},
+            ",".join(
+                f"nbtrain.{module}" for module in in_layers("steer", "remote", "cluster", "worker")
+            ),
+            {"tensorflow", "keras", "ipywidgets", "IPython", "matplotlib", "nbtrain.run"},
         ),
         (
             "nbtrain.panel.live.panel,nbtrain.panel.figure,nbtrain.panel.board_figure",
