@@ -24,14 +24,11 @@ from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.core.text.tracebacks import callers
 from nbtrain.engines.loops import LoopEngine, LoopRun
 from nbtrain.engines.trained import Trained
-from nbtrain.recording.recorder import Recorder
 from nbtrain.run.boundary.session_host import owner
-from nbtrain.run.context import Context
 from nbtrain.run.own_waiting import words_of_pause
 from nbtrain.run.process import endings
 from nbtrain.run.process.interrupts import Interrupts
 from nbtrain.run.program import for_loops
-from nbtrain.run.program.bindings import Bindings
 from nbtrain.run.program.leaving import UnknownError, left_by
 from nbtrain.run.run import LAST_ROUND_SECS, Run
 from nbtrain.rundir.folder import Logdir
@@ -53,6 +50,8 @@ class TrackedRun(LoopRun, Iterable[Any]):
         trained: Is told what trains, once that is known: the loop of the program.
     """
 
+    in_foreground = True
+
     def __init__(
         self,
         engine: LoopEngine,
@@ -68,10 +67,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
         self._interrupts = Interrupts(self.name, self.request_stop)
         self._forget_pauses: Callable[[], None] = lambda: None
         self._left_with: BaseException | None = None
-
-    def _begin_attempt(self, last: Context, recorder: Recorder, bindings: Bindings) -> None:
-        super()._begin_attempt(last, recorder, bindings)
-        self.attempt.in_foreground, self.attempt.abandon = True, self._abandon
 
     def start(self) -> NoReturn:
         """Refuses to start: the run trains where it is looped over."""
@@ -154,13 +149,12 @@ class TrackedRun(LoopRun, Iterable[Any]):
 
     def _is_again_in(self, loop: ast.For, filename: str) -> bool:
         """Tells if each turn of a loop would start this run, or one that goes on from it."""
-        context = self.attempt.context
         lines = [line for code, line in self._made if code.co_filename == filename]
-        if context.folder.numbered or not any(for_loops.has_in_body(loop, each) for each in lines):
+        if self._folder.numbered or not any(for_loops.has_in_body(loop, each) for each in lines):
             return True
         is_made_here = self._made[0][0].co_filename == filename
         fixed = is_made_here and for_loops.are_fixed(loop, lines[0], ("name", "logdir"))
-        return fixed and not context.settings.fresh
+        return fixed and not self._settings.fresh
 
     def _end(self, error: BaseException | None, *, is_closed: bool = False) -> None:
         """Ends the run; it has failed with an error, unless the user or the program ended it.
@@ -198,7 +192,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
             _thread.start_new_thread(_thread.interrupt_main, ())
 
     def _abandon(self, error: BaseException | None = None) -> None:
-        """Ends a loop that nobody goes on with, by a stop or by an error; its thread."""
         self._left_with = error
         if error is None:
             self.coord.request_stop()

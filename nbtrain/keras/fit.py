@@ -34,19 +34,15 @@ _GUARD_SECS = 5.0
 class FitRun(Run):
     """A run of Keras `fit`."""
 
+    # Keras alone knows the end of the input: an error that means it elsewhere comes from the user's
+    # code here, such as a callback.
+    input_ends = ()
+
     _engine: FitEngine
 
     def __init__(self, engine: FitEngine, logdir: Logdir, settings: Settings) -> None:
         super().__init__(engine, logdir, settings)
         engine.guard.describe = self.__repr__
-
-    def _begin_attempt(self, *parts: Any) -> None:
-        """Makes an attempt, in which Keras alone knows the end of the input.
-
-        An error that means it elsewhere comes from the user's code here, such as a callback.
-        """
-        super()._begin_attempt(*parts)
-        self.attempt.input_ends = ()
 
     def start(self) -> Run:
         """Starts the run; from here on the model is guarded."""

@@ -42,7 +42,7 @@ class Display:
 
     def __init__(self, run: AnyRun) -> None:
         self.panel = Panel(run)
-        self.panel.unasked = not isinstance(run, AttachedRun) and run.attempt.in_foreground
+        self.panel.unasked = not isinstance(run, AttachedRun) and run.in_foreground
         harden(self.panel)
         self._run = run
         self._still = still.Still(self.panel, TEXT, _again(run), self._picture, self._state)
@@ -78,7 +78,7 @@ class Display:
     def show_again(self, where: Place) -> None:
         """Shows the panel again where the training thread has cleared it."""
         run = self._run
-        if isinstance(run, AttachedRun) or run.attempt.ident != threading.get_ident():
+        if isinstance(run, AttachedRun) or not run.trains_here():
             return
         if self._still.leave(where):
             run.attempt.context.monitor.guarded("display", self.show)

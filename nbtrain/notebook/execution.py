@@ -79,7 +79,7 @@ def note_start(run: Run, show: Show) -> None:
     execution = _current()
     if execution is None:
         return
-    if run.attempt.in_foreground:
+    if run.in_foreground:
         execution.in_foreground.add(run)
         run.attempt.context.monitor.guarded("display", lambda: show(run))
     else:

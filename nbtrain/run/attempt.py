@@ -56,20 +56,35 @@ _UNHEARD = (
 )
 
 
+# The errors that say that the input is exhausted.
+INPUT_ENDS: tuple[type[BaseException], ...] = (StopIteration, tf.errors.OutOfRangeError)
+
+
 class Attempt(AttemptEnd):
     """One start of a run.
+
+    Args:
+        evaluate: Evaluates the model; None if there is nothing to evaluate.
+        lines: The log of the run.
+        in_foreground: Whether the thread that starts it trains.
+        input_ends: The errors that say that the input is exhausted, and end the loop well.
+        abandon: Ends a loop in the foreground that nobody goes on with; its thread.
 
     Attributes:
         unsaved: Reports steps that are not saved.
         ident: The identifier of the training thread while it trains; otherwise 0.
-        in_foreground: Whether the thread that starts it trains.
-        abandon: Ends a loop in the foreground at the end of its process; its thread.
-        input_ends: The errors that say that the input is exhausted, and end the loop well.
     """
 
-    input_ends: tuple[type[BaseException], ...] = (StopIteration, tf.errors.OutOfRangeError)
-
-    def __init__(self, context: Context, evaluate: Evaluation | None, lines: LogLines) -> None:
+    def __init__(
+        self,
+        context: Context,
+        evaluate: Evaluation | None,
+        lines: LogLines,
+        *,
+        in_foreground: bool,
+        input_ends: tuple[type[BaseException], ...],
+        abandon: Callable[[BaseException | None], object],
+    ) -> None:
         super().__init__(context)
         evaluation = evaluate and functools.partial(self._evaluate, evaluate)
         self.boundary = Boundary(context, evaluation)
@@ -102,8 +117,8 @@ class Attempt(AttemptEnd):
         self.context.monitor.folder.list_again = self.boundary.policy.list_again
         self.unsaved = Unsaved(context, self.boundary.policy)
         self.ident = 0
-        self.in_foreground = False
-        self.abandon: Callable[..., object] = lambda _error=None: None
+        self.in_foreground, self._input_ends = in_foreground, input_ends
+        self.abandon = abandon
         self._state: ThreadState | None = None  # of the starting thread, if another one trains
         self._opened: contextlib.ExitStack | None = None  # what `enter` has opened
 
@@ -265,7 +280,7 @@ class Attempt(AttemptEnd):
                 self.context.coord.raise_requested_exception()
             except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
                 error = raised
-        if error is None or isinstance(error, self.input_ends):
+        if error is None or isinstance(error, self._input_ends):
             return None
         return self._unless_stopped(error)
 

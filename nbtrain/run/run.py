@@ -13,44 +13,63 @@ run.wait()                              # finished or stopped; raises the traini
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import functools
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
+from threading import get_ident
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from nbtrain.checkpoints.branches import Branch
 from nbtrain.checkpoints.listing import find, restorable, saved
 from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
-from nbtrain.core.commands import Set
-from nbtrain.core.errors import PhaseError, WaitError
-from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase
+from nbtrain.core.commands import (
+    NO_SENDER,
+    Command,
+    Note,
+    Restore,
+    Save,
+    Sender,
+    Set,
+    Stop,
+    Tag,
+    Try,
+)
+from nbtrain.core.errors import ArgumentError, PhaseError, WaitError
+from nbtrain.core.receipts import Outcome, Receipt
+from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase, Status
 from nbtrain.core.text import tracebacks
 from nbtrain.core.text.log_lines import LogLines
 from nbtrain.core.values.hyperparameters import Hyperparameters
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run.attempt import Attempt
+from nbtrain.run.after_end import carry_out
+from nbtrain.run.attempt import INPUT_ENDS, Attempt
 from nbtrain.run.beside.monitor import Monitor
+from nbtrain.run.boundary.loops import StepLoop
+from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.context import Context
 from nbtrain.run.engine import Engine, first_step
+from nbtrain.run.handle import LoopHandle
 from nbtrain.run.outside.mail import Mail
 from nbtrain.run.outside.mirror import Mirror, opened_mirror
 from nbtrain.run.own_waiting import OwnWaiting
 from nbtrain.run.program.bindings import Bindings
-from nbtrain.run.reporting import Reporting
-from nbtrain.run.steering import Steering
-from nbtrain.run.stepping import Stepping
 from nbtrain.run.thread.threads import LooperThread, names_of_live
 from nbtrain.rundir import launched
 from nbtrain.rundir.folder import Logdir, unwritable
 from nbtrain.rundir.fresh import move_aside
 from nbtrain.rundir.journal import Marks
+from nbtrain.rundir.mailbox import Address
 from nbtrain.steer import registry
+from nbtrain.steer.annotations import annotate
+from nbtrain.steer.listeners import Listener, Listeners, added, check_event
 from nbtrain.steer.options import Settings
+from nbtrain.steer.requests import NO_VALUES, Requests, planned
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -59,7 +78,7 @@ if TYPE_CHECKING:
 LAST_ROUND_SECS = 10.0
 
 
-class Run(Steering, Stepping, Reporting):
+class Run(Requests):
     """A training that runs in the background and is steered from anywhere.
 
     Methods may be called from any thread and return at once, unless they say otherwise.
@@ -69,7 +88,14 @@ class Run(Steering, Stepping, Reporting):
         engine: The engine that trains.
         logdir: The run's folder.
         settings: How long to train and when to save.
+
+    Attributes:
+        in_foreground: Whether the thread that starts it trains.
+        input_ends: The errors that say that the input is exhausted, and end the loop well.
     """
+
+    in_foreground = False
+    input_ends: tuple[type[BaseException], ...] = INPUT_ENDS
 
     def __init__(self, engine: Engine[Any], logdir: Logdir, settings: Settings) -> None:
         self.name = logdir.name
@@ -77,38 +103,30 @@ class Run(Steering, Stepping, Reporting):
         self.coord = engine.coord
         self.scalars = ScalarStore()
         self.marks, self.log = Marks(), LogLines()
-        self.receipts = deque(maxlen=8)
-        self._engine = engine
+        self.media = RunMedia(logdir.path)
+        self.receipts: deque[Receipt] = deque(maxlen=8)
+        self._engine, self._folder, self._settings = engine, logdir, settings
+        self._lifecycle, self._commands = Lifecycle(), CommandQueue()
+        self._hyperparameters = Hyperparameters(engine.hyperparameters)
+        self._listeners: list[Callable[[], object]] = []
+        self._functions = Listeners()
         self._branch: Branch | None = None
+        self._attempt: Attempt | None = None
+        self._at_hand = AtHand(deque(), 0)  # of the attempt, once there is one
+        # The step from which the start continues, if it is known before the training, and the
+        # checkpoints at the end of the last start.
         self._before: tuple[int, tuple[Checkpoint, ...]] = 0, ()
-        recorder = Recorder(self.scalars, None)
-        context = Context(
-            coord=self.coord,
-            folder=logdir,
-            settings=settings,
-            lifecycle=Lifecycle(),
-            commands=CommandQueue(),
-            recorder=recorder,
-            monitor=Monitor(recorder, logdir, self.marks, grace_secs=settings.stop_grace_secs),
-            bindings=Bindings(()),
-            hyperparameters=Hyperparameters(engine.hyperparameters),
-            media=RunMedia(logdir.path),
-            steps=AtHand(recorder.queue.items, recorder.queue.most_items),
-            total=lambda: self.total_steps,
-        )
-        self._begin_attempt(context, recorder, context.bindings)
 
-    def _begin_attempt(self, last: Context, recorder: Recorder, bindings: Bindings) -> None:
-        """Makes an attempt with parts of its own, and the others of the last attempt."""
-        grace_secs = last.settings.stop_grace_secs
-        monitor = Monitor(recorder, last.folder, self.marks, grace_secs=grace_secs)
-        monitor.take_over(last.monitor)
-        steps = AtHand(recorder.queue.items, recorder.queue.most_items)
-        context = dataclasses.replace(
-            last, recorder=recorder, monitor=monitor, bindings=bindings, steps=steps
-        )
-        self.attempt = Attempt(context, self._engine.evaluate, self.log)
-        self._at_hand = context.commands.at_hand = steps
+    @property
+    def attempt(self) -> Attempt:
+        """The present or the last start.
+
+        Raises:
+            PhaseError: The run was not started.
+        """
+        if self._attempt is None:
+            raise PhaseError(f"The run {self.name!r} was not started; call start() first.")
+        return self._attempt
 
     # --- start and end ----------------------------------------------------------
 
@@ -123,15 +141,14 @@ class Run(Steering, Stepping, Reporting):
             BusyError: Another run holds the folder or the model.
             ArgumentError: The folder cannot be written any more.
         """
-        lifecycle = self.attempt.context.lifecycle
-        if not lifecycle.allows(Event.START):
-            lifecycle.apply(Event.START)  # raises, and names what is possible
+        if not self._lifecycle.allows(Event.START):
+            self._lifecycle.apply(Event.START)  # raises, and names what is possible
         with registry.naming_new_objects(), contextlib.ExitStack() as undo:
-            engine, context = self._engine, self.attempt.context
-            context.folder.acquire()
-            undo.callback(context.folder.discard)
+            engine, folder, settings = self._engine, self._folder, self._settings
+            folder.acquire()
+            undo.callback(folder.discard)
             is_new = self._branch is not None and not self.marks
-            opened = opened_mirror(context.settings.mirror, context.folder, is_branch=is_new)
+            opened = opened_mirror(settings.mirror, folder, is_branch=is_new)
             names = Bindings(engine.functions, engine.roots(), tracebacks.names_of_caller())
             registry.claim(self.name, lambda: engine.models() + names.trained(), self.__repr__)
             undo.callback(registry.release, self.name)
@@ -140,17 +157,19 @@ class Run(Steering, Stepping, Reporting):
                     f"Cannot start: threads of an earlier training have not ended: "
                     f"{', '.join(left)}. Wait for them, or start a new run."
                 )
-            recorder, aside = self._recorder(context)
+            recorder, aside = self._recorder()
             branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
             parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
-            self.attempt.monitor_threads.join(LAST_ROUND_SECS)
+            if self._attempt is not None:
+                self._attempt.monitor_threads.join(LAST_ROUND_SECS)
             self._before = first_step(engine), self.checkpoints
-            self._begin_attempt(context, recorder, names)
-            context.lifecycle.apply(Event.START)
+            self._attempt = attempt = self._attempt_with(recorder, names)
+            self._at_hand = self._commands.at_hand = attempt.context.steps
+            self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, the attempt releases these
         holds_back = not launched.is_waiting(self.logdir)
-        monitor = self.attempt.context.monitor
-        monitor.begin(context.settings.tags, holds_back=holds_back, **entry, **parent)
+        monitor = attempt.context.monitor
+        monitor.begin(settings.tags, holds_back=holds_back, **entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
             with contextlib.suppress(ValueError):  # clicks have pushed it out
                 self.receipts.remove(receipt)
@@ -158,19 +177,57 @@ class Run(Steering, Stepping, Reporting):
         if aside is not None:
             monitor.notices.inform(f"The earlier run was moved to {os.path.relpath(aside)}.")
         note, is_gone = monitor.notices.note, monitor.folder.is_gone
-        mail = Mail(self, context.folder, note, is_gone, leaves_as_was=lambda: monitor.holds_back)
+        mail = Mail(self, folder, note, is_gone, leaves_as_was=lambda: monitor.holds_back)
         mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)
-        self.attempt.start(self._engine.session, lambda: self._engine.train(self), mail, mirror)
+        attempt.start(engine.session, lambda: engine.train(self), mail, mirror)
         registry.tell(self)
         return self
 
     def _models(self) -> list[object]:
         return self._engine.models() + self.attempt.context.bindings.trained()
 
-    def _recorder(self, context: Context) -> tuple[Recorder, Path | None]:
+    def _attempt_with(self, recorder: Recorder, bindings: Bindings) -> Attempt:
+        """Makes an attempt, which goes on with what the last one has left unwritten."""
+        monitor = Monitor(
+            recorder,
+            self._folder,
+            self.marks,
+            grace_secs=self._settings.stop_grace_secs,
+            listeners=self._listeners,
+            functions=self._functions,
+        )
+        if self._attempt is not None:
+            monitor.take_over(self._attempt.context.monitor)
+        context = Context(
+            coord=self.coord,
+            folder=self._folder,
+            settings=self._settings,
+            lifecycle=self._lifecycle,
+            commands=self._commands,
+            recorder=recorder,
+            monitor=monitor,
+            bindings=bindings,
+            hyperparameters=self._hyperparameters,
+            media=self.media,
+            steps=AtHand(recorder.queue.items, recorder.queue.most_items),
+            total=lambda: self.total_steps,
+        )
+        return Attempt(
+            context,
+            self._engine.evaluate,
+            self.log,
+            in_foreground=self.in_foreground,
+            input_ends=self.input_ends,
+            abandon=self._abandon,
+        )
+
+    def _abandon(self, error: BaseException | None = None) -> None:
+        """Ends a loop in the foreground that nobody goes on with, by a stop or an error."""
+
+    def _recorder(self) -> tuple[Recorder, Path | None]:
         """Opens the recorder of a start; returns where an earlier run was moved, if it was."""
-        is_fresh = context.settings.fresh and context.lifecycle.phase is Phase.CREATED
-        loss, best = context.settings.loss_monitor(), context.settings.best_monitor()
+        is_fresh = self._settings.fresh and self._attempt is None
+        loss, best = self._settings.loss_monitor(), self._settings.best_monitor()
         try:
             aside = move_aside(self.logdir) if is_fresh else None
             return Recorder(self.scalars, self.logdir, loss_monitor=loss, best_monitor=best), aside
@@ -199,8 +256,6 @@ class Run(Steering, Stepping, Reporting):
             BaseException: The error of the training, with the line that raised it.
         """
         __tracebackhide__ = True  # IPython shows the lines of the training instead
-        if self.attempt.context.lifecycle.phase is Phase.CREATED:
-            raise PhaseError("Cannot wait for a run that was not started; call start() first.")
         attempt = self.attempt
         waiting = OwnWaiting(attempt)
         try:
@@ -253,34 +308,196 @@ class Run(Steering, Stepping, Reporting):
         Example:
             >>> slower = run.branch(300, learning_rate=1e-4)
         """
-        context = self.attempt.context
-        phase = context.lifecycle.phase
+        phase = self._lifecycle.phase
         if phase is not Phase.CREATED and not phase.ended:
             raise PhaseError(
                 f"Cannot branch while {phase}: the branch trains the same model. Call "
                 "run.request_stop(), then run.wait(); all its checkpoints can be branched."
             )
         if hyperparameters:
-            context.hyperparameters.check(hyperparameters)
+            self._hyperparameters.check(hyperparameters)
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
         folder = Logdir(None, name, kind=self.name, beside=self.logdir)
         try:
             engine = self._engine.branched(folder)
-            known = (saved if wanted is None else restorable)(context.folder.checkpoints)
+            known = (saved if wanted is None else restorable)(self._folder.checkpoints)
             branch = Branch(find(known, wanted))
-            child = type(self)(engine, folder, context.settings)
+            child = type(self)(engine, folder, self._settings)
             branch.check_leaves_steps(child.total_steps)
             engine.origin, child._branch = branch.origin.path, branch
             if hyperparameters:
                 edit, at = Set(hyperparameters, needed=True), branch.origin.step
-                child.receipts.append(
-                    child.attempt.context.commands.post(edit, at=at, standing=True)
-                )
+                child.receipts.append(child._commands.post(edit, at=at, standing=True))
             child.start()
         except BaseException:
             folder.discard()
             raise
         return child
+
+    # --- commands ---------------------------------------------------------------
+
+    def post(
+        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
+    ) -> Receipt:
+        """Queues a command; see `Requests.post`."""
+        at = planned(command, at)
+        if at is None and (receipt := self._after_end(command, sender)) is not None:
+            self.receipts.append(receipt)
+            return receipt
+        step, why = self._at_hand.step, self._unknown(command) if at is None else None
+        receipt = self._commands.post(command, step=step, at=at, sender=sender, refusal=why)
+        if receipt.sender is not sender:
+            return receipt  # the one of the same command, which came first
+        if why is not None:
+            self.attempt.context.monitor.log(
+                event=receipt.name, step=step, applied=False, text=why, **sender.entry
+            )
+        self.receipts.append(receipt)
+        refused = receipt.outcome is not None and not receipt.outcome.applied
+        if isinstance(command, Stop) and not refused:
+            self.coord.request_stop()
+        return receipt
+
+    def _after_end(self, command: Command, sender: Sender) -> Receipt | None:
+        """Carries a command out in the calling thread; None if it needs one that trains."""
+        if not self._lifecycle.phase.ended:
+            return None
+        if isinstance(command, Note | Tag):
+            return annotate(self, command, sender)
+        if isinstance(command, Save | Restore) and self.attempt.boundary.policy.is_closed:
+            return carry_out(self.attempt, self._models, command, sender)
+        return None
+
+    def refuse(self, command: Command, why: str) -> Receipt:
+        """Refuses a command at once, and logs that while the run trains."""
+        step, receipt = self._at_hand.step, Receipt(command)
+        receipt.answer(Outcome(applied=False, step=step, text=why))
+        if self._lifecycle.allows(Event.STOP):
+            self.attempt.context.monitor.log(event=receipt.name, step=step, applied=False, text=why)
+        self.receipts.append(receipt)
+        return receipt
+
+    def _unknown(self, command: Command) -> str | None:
+        """Returns why an edit is refused at once: the run trains and lacks a name; else None."""
+        if not isinstance(command, Set | Try) or not self._lifecycle.allows(Event.STOP):
+            return None
+        known = self._hyperparameters.values
+        names = command.names if isinstance(command, Try) else command.values
+        unknown = {name: 0.0 for name in names if name not in known}
+        try:
+            if unknown and known:
+                self._hyperparameters.check(unknown)
+        except ArgumentError as error:
+            return str(error)
+        return None
+
+    # --- the training thread, once per step -------------------------------------
+
+    @property
+    def handle(self) -> LoopHandle:
+        """The loop as the engine sees it."""
+        return self.attempt.handle
+
+    def should_stop(self) -> bool:
+        """Tells if the loop must end.
+
+        In the training thread, once per step, this is the step boundary: it counts the step,
+        queues its record, saves if due, executes commands, and blocks while paused. Another
+        thread only gets the answer.
+        """
+        at_hand = self._at_hand
+        if get_ident() != at_hand.thread or at_hand.tracked:
+            return self._ask()
+        at_hand.step = step = at_hand.step + 1
+        values = at_hand.values
+        if values is not None:
+            items = at_hand.items
+            if len(items) < at_hand.most_items:
+                at_hand.values = None
+                if values:
+                    items.extend((at_hand.tags, step, time(), *values))
+            else:
+                self.attempt.boundary.hand_over()
+        return step >= at_hand.next and self.attempt.boundary.look_up()
+
+    def _ask(self) -> bool:
+        """Handles the other cases: the first call, another loop, or another thread."""
+        if self.trains_here():
+            return self.attempt.loop.reach()
+        return bool(self.coord.should_stop())
+
+    def trains_here(self) -> bool:
+        """Returns whether the calling thread is the training thread."""
+        return self._attempt is not None and self._attempt.ident == get_ident()
+
+    def record(
+        self,
+        values: Mapping[str, Any] = NO_VALUES,
+        /,
+        *,
+        step: int | None = None,
+        **scalars: Any,
+    ) -> None:
+        """Records scalars, pictures and media of the current step; training thread only.
+
+        Another thread converts and encodes them. Tensors are kept as they are. The numbers of
+        arrays and variables are copied at once, which takes 1 to 2 ms for each MB. A figure is
+        drawn later, as it is then: make a new one for each step.
+
+        Args:
+            values: Values by tag. A scalar is a number, or a tensor or array of shape (). Images
+                have the shape (height, width, channels), (batch, height, width, channels) or
+                (batch, height, width), as uint8 or as floats from 0 to 1; the first 12 of a batch
+                are kept. There may also be Matplotlib figures, texts, and what `nbtrain.media` has
+                for histograms, sounds, confusion matrices and PR curves.
+            step: The number of this step if the program counts its steps itself.
+            scalars: More of them, by keyword.
+
+        Raises:
+            ArgumentError: `values` is not a mapping of strings to such values, or another thread
+                calls this.
+
+        Example:
+            >>> run.record(loss=loss, samples=images, note="after a *restart*")
+        """
+        at_hand = self._at_hand
+        given = scalars or values
+        if (
+            type(given) is dict
+            and (*given,) == at_hand.tags
+            and get_ident() == at_hand.thread
+            and at_hand.values is None
+            and step is None
+            and (given is values or values is NO_VALUES)
+        ):
+            at_hand.values = (*given.values(),)
+            return
+        if not self.trains_here():
+            raise ArgumentError(f"record() of the run {self.name!r} was called {self._called()}")
+        self.attempt.loop.record(values, scalars, step)
+
+    def _called(self) -> str:
+        """Says from where `record` was called, and where it can be called."""
+        other = owner.get()
+        if other is not None and (self._attempt is None or other is not self.handle.host):
+            return (
+                f"in the loop of the run {other.name!r}: give that run a name, as in `run = "
+                "nbtrain.track(...)` and `for batch in run:`, and record with it."
+            )
+        if self.in_foreground:
+            return "outside of its loop: record in the body of `for batch in run:`."
+        return (
+            "by another thread than its training thread: record in the loop that asks "
+            "should_stop()."
+        )
+
+    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+        """Calls `step` and records its result until the run stops; training thread only.
+
+        The same as `while not run.should_stop(): run.record(step())`, but faster.
+        """
+        attempt = self.attempt
+        StepLoop(attempt.context, attempt.boundary, attempt.session, attempt.loop).drive(step)
 
     def loop(
         self,
@@ -300,3 +517,148 @@ class Run(Steering, Stepping, Reporting):
         looper = LooperThread(self.coord, secs, target, name=name, args=args, kwargs=kwargs)
         looper.start()
         return looper
+
+    # --- state ------------------------------------------------------------------
+
+    @property
+    def _step(self) -> int:
+        """Completed steps; until the checkpoint is restored, the steps of the checkpoint."""
+        step, attempt = self._at_hand.step, self._attempt
+        known = attempt is None or attempt.session.taken_up or self._lifecycle.phase.ended
+        return step if known else step or self._before[0]
+
+    @property
+    def status(self) -> Status:
+        """The present state of the run."""
+        phase, attempt = self._lifecycle.phase, self._attempt
+        total, step = self.total_steps, self._step
+        epoch = self._engine.epoch
+        if epoch and phase.ended:
+            epoch = epoch.ended_at(step)
+        left = None if total is None or phase.ended else max(0, total - step)
+        return Status(
+            name=self.name,
+            engine=self._engine.kind,
+            phase=phase,
+            step=step,
+            total_steps=total,
+            epoch=epoch.number if epoch else None,
+            epochs=epoch.count if epoch else None,
+            epoch_began=epoch.began if epoch else None,
+            epoch_steps=epoch.steps if epoch else None,
+            values=self.scalars.last_values(),
+            values_at=self.scalars.earlier_steps(),
+            checkpoints=self.checkpoints,
+            hyperparameters=self._hyperparameters.known,
+            evaluates=self._engine.evaluate is not None,
+            tags=self.marks.tags,
+            directions=self._settings.directions.told,
+            **({} if attempt is None else self._of_attempt(attempt, left)),
+        )
+
+    @staticmethod
+    def _of_attempt(attempt: Attempt, left: int | None) -> dict[str, Any]:
+        """Returns what a status tells of a start; `left` are its remaining steps, if known."""
+        monitor, error = attempt.context.monitor, attempt.error
+        return {
+            "steps_per_s": attempt.steps_per_s,
+            "eta_s": None if left is None else monitor.throughput.secs_for(left),
+            "elapsed_s": monitor.throughput.elapsed(monotonic()),
+            "threads": attempt.threads,
+            "message": monitor.notices.message,
+            "notice": monitor.notices.notice,
+            "error": error and tracebacks.formatted(error, attempt.traceback),
+            "failure": error and tracebacks.named(error),
+            "log": attempt.handle.log.lines,
+            "mirror": attempt.monitor_threads.mirrored,
+            "usage": monitor.resource_usage.usage,
+            "tasks": monitor.tasks.tasks,
+        }
+
+    @property
+    def mailbox(self) -> Address | None:
+        """The mailbox of the latest start; None before the first."""
+        return None if self._attempt is None else self._attempt.monitor_threads.address
+
+    @property
+    def trained_by(self) -> str | None:
+        """The process that trains; None, as it is this one."""
+        return None
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that ended the run; None unless it has failed."""
+        return None if self._attempt is None else self._attempt.error
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """The values that `set` can change, by name; empty until the first step boundary."""
+        return self._hyperparameters.values
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """The checkpoints that can be restored, the newest last, and copies of good states."""
+        if self._attempt is not None:
+            catalog = self._attempt.boundary.policy.catalog
+            if catalog.in_use:
+                return catalog.checkpoints
+        return self._before[1]
+
+    @property
+    def total_steps(self) -> int | None:
+        """The step at which the run finishes; None if it does not end by itself."""
+        return self._settings.steps
+
+    @property
+    def keep(self) -> int | None:
+        """The number of checkpoints to keep; None keeps all."""
+        return self._settings.keep
+
+    def on(self, event: str, function: Listener | None = None) -> Any:
+        """Calls a function whenever an event happens to the run, from now on, in all its starts.
+
+        A separate thread calls these functions. A long call delays the next one, and delays `wait`
+        and `start` by ten seconds at most. The function's output appears under the cell that has
+        registered it; its errors appear in the panel.
+
+        Args:
+            event: "finished", "stopped" or "failed", after the end of the run; or an event of
+                `steering.jsonl`: "checkpoint" (saved by cadence), "save", "restore", "set",
+                "try", "pause", "resume", "evaluate" (on request), "evaluated" (by cadence),
+                "undone" (an edit, by the program), "nan" and so on. Refused commands are no
+                events.
+            function: Takes a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
+
+        Returns:
+            The function; without one, the decorator that registers it.
+
+        Raises:
+            ArgumentError: There is no such event, or the function cannot be called.
+
+        Example:
+            >>> @run.on("failed")
+            ... def tell(mark):
+            ...     print(f"{run.name} failed at step {mark.step}: {mark.text}")
+        """
+        check_event(event)
+        if function is None:
+            return functools.partial(self.on, event)
+        self._functions.add(event, function)
+        return function
+
+    @property
+    def is_over(self) -> bool:
+        """True if the run has ended and all of it is read: from the last call of `on_tick` on."""
+        return self._attempt is not None and self._attempt.monitor_threads.is_over
+
+    def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Calls `listener` ten times a second until the run ends, and once after its end.
+
+        Returns:
+            A function that removes the listener; calling it again does nothing.
+        """
+        return added(self._listeners, listener)
+
+    def __repr__(self) -> str:
+        """Name, phase and step."""
+        return f"<nbtrain run {self.name!r}: {self._lifecycle.phase} at step {self._step:,}>"

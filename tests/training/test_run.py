@@ -91,7 +91,7 @@ def test_a_run_that_is_not_started_waits_for_start() -> None:
     counter = Counter()
     run = nbtrain.train(counter.step, steps=3, start=False)
     assert run.status.phase is Phase.CREATED
-    with pytest.raises(PhaseError, match="Cannot wait for a run that was not started"):
+    with pytest.raises(PhaseError, match="was not started; call start"):
         run.wait(0)
     assert run.start() is run
     run.wait(SOON)
@@ -387,7 +387,7 @@ def test_awaiting_raises_what_the_training_raised() -> None:
 
 def test_a_run_that_was_not_started_cannot_be_awaited() -> None:
     run = nbtrain.train(Counter().step, start=False)
-    with pytest.raises(PhaseError, match="Cannot wait for a run that was not started"):
+    with pytest.raises(PhaseError, match="was not started; call start"):
         asyncio.run(asyncio.wait_for(_awaited(run), 10))
 
 

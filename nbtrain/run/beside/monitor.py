@@ -42,10 +42,12 @@ RECALL_SECS = 0.02
 class Monitor:
     """The services of one start of a run.
 
-    Attributes:
-        each_tick: Functions called at every tick before the records are drained, by topic.
+    Args:
         listeners: Functions called at the end of every tick, to display the run.
         functions: The functions of `run.on`.
+
+    Attributes:
+        each_tick: Functions called at every tick before the records are drained, by topic.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class Monitor:
         marks: Marks,
         *,
         grace_secs: float,
+        listeners: list[Callable[[], object]] | None = None,
+        functions: Listeners | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.notices = Notices(grace_secs, clock)
@@ -63,8 +67,8 @@ class Monitor:
         self.resource_usage = ResourceUsage(self.time_usage, clock=clock)
         self.tasks = TaskWatch(self._tell_of_task, own_cluster.source(), clock=clock)
         self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
-        self.listeners: list[Callable[[], object]] = []
-        self.functions = Listeners()
+        self.listeners = [] if listeners is None else listeners
+        self.functions = Listeners() if functions is None else functions
         self.each_tick: dict[str, Callable[[], object]] = {}
         self._recorder = recorder
         self._journal = Journal(logdir, marks)
@@ -72,8 +76,7 @@ class Monitor:
         self._clock = clock
 
     def take_over(self, last: Monitor) -> None:
-        """Takes what is to outlive an earlier start: listeners, functions, unwritten entries."""
-        self.listeners, self.functions = last.listeners, last.functions
+        """Takes the entries that an earlier start has left unwritten."""
         self._journal.take_over(last._journal)
 
     def log(self, **entry: object) -> float:
