@@ -6,6 +6,7 @@ the cell. If the cell is the loop of a run, it is `cell.py`, which the program c
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -137,6 +138,12 @@ def arguments_of(options: dict[str, Any]) -> str:
     """
     Settings(**{name: value for name, value in options.items() if name not in EXPRESSIONS})
     return ", ".join(
-        f"{name}={value}" if name in EXPRESSIONS else f"{name}={value!r}"
+        f"{name}={value if name in EXPRESSIONS else _literal(value)}"
         for name, value in options.items()
     )
+
+
+def _literal(value: Any) -> str:
+    """Returns a value as it is written in a program."""
+    is_number = not isinstance(value, float) or math.isfinite(value)
+    return repr(value) if is_number else f'float("{value}")'

@@ -72,6 +72,10 @@ def test_a_default_that_is_given_is_passed_on() -> None:
     assert arguments_of(given("--keep 5 --checkpoint a.b")) == "keep=5, checkpoint=a.b"
 
 
+def test_a_detached_cell_passes_on_a_number_that_has_no_literal() -> None:
+    assert arguments_of(given("--save-secs inf")) == 'save_secs=float("inf")'
+
+
 def test_what_is_not_given_is_absent() -> None:
     assert given("") == {}
 
