@@ -119,7 +119,7 @@ def test_the_sign_of_a_trials_end_shows_its_result(ended: Mark, kind: str) -> No
 
 
 def test_the_page_has_the_same_glyphs_in_the_same_order() -> None:
-    source = (Path(room.__file__).parent / "js" / "panel" / "marks.js").read_text(encoding="utf-8")
+    source = (Path(room.__file__).parents[1] / "js/panel/marks.js").read_text(encoding="utf-8")
     (table,) = re.findall(r"export const GLYPHS = \{(.*?)\};", source, re.DOTALL)
     assert re.findall(r'(\w+): "(.+?)"', table) == list(GLYPHS.items())
 
