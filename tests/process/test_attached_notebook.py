@@ -87,9 +87,9 @@ def test_a_cell_shows_an_attached_run_like_one_of_its_kernel(child: Forked) -> N
 
 
 def test_the_magics_find_an_attached_run(shell: Any, run: AttachedRun) -> None:
-    assert line(shell, "pause").outcome.text == "paused"
-    assert line(shell, "set far rate=0.25").outcome.text == "rate 0.5 → 0.25"
-    assert line(shell, "resume far").outcome.applied
+    assert line(shell, "pause").wait(SOON).text == "paused"
+    assert line(shell, "set far rate=0.25").wait(SOON).text == "rate 0.5 → 0.25"
+    assert line(shell, "resume far").wait(SOON).applied
     assert candidates(["%nbtrain", "set", "far"], {}) == ["rate="]
     assert "far" in candidates(["%nbtrain", "pause"], {})
     with pytest.raises(UsageError, match="There is no run 'near' in this kernel; its runs: 'far'"):
@@ -101,12 +101,12 @@ def test_the_magics_find_an_attached_run(shell: Any, run: AttachedRun) -> None:
 def test_the_magics_tell_how_to_go_on_with_an_attached_run_that_has_died(
     shell: Any, child: Forked, run: AttachedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert line(shell, "save far").outcome.applied
+    assert line(shell, "save far").wait(SOON).applied
     child.kill()
     eventually(lambda: run.status.phase is Phase.FAILED)
     told = "Start the run again with logdir='runs/far'"
-    assert told in line(shell, "pause far").outcome.text
-    assert told in line(shell, "save").outcome.text, "there is no other run"
+    assert told in line(shell, "pause far").wait(SOON).text
+    assert told in line(shell, "save").wait(SOON).text, "there is no other run"
     capsys.readouterr()
     line(shell, "list")
     assert "far  failed" in capsys.readouterr().out
@@ -135,7 +135,7 @@ def test_an_attached_run_that_died_before_it_was_saved_has_nothing_to_restore(
 def test_open_shows_a_folder_and_attaches_it_once(shell: Any, run: AttachedRun) -> None:
     assert line(shell, "open runs/far") is None
     line(shell, "open runs/far")
-    assert line(shell, "pause").outcome.applied, "one run is alive"
+    assert line(shell, "pause").wait(SOON).applied, "one run is alive"
     shown = [each for each in shell.display_pub.published if "image/png" in each]
     assert {each["text/plain"] for each in shown} == {"nbtrain run", ""}
     assert candidates(["%nbtrain", "open"], {}, "runs/") == ["runs/far/"]
