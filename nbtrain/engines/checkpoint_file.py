@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from nbtrain.checkpoints.files import misfit, reading
 from nbtrain.engines.named_variables import Found
 from nbtrain.engines.variables import handles, is_variable
+from nbtrain.inner.tensorflow import TrackableObjectGraph
 
 # TensorFlow appends this to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

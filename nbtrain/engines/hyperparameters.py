@@ -24,6 +24,7 @@ from nbtrain.engines.dependencies import ops_below
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.schedules import Factor, ScheduledRate
 from nbtrain.engines.variables import as_written, assigning, is_variable
+from nbtrain.inner.keras import rate_of
 
 _KERAS = tf.keras.optimizers.Optimizer
 _MULTI = getattr(tf.keras.optimizers, "MultiOptimizer", ())  # not in every version
@@ -171,7 +172,7 @@ def _of_optimizer(optimizer: Any) -> Iterator[tuple[str, Any]]:
         for label, each in _labelled(optimizer.optimizers):
             yield from ((f"{label}_{name}", holder) for name, holder in _of_optimizer(each))
         return
-    rate = getattr(optimizer, "_learning_rate", None)
+    rate = rate_of(optimizer)
     if isinstance(rate, tf.keras.optimizers.schedules.LearningRateSchedule):
         yield ScheduledRate.NAME, ScheduledRate(optimizer)
     elif is_variable(rate):

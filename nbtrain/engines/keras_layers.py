@@ -19,6 +19,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.inner.keras import calls_of, is_functional, layers_of, made_by
 from nbtrain.media.encoding import keras_event
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def _inner(layer: Any) -> Sequence[Any] | None:
     """The layers of a model that Keras can connect; None for others, and for a layer."""
     if isinstance(layer, keras.Sequential):
         return list(super(keras.Sequential, layer).layers)  # with its input layer
-    is_functional = isinstance(layer, keras.Model) and hasattr(layer, "_nodes_by_depth")
-    return list(layer.operations) if is_functional else None
+    connected = isinstance(layer, keras.Model) and is_functional(layer)
+    return list(layer.operations) if connected else None
 
 
 def _count(layer: Any) -> int:
@@ -86,16 +87,15 @@ def _of(layer: Any) -> dict[str, Any]:
 def _calls(model: Any) -> dict[int, list[Any]]:
     """The inputs of each call of a layer within a functional model, by the layer's identity."""
     calls: dict[int, list[Any]] = defaultdict(list)
-    for nodes in model._nodes_by_depth.values():  # there is no public name
-        for node in nodes:
-            if not node.is_input:
-                tensors = keras.saving.serialize_keras_object(list(node.input_tensors))
-                calls[id(node.operation)].append({"args": [tensors], "kwargs": {}})
+    for node in calls_of(model):
+        if not node.is_input:
+            tensors = keras.saving.serialize_keras_object(list(node.input_tensors))
+            calls[id(node.operation)].append({"args": [tensors], "kwargs": {}})
     return calls
 
 
 def _place(tensor: Any) -> list[Any]:
-    layer, *numbers = tensor._keras_history
+    layer, *numbers = made_by(tensor)
     return [layer.name, *numbers]
 
 
@@ -118,7 +118,7 @@ def _of_layer(layer: Any) -> dict[str, Any]:
 
 def _why_not_read(layer: Any) -> str | None:
     """Says why the configuration of a layer is not asked for; None if it can be."""
-    inside = layer._flatten_layers(include_self=False) if isinstance(layer, keras.Layer) else ()
+    inside = layers_of(layer, with_itself=False) if isinstance(layer, keras.Layer) else ()
     if any(_inner(each) is not None for each in inside):  # Keras would change its tensors
         return "it holds a model"
     held = _values(layer)

@@ -19,6 +19,8 @@ from nbtrain.engines.checkpoint_file import CheckpointFile, References
 from nbtrain.engines.named_variables import Found
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.variables import handles, is_variable
+from nbtrain.inner.keras import storage_of, trained_by
+from nbtrain.inner.tensorflow import drop_deferred
 
 
 def reached(checkpoint: tf.train.Checkpoint, found: Found) -> list[Any]:
@@ -107,7 +109,7 @@ class LiveObjects:
     def take(self, file: CheckpointFile) -> None:
         """Sets the variables to the values of the file."""
         for item in self.objects:
-            _drop_waiting(item)
+            drop_deferred(item)
         for key, item in self.bound.items():
             if is_variable(item):
                 _set(item, file.value(key))
@@ -147,9 +149,7 @@ class LiveObjects:
             if not optimizer.built or not file.names:
                 continue
             trained = set(map(file.name, keys))
-            trains = {
-                names.get(key) for each in optimizer._trainable_variables for key in handles(each)
-            }
+            trains = {names.get(key) for each in trained_by(optimizer) for key in handles(each)}
             more = sorted(name for name in trains - trained if name is not None)
             if more and trained:
                 wrong.append(f"the optimizer trains {some(more)} here, which it did not there")
@@ -162,7 +162,7 @@ def _has_other_shape(file: CheckpointFile, key: str, item: Any) -> bool:
 
 
 def _is_on_one_device(variable: Any) -> bool:
-    within = variable._value if isinstance(variable, tf.keras.Variable) else variable
+    within = storage_of(variable) if isinstance(variable, tf.keras.Variable) else variable
     return isinstance(within, tf.Variable) and not isinstance(
         within, tf.distribute.DistributedValues
     )
@@ -175,14 +175,3 @@ def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:
     same = held.tobytes() == value.tobytes() if held.dtype != object else held == value
     if not np.all(same) or held.dtype != value.dtype:
         variable.assign(value)
-
-
-def _drop_waiting(item: Any) -> None:
-    """Drops the values that TensorFlow keeps for variables that an object creates later.
-
-    While a step is traced, TensorFlow 2.21 would give them to the wrong variables of Keras's lists.
-    There is no public name for this; without it, TensorFlow's ways stay.
-    """
-    waiting = getattr(item, "_deferred_dependencies", None)
-    if isinstance(waiting, dict):
-        waiting.clear()

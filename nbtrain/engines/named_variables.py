@@ -20,6 +20,7 @@ import keras
 import tensorflow as tf
 
 from nbtrain.engines.variables import handles, is_variable
+from nbtrain.inner.keras import TRAINED, trained_by
 
 # The objects whose attributes are followed: layers, models and optimizers of Keras are of the
 # first kind, like `tf.Module`. Shards of a variable on parameter servers are not.
@@ -134,10 +135,10 @@ class _Walk:
 
     def _name_slots(self, name: str, optimizer: Any) -> None:
         """Names an optimizer's variables; those of a list with one for each trained variable."""
-        trained = list(getattr(optimizer, "_trainable_variables", ()))
+        trained = trained_by(optimizer)
         of = [self._names.get(tuple(handles(each))) for each in trained]
         for attribute, value in _sorted_attributes(optimizer):
-            if attribute == "_trainable_variables":
+            if attribute == TRAINED:
                 continue
             place = f"{name}/{attribute.lstrip('_')}"
             if isinstance(value, list | tuple) and len(value) == len(trained) and value:

@@ -23,6 +23,7 @@ from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import handles, is_of_metric, is_variable
+from nbtrain.inner.keras import trained_by
 from nbtrain.rundir.timeline import RunTimeline
 
 # The name of the state of a Keras SeedGenerator.
@@ -266,7 +267,7 @@ class ObjectSaver:
         """The storage of the variables that the training changes, as far as it is known."""
         changed = set() if self._trained is None else self._trained.changed()
         for optimizer in live.found.optimizers.values():
-            trained = [*getattr(optimizer, "_trainable_variables", ()), *slots_of(optimizer)]
+            trained = [*trained_by(optimizer), *slots_of(optimizer)]
             changed |= {key for each in trained for key in handles(each)}
         return changed
 

@@ -10,6 +10,7 @@ from typing import Any
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.named_variables import Found
 from nbtrain.engines.variables import as_written, is_variable
+from nbtrain.inner.keras import rate_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def _replaced(file: CheckpointFile, found: Found) -> Iterator[ReplacedRate]:
     there = Path(file.path).name
     for optimizer in found.optimizers.values():
         name = names.get(id(optimizer.iterations))
-        rate = getattr(optimizer, "_learning_rate", None)
+        rate = rate_of(optimizer)
         if name not in file.names or rate is None:
             continue
         key = file.names.get(f"{name.removesuffix('iterations')}learning_rate")

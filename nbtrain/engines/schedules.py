@@ -10,6 +10,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import Variable
 from nbtrain.engines.variables import as_written
+from nbtrain.inner.keras import rate_of
 
 _WHY = (
     "the step was traced before the run was made (define the tf.function again), or the optimizer "
@@ -83,7 +84,7 @@ class ScheduledRate(Factor):
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__(optimizer)
-        schedule = optimizer._learning_rate
+        schedule = rate_of(optimizer)
         if type(schedule) is not Factored:
             optimizer.learning_rate = Factored(schedule, self.variable)
         self._optimizer = optimizer
@@ -115,14 +116,14 @@ class ScheduledRate(Factor):
 
     def rate(self, moment: int) -> float:
         """Returns the schedule's rate at `moment`."""
-        schedule = self._optimizer._learning_rate
+        schedule = rate_of(self._optimizer)
         if type(schedule) is not Factored:
             raise ArgumentError("the optimizer got another learning rate since")
         return schedule.without(tf.constant(moment, self._optimizer.iterations.dtype))
 
     def _is_unused(self) -> bool:
         """Tells if steps were done and none has asked for the factor."""
-        schedule = self._optimizer._learning_rate
+        schedule = rate_of(self._optimizer)
         asked = type(schedule) is Factored and schedule.is_asked()
         self._unused = not asked and (self._unused or _steps(self._optimizer) > self._began)
         return self._unused

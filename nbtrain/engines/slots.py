@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.inner.keras import rate_of, trained_by
+
 
 def slots_of(item: Any) -> list[Any]:
     """The slots of an optimizer; empty for other objects."""
@@ -14,7 +16,7 @@ def slots_of(item: Any) -> list[Any]:
         return []
     parts = [item, *getattr(item, "optimizers", ())]  # those of a MultiOptimizer
     others = {id(each.iterations) for each in parts}
-    others |= {id(getattr(each, "_learning_rate", None)) for each in parts}
+    others |= {id(rate_of(each)) for each in parts}
     return [each for each in item.variables if id(each) not in others]
 
 
@@ -61,7 +63,7 @@ def _begun(optimizer: Any) -> list[tuple[Any, Any]]:
     """Pairs each variable of an optimizer with an initial copy; empty if that is unknown."""
     try:
         new = type(optimizer).from_config(optimizer.get_config())
-        new.build(optimizer._trainable_variables)
+        new.build(trained_by(optimizer))
         return list(zip(optimizer.variables, new.variables, strict=True))
     except Exception:  # noqa: BLE001 - a class of the user's; the restore says what it lacks
         return []

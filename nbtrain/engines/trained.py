@@ -23,6 +23,8 @@ import tensorflow as tf
 
 from nbtrain.engines.slots import slots_of
 from nbtrain.engines.variables import assigned_by, handles, is_of_metric, is_variable
+from nbtrain.inner.keras import layers_of, statistics_of, trained_by
+from nbtrain.inner.tensorflow import traces_of
 from nbtrain.run.program.walk import COMPILED, Walk, held_by_function
 
 # The most owners that are named; a training has few separately trained parts.
@@ -156,7 +158,7 @@ def _changed(found: Sequence[Any]) -> Iterator[Any]:
     changed: list[Any] = []
     for item in found:
         if isinstance(item, keras.optimizers.Optimizer):
-            changed += [*getattr(item, "_trainable_variables", ()), *slots_of(item)]
+            changed += [*trained_by(item), *slots_of(item)]
         elif isinstance(item, COMPILED):
             changed += _assigned(item)
     keys = {key for item in changed for key in handles(item)}
@@ -170,7 +172,7 @@ def _changed(found: Sequence[Any]) -> Iterator[Any]:
 def _assigned(compiled: Any) -> list[tf.Variable]:
     """The variables that a `tf.function` assigns to, in the traces made so far."""
     found = []
-    for traced in compiled._list_all_concrete_functions():  # there is no public name for this
+    for traced in traces_of(compiled):
         assigned = assigned_by(traced.graph)
         found += [each for each in traced.graph.variables if not assigned.isdisjoint(handles(each))]
     return found
@@ -178,9 +180,9 @@ def _assigned(compiled: Any) -> list[tf.Variable]:
 
 def _statistics(model: Any) -> Iterator[Any]:
     """Yields the state of layers that the training of others updates, such as moving averages."""
-    for layer in model._flatten_layers():
+    for layer in layers_of(model):
         if layer.trainable:
-            yield from layer._non_trainable_variables
+            yield from statistics_of(layer)
 
 
 def _variables(item: Any) -> Iterable[Any]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.framework import auto_control_deps_utils
+
+from nbtrain.inner.keras import storage_of
+from nbtrain.inner.tensorflow import may_write, read_only_inputs
 
 # Operations that take a variable, but only check that it has a value.
 _ASKING = {"VarIsInitializedOp", "IsVariableInitialized"}
@@ -26,7 +28,7 @@ def is_variable(item: object) -> bool:
 
 def is_of_metric(item: Any) -> bool:
     """Returns whether a variable belongs to a metric: on several devices it is summed when read."""
-    within = item._value if isinstance(item, keras.Variable) else item
+    within = storage_of(item) if isinstance(item, keras.Variable) else item
     on_read = tf.VariableSynchronization.ON_READ
     return getattr(within, "synchronization", None) is on_read
 
@@ -39,7 +41,7 @@ def as_written(value: Any) -> float:
 def handles(item: Any) -> list[int]:
     """The identities of a variable's storage: several on several devices, else one."""
     if isinstance(item, keras.Variable):
-        item = item._value
+        item = storage_of(item)
     if isinstance(item, tf.distribute.DistributedValues):
         return [id(part.handle) for part in item.values]
     return [id(item.handle)] if isinstance(item, tf.Variable) else []
@@ -47,7 +49,7 @@ def handles(item: Any) -> list[int]:
 
 def assigned_by(graph: Any) -> set[int]:
     """The handles, by identity, that the function of a `FuncGraph`, or one it calls, assigns to."""
-    read = set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
+    read = read_only_inputs(graph)
     written = {id(tensor) for number, tensor in enumerate(graph.inputs) if number not in read}
     captures = zip(graph.external_captures, graph.internal_captures, strict=True)
     return {id(outer) for outer, inner in captures if id(inner) in written}
@@ -67,19 +69,10 @@ def assigning(variable: Any) -> Iterator[tf.Operation]:
             elif (
                 user is not variable.initializer
                 and user.type not in _ASKING
-                and _writes(user, held)
+                and may_write(user, held)
                 and not _restores(user)
             ):
                 yield user
-
-
-def _writes(user: tf.Operation, held: tf.Tensor) -> bool:
-    """Tells if an operation may write to a variable among its inputs."""
-    _, written = auto_control_deps_utils.get_read_write_resource_inputs(user)
-    if held in written:
-        return True
-    inputs = zip(user.inputs, user._input_types, strict=True)  # there is no public name for this
-    return any(each is held and kind._is_ref_dtype for each, kind in inputs)
 
 
 def _restores(user: tf.Operation) -> bool:

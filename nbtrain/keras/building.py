@@ -10,6 +10,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from nbtrain.inner.keras import builder_of, compiled_parts_of, layers_of
+
 
 def build(model: Any, spec: Callable[[], Any]) -> None:
     """Creates the variables of a compiled model, its metrics and its optimizer, without values.
@@ -22,10 +24,10 @@ def build(model: Any, spec: Callable[[], Any]) -> None:
         spec: Returns what has the shapes and types of a batch; called only if a layer, a metric or
             the loss is not built.
     """
-    build_all = getattr(model, "_symbolic_build", None)
+    build_all = builder_of(model)
     if build_all is None:
         return
-    parts = [*model._flatten_layers(), model._compile_metrics, model._compile_loss]
+    parts = [*layers_of(model), *compiled_parts_of(model)]
     batch = None
     if not all(part is None or part.built for part in parts):
         batch = spec()

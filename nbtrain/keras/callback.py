@@ -11,6 +11,7 @@ import keras
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.keras_layers import describing
 from nbtrain.engines.object_saver import ObjectSaver
+from nbtrain.inner.keras import begin_at_epoch
 from nbtrain.keras.building import build
 from nbtrain.keras.fit_validation import FitValidation, is_of_training
 from nbtrain.keras.guard import Guard
@@ -91,8 +92,8 @@ class RunCallback(keras.callbacks.Callback):
             self._loss.look_after(self._run.handle)
         if not self._run.handle.counts and self._ask():
             # Keras begins with this epoch, which is beyond the last one: it trains nothing.
-            self._put_back.callback(setattr, self.model, "_initial_epoch", None)
-            self.model._initial_epoch = sys.maxsize
+            self._put_back.callback(begin_at_epoch, self.model, None)
+            begin_at_epoch(self.model, sys.maxsize)
         if self._run.handle.waits and self._loss.has_keras_step:
             self._train = self.model.train_function
             self.model.train_function = self._train_first

@@ -20,6 +20,7 @@ from nbtrain.engines.data.position_saver import PositionSaver
 from nbtrain.engines.keras_layers import described
 from nbtrain.engines.object_saver import roots_of
 from nbtrain.engines.trained import Trained
+from nbtrain.inner.keras import is_validated_after
 from nbtrain.keras.building import build, has_keras_fit
 from nbtrain.keras.callback_state import CallbackState
 from nbtrain.keras.data.data import Data
@@ -292,7 +293,7 @@ class FitEngine:
 
     def _validated(self, epoch: int, fit_callbacks: FitCallbacks) -> dict[str, float]:
         """The validation after an epoch; empty if there is none."""
-        due = self._model._should_eval(epoch, self._arguments["validation_freq"])
+        due = is_validated_after(self._model, epoch, self._arguments["validation_freq"])
         return {} if self.evaluate is None or not due else self.evaluate(fit_callbacks)
 
     def _end(self, fit_callbacks: FitCallbacks) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from nbtrain.inner.keras import trained_by
 from nbtrain.keras.trackers import BATCH, Trackers, has_keras_step
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.program.traced import Structure
@@ -117,7 +118,7 @@ class BatchLoss:
     def _follow(self, structure: Structure, changed: str, loop: LoopHandle) -> str:
         """Traces the step again with a change (in words); returns why it cannot, or ""."""
         optimizer = getattr(self._model, "optimizer", None)
-        known = {id(each) for each in getattr(optimizer, "_trainable_variables", ())}
+        known = {id(each) for each in trained_by(optimizer)}
         new = [each for each in self._model.trainable_variables if id(each) not in known]
         if structure.exchanged:
             return f"{changed}, which the step that was traced does not use"

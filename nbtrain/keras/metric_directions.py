@@ -14,6 +14,7 @@ import keras
 import tensorflow as tf
 
 from nbtrain.core.values.direction import Direction
+from nbtrain.inner.keras import direction_of, metrics_given_to
 
 _WORDS = {"up": Direction.HIGHEST, "down": Direction.LOWEST}
 
@@ -38,12 +39,12 @@ def metric_directions(model: Any) -> dict[str, Direction]:
 
 def _given(model: Any) -> Iterator[tuple[str, object]]:
     """Yields the metrics given to `compile`: objects, names and functions of Keras."""
-    compiled = getattr(model, "_compile_metrics", None)
+    given, weighted = metrics_given_to(model)
     names = set[str]()
-    for name, metric in _named(getattr(compiled, "_user_metrics", None)):
+    for name, metric in _named(given):
         names.add(name)
         yield name, metric
-    for name, metric in _named(getattr(compiled, "_user_weighted_metrics", None)):
+    for name, metric in _named(weighted):
         yield (f"weighted_{name}" if name in names else name), metric
 
 
@@ -61,6 +62,6 @@ def _direction(metric: object) -> Direction | None:
         with contextlib.suppress(Exception):
             metric = keras.metrics.get({"class_name": metric, "config": {"name": metric}})
     if isinstance(metric, keras.metrics.Metric):
-        return _WORDS.get(getattr(metric, "_direction", ""))
+        return _WORDS.get(direction_of(metric))
     losses = [*vars(keras.losses).values()]
     return Direction.LOWEST if metric in losses or type(metric) in losses else None

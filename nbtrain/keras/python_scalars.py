@@ -22,6 +22,7 @@ import keras
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import Variable
+from nbtrain.inner.keras import layers_of, momenta_of
 from nbtrain.keras.loss import trace_anew
 from nbtrain.run.program.walk import COMPILED
 
@@ -53,7 +54,12 @@ class PythonScalar:
 
     def write(self, value: float) -> None:
         """Sets its value, or raises an ArgumentError."""
-        if value and self.attribute == "momentum" and self.owner.built and not _momenta(self.owner):
+        if (
+            value
+            and self.attribute == "momentum"
+            and self.owner.built
+            and not momenta_of(self.owner)
+        ):
             raise ArgumentError(
                 f"{self.label} was built while its momentum was 0, and has no momenta: compile the "
                 "model again."
@@ -142,7 +148,7 @@ class PythonScalars:
 
     def _check(self, changed: Mapping[PythonScalar, float]) -> None:
         """Checks that a new trace of the step would use the new values, and no other changes."""
-        layers = self._model._flatten_layers()
+        layers = layers_of(self._model)
         there = {id(owner) for owner in (inner(self._model.optimizer), *layers)}
         for number in [each for members in self._kinds.values() for each in members]:
             if id(number.owner) not in there:
@@ -153,7 +159,7 @@ class PythonScalars:
         kept = [layer for layer in layers if isinstance(type(layer).call, COMPILED)]
         for number in changed:
             for layer in kept:
-                if any(inside is number.owner for inside in layer._flatten_layers()):
+                if any(inside is number.owner for inside in layers_of(layer)):
                     raise ArgumentError(
                         f"{number.attribute} of {number.label} is fixed in "
                         f"{type(layer).__name__}.call, a tf.function, which keeps what it has "
@@ -196,7 +202,7 @@ def _of_optimizer(optimizer: Any) -> Iterator[PythonScalar]:
     for name in ("weight_decay", "momentum"):
         value = getattr(optimizer, name, None)
         if _is_number(value):
-            usable = name == "weight_decay" or value != 0 or bool(_momenta(optimizer))
+            usable = name == "weight_decay" or value != 0 or bool(momenta_of(optimizer))
             yield PythonScalar(optimizer, name, name, type(optimizer).__name__, usable)
 
 
@@ -205,13 +211,9 @@ def inner(optimizer: Any) -> Any:
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
-def _momenta(optimizer: Any) -> Any:
-    return getattr(optimizer, "momentums", None) or getattr(optimizer, "_momentums", None)
-
-
 def _of_layers(model: Any) -> Iterator[PythonScalar]:
     """Yields the rates of a model's layers, including nested ones, each once."""
-    layers = model._flatten_layers()
+    layers = layers_of(model)
     around = {
         id(cell): layer
         for layer in layers

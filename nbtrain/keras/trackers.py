@@ -20,6 +20,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from nbtrain.inner.keras import loss_tracker_of
+
 # Prefixes of tags: the value of one batch, and a metric's value since the epoch began.
 BATCH, RUNNING = "batch_", "running_"
 
@@ -31,7 +33,7 @@ class Trackers:
         self._model = model
         self._seen = _Seen()
         # The loss tracker too, in case the user has overridden the property `metrics`.
-        metrics = [*model.metrics, *filter(None, [model._loss_tracker])]
+        metrics = [*model.metrics, *filter(None, [loss_tracker_of(model)])]
         self._metrics = list({id(metric): metric for metric in metrics}.values())
         self._own = [_observe(metric, self._seen) for metric in self._metrics]
         self._is_keras = has_keras_step(model)
@@ -55,7 +57,7 @@ class Trackers:
         """
         try:
             if self._is_keras:
-                loss = self._own_value(self._model._loss_tracker)
+                loss = self._own_value(loss_tracker_of(self._model))
                 return {} if loss is None else {f"{BATCH}loss": loss}
             return dict(self._tagged(name, value) for name, value in _scalars(logs))
         finally:

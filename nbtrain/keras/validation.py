@@ -11,6 +11,7 @@ import keras
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.engines.named_variables import survey
 from nbtrain.engines.variables import handles
+from nbtrain.inner.keras import layers_of, trainable_of
 
 
 class StoppedError(PhaseError):
@@ -90,8 +91,8 @@ def states_of(model: Any) -> list[tuple[Any, Any]]:
     found = survey({"model": model}, kinds).variables.values()
     weights = {
         handle
-        for layer in model._flatten_layers()
-        for weight in layer._trainable_variables
+        for layer in layers_of(model)
+        for weight in trainable_of(layer)
         for handle in handles(weight)
     }
     return [(each, each.numpy()) for each in found if weights.isdisjoint(handles(each))]

@@ -12,9 +12,9 @@ from typing import Any
 
 from IPython import get_ipython
 from ipywidgets import Output
-from ipywidgets.widgets import widget
 
 from nbtrain.notebook.execution import Place, place
+from nbtrain.panel.comm import live_widgets
 
 # Called in the thread that has cleared its cell, before anything else is shown there.
 listeners: list[Callable[[Place], object]] = []
@@ -43,5 +43,4 @@ def follow() -> None:
 def _is_captured(message: dict[str, Any]) -> bool:
     """Tells if an `Output` widget takes the message, and is cleared in the place of the cell."""
     parent = message["parent_header"].get("msg_id")
-    widgets = list(widget._instances.values())
-    return any(isinstance(each, Output) and each.msg_id == parent for each in widgets)
+    return any(isinstance(each, Output) and each.msg_id == parent for each in live_widgets())

@@ -33,6 +33,13 @@ def harden(widget: Any) -> None:
         comm.handle_msg = lambda message: comm._msg_callback and comm._msg_callback(message)
 
 
+def live_widgets() -> list[Any]:
+    """The widgets of this process that are not closed (ipywidgets 8 has no public name)."""
+    from ipywidgets.widgets import widget
+
+    return list(widget._instances.values())
+
+
 def _own_subshell(kind: str, timeout: float = 5.0) -> str:
     """Returns the subshell for this kind of widget, which the kernel creates (ipykernel 7.4)."""
     from IPython import get_ipython

@@ -13,6 +13,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.hyperparameters import in_session
 from nbtrain.engines.signatures import check_evaluation
+from nbtrain.inner.tensorflow import reopen
 from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.output.tensorflow_log import hushed
 from nbtrain.run.run import Run
@@ -144,7 +145,7 @@ class GraphEngine:
         finally:
             run.own_tags = None
             if self._reopen:
-                supervisor.graph._unsafe_unfinalize()  # as TensorFlow's MonitoredSession does
+                reopen(supervisor.graph)
 
     def train(self, run: Run) -> None:
         """Runs the train op until the run stops.

@@ -7,6 +7,7 @@ import functools
 import graphlib
 import importlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ PACKAGE = Path(importlib.import_module("nbtrain").__file__ or "").parent
 # PUBLIC have the public names.
 LAYERS = [
     "core",
+    "inner",
     "tfevents",
     "rundir",
     "cluster",
@@ -56,6 +58,11 @@ ROOMS_OF_RUN = [
 ]
 # The packages whose file has public names.
 PUBLIC = {"", "cluster", "media", "tf1"}
+# Inner modules of libraries, and the modules that alone may name what is private there.
+INNER = re.compile(r"(tensorflow\.(python|core|compiler)|keras\.src)\b")
+INSIDERS = {"inner.tensorflow", "inner.keras", "panel.comm"}
+# Whose private names are Python's own.
+PYTHON = {"sys", "threading", "argparse", "self", "cls"}
 # Modules that keep time, start threads, or are heavier than NumPy.
 NOT_PURE = {"tensorflow", "time", "asyncio", "ipywidgets", "anywidget", "IPython", "matplotlib"}
 WIDGETS = {"ipywidgets", "anywidget", "IPython", "comm", "ipykernel", "matplotlib"}
@@ -82,13 +89,33 @@ def layer_of(module: str) -> str:
 
 
 @functools.cache
+def tree_of(module: str) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def _names_of(tree: ast.Module) -> Iterator[str]:
+    """Yields the names that a module binds: functions, classes, variables and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield from [node.attr] if ast.unparse(node.value) in ("self", "cls") else []
+
+
+OWN_NAMES = {name for module in MODULES.keys() - INSIDERS for name in _names_of(tree_of(module))}
+
+
+@functools.cache
 def imports(module: str) -> frozenset[str]:
     """The modules that a source file imports: at its top, in functions, or by name."""
     return frozenset(_imports(module))
 
 
 def _imports(module: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -120,11 +147,12 @@ def test_the_layers_list_every_package() -> None:
     assert {layer_of(module) for module in MODULES} == set(LAYERS)
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_imports_point_to_lower_layers(module: str) -> None:
-    layer = LAYERS.index(layer_of(module))
-    above = {other for other in inside(module) if LAYERS.index(layer_of(other)) > layer}
-    assert not above, f"{module or 'nbtrain'} imports {above}"
+@pytest.mark.parametrize("layer", LAYERS)
+def test_imports_point_to_lower_layers(layer: str) -> None:
+    higher = {*LAYERS[LAYERS.index(layer) + 1 :]}
+    for module in in_layers(layer):
+        above = {other for other in inside(module) if layer_of(other) in higher}
+        assert not above, f"{module or 'nbtrain'} imports {above}"
 
 
 def test_no_imports_form_a_cycle() -> None:
@@ -142,13 +170,12 @@ def test_no_imports_between_the_rooms_of_a_package_form_a_cycle(package: str) ->
     graphlib.TopologicalSorter({room: to - {room} for room, to in rooms.items()}).prepare()
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("run.")])
-def test_imports_between_the_rooms_of_a_run_point_downwards(module: str) -> None:
-    room = room_of(module, "run")
-    others = {room_of(name, "run") for name in inside(module) if name.startswith("run.")} - {room}
-    if room in ROOMS_OF_RUN:
-        lower = ROOMS_OF_RUN[: ROOMS_OF_RUN.index(room)]
-        assert not {other for other in others if other in ROOMS_OF_RUN} - {*lower}
+@pytest.mark.parametrize("room", ROOMS_OF_RUN)
+def test_imports_between_the_rooms_of_a_run_point_downwards(room: str) -> None:
+    higher = {*ROOMS_OF_RUN[ROOMS_OF_RUN.index(room) + 1 :]}
+    for module in (name for name in in_layers("run") if room_of(name, "run") == room):
+        above = {other for other in inside(module) if room_of(other, "run") in higher}
+        assert not above, f"{module} imports {above}"
 
 
 @pytest.mark.parametrize("package", sorted(PACKAGES - PUBLIC))
@@ -156,24 +183,45 @@ def test_a_package_file_has_only_a_docstring(package: str) -> None:
     assert not imports(package)
 
 
-@pytest.mark.parametrize("module", in_layers("core"))
-def test_the_core_imports_no_tensorflow_widget_or_clock(module: str) -> None:
-    assert not outside(module) & NOT_PURE
-    source = MODULES[module].read_text(encoding="utf-8")
-    for word in ("threading.Thread(", "threading.Timer", "LooperThread(", "concurrent.futures"):
-        assert word not in source
+def test_the_core_imports_no_tensorflow_widget_or_clock() -> None:
+    for module in in_layers("core"):
+        assert not outside(module) & NOT_PURE, module
+        source = MODULES[module].read_text(encoding="utf-8")
+        for word in ("threading.Thread(", "threading.Timer", "LooperThread(", "concurrent.futures"):
+            assert word not in source, module
 
 
-@pytest.mark.parametrize("module", in_layers("panel"))
-def test_the_panel_imports_neither_tensorflow_nor_a_run(module: str) -> None:
-    assert "tensorflow" not in outside(module)
-    assert not {layer_of(other) for other in inside(module)} & {"run", "checkpoints", "engines"}
-    assert "recording.recorder" not in inside(module)
+def private_names(module: str) -> set[str]:
+    """The private names of other packages in a module; its classes may name what they inherit."""
+    found = set()
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in PYTHON:
+            found.add(node.attr)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr"):
+            found |= {str(each.value) for each in node.args[1:2] if isinstance(each, ast.Constant)}
+    own = OWN_NAMES | {"_asdict"}  # of a named tuple
+    return {name for name in found if re.match("_(?!nbtrain)[a-z]", name)} - own
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_others_insides_are_named_in_one_place(layer: str) -> None:
+    for module in {*in_layers(layer)} - INSIDERS:
+        inner = {name for name in imports(module) if INNER.match(name)} | private_names(module)
+        assert not inner, f"{module} names {inner}"
+
+
+def test_the_panel_imports_neither_tensorflow_nor_a_run() -> None:
+    for module in in_layers("panel"):
+        assert "tensorflow" not in outside(module), module
+        layers = {layer_of(other) for other in inside(module)}
+        assert not layers & {"inner", "run", "checkpoints", "engines", "keras", "tf1"}, module
+        assert "recording.recorder" not in inside(module), module
 
 
 @pytest.mark.parametrize(
-    "module",
-    in_layers(
+    "layer",
+    [
+        "inner",
         "rundir",
         "media",
         "recording",
@@ -184,11 +232,12 @@ def test_the_panel_imports_neither_tensorflow_nor_a_run(module: str) -> None:
         "engines",
         "keras",
         "tf1",
-    ),
+    ],
 )
-def test_engines_import_no_widget(module: str) -> None:
-    drawing = {"matplotlib"} if module == "media.drawing" else set()
-    assert not outside(module) & (WIDGETS - drawing)
+def test_engines_import_no_widget(layer: str) -> None:
+    for module in in_layers(layer):
+        drawing = {"matplotlib"} if module == "media.drawing" else set()
+        assert not outside(module) & (WIDGETS - drawing), module
 
 
 def test_one_module_shows_a_run_in_a_panel() -> None:

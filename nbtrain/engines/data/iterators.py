@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.engines.data.as_read import AsRead
+from nbtrain.inner.tensorflow import resource_of
 
 # Seconds between two looks, and their number, until an iterator being dropped has no references
 # but those of the list and of the call that counts them.
@@ -96,7 +97,7 @@ class Iterators:
         # One by one: the last determines the order of later passes.
         for name, iterator in self.saved(drawn=drawn).items():
             tf.raw_ops.DeserializeIterator(
-                resource_handle=iterator._iterator_resource, serialized=read.state(name)
+                resource_handle=resource_of(iterator), serialized=read.state(name)
             )
 
 
@@ -108,7 +109,7 @@ def ended_apart(iterator: Any) -> Any:
     Whoever drops the last reference would wait too, even the garbage collector in the middle of a
     step.
     """
-    resource = getattr(iterator, "_iterator_resource", None)
+    resource = resource_of(iterator)
     if resource is not None:
         weakref.finalize(iterator, _end_later, [resource]).atexit = False
     return iterator

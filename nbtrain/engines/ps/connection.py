@@ -16,6 +16,7 @@ from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.states import Phase
 from nbtrain.engines.object_saver import as_checkpoint
 from nbtrain.engines.ps.servers import own_address
+from nbtrain.inner.tensorflow import dead_workers, stop_of
 from nbtrain.recording.tags import by_tag, check_real
 from nbtrain.steer import registry
 
@@ -89,19 +90,14 @@ class Connection:
 
     def lost_workers(self) -> list[int]:
         """The workers that are lost at present; any thread."""
-        workers = getattr(getattr(self.coordinator, "_cluster", None), "workers", ())
-        return [
-            number
-            for number, worker in enumerate(workers)
-            if getattr(worker, "_is_dead_with_error", None)
-        ]
+        return list(dead_workers(self.coordinator))
 
     def close(self) -> None:
         """Ends the threads of the coordinator, which would go on calling lost workers.
 
         One that calls a lost worker returns only when that is back: it is not waited for.
         """
-        stop = getattr(getattr(self.coordinator, "_cluster", None), "stop", None)
+        stop = stop_of(self.coordinator)
         if stop is not None:
             ending = threading.Thread(target=stop, name="nbtrain: ending a cluster", daemon=True)
             ending.start()

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from nbtrain.engines.ps import servers
 from nbtrain.engines.ps.connection import Connection
+from nbtrain.inner.tensorflow import is_fetched
 from nbtrain.run.boundary.remote_loop import RemoteLoop
 
 # Scheduled steps for each worker: the one that it takes, and those that wait, so that a worker
@@ -192,9 +193,7 @@ class Pipeline:
         """Moves the values of completed steps to those that are ready; tells if there are any."""
         still = []
         for each in self._in_flight:
-            # Fetched by the thread of the worker. Without this private name, the oldest is waited
-            # for, whichever is done.
-            if getattr(each.remote, "_has_fetched_to_local", True):
+            if is_fetched(each.remote):
                 try:
                     self._ready.append(each.remote.fetch())
                 except tf.errors.OpError:

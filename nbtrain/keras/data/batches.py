@@ -15,12 +15,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from nbtrain.inner.keras import adapter_of
 from nbtrain.keras.data.data import Data, Sample
-
-try:
-    from keras.src.trainers.data_adapters import get_data_adapter
-except ImportError:  # an older Keras, whose fit takes no adapter: workers cannot be stopped
-    get_data_adapter = None
 
 
 class Batches(Data):
@@ -71,8 +67,7 @@ class Batches(Data):
 
     def _adapt(self) -> None:
         self._x = _Ordered(self._batches, self.sample)
-        if get_data_adapter is not None:
-            self._adapter = get_data_adapter(self._x, class_weight=self._class_weight)
+        self._adapter = adapter_of(self._x, self._class_weight)
 
     def vary(self, number: int) -> bool:
         """Takes another order of the batches, unless they are not shuffled; tells if it did."""

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import psutil
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from nbtrain.core.states import Phase, Usage
+from nbtrain.inner.tensorflow import has_runtime
 from nbtrain.run.beside.time_usage import WINDOW_LOOKS, TimeUsage
 
 LOOK_SECS = 1.0
@@ -86,7 +86,7 @@ def memory_limit() -> int:
 def gpu_memory() -> int | None:
     """Returns the bytes of TensorFlow's tensors on all GPUs; None without a GPU in use."""
     # Asking initializes the GPUs; the program must be able to configure them before that.
-    if getattr(context.context(), "_context_handle", None) is None:
+    if not has_runtime():
         return None
     try:
         gpus = tf.config.list_logical_devices("GPU")

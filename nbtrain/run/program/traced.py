@@ -14,6 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.inner.keras import layers_of, trainable_of
+
 
 class Structure:
     """The layers of one model at a moment, and whether each is trained; any thread.
@@ -81,9 +83,9 @@ def structures_of(compiled: Any, models: Iterable[tuple[str, Any]]) -> list[Stru
 
 def _layers(model: Any) -> Iterator[Any]:
     """Yields the model, its layers, and their layers."""
-    yield from model._flatten_layers()  # there is no public method
+    yield from layers_of(model)
 
 
 def _trained(layer: Any) -> list[bool]:
     """Returns `trainable` of a layer and of each variable that it has by itself."""
-    return [layer.trainable, *(each.trainable for each in layer._trainable_variables)]
+    return [layer.trainable, *(each.trainable for each in trainable_of(layer))]

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from tensorflow.python.util import tf_decorator
 
 from nbtrain.core.text.tracebacks import is_of_the_user
+from nbtrain.inner.keras import trained_by
+from nbtrain.inner.tensorflow import function_of
 
 # Methods that train a compiled Keras model, and methods that change a variable.
 _TRAINING = {"fit", "train_on_batch", "train_step"}
@@ -146,8 +147,9 @@ class Walk:
         if names & _TRAINING:
             item = _asked(item, "optimizer") or item
         if _asked(item, "apply_gradients"):
-            # Keras has no public name for the variables that an optimizer was built for.
-            self.trained += [item, *_asked(item, "_trainable_variables", list)]
+            self.trained.append(item)
+            with contextlib.suppress(Exception):  # the user's class may contain anything
+                self.trained += trained_by(item)
         elif names & _ASSIGNING:
             self.trained += [item, *_asked(item, "trainable_variables", list, tuple)]
 
@@ -183,8 +185,7 @@ def _traced_by(compiled: Any) -> object:
 
     TensorFlow binds it to a stand-in that refers to the object weakly.
     """
-    function = compiled.python_function
-    _, method = tf_decorator.unwrap(function)
+    function, method = compiled.python_function, function_of(compiled)
     own = getattr(getattr(method, "__self__", None), "target", None)
     return function if own is None else types.MethodType(method.__func__, own)
 

@@ -7,16 +7,11 @@ draws.again(2)      # others, and other batches: the third of several repeats
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Saver
-
-# The modules that hold the generators of the whole process, and their names there.
-_TENSORFLOW = "tensorflow.python.ops.stateful_random_ops", "global_generator"
-_KERAS = "keras.src.backend.common.global_state", "global_seed_generator"
+from nbtrain.inner.keras import global_seed
+from nbtrain.inner.tensorflow import global_generator
 
 
 class Draws:
@@ -53,10 +48,4 @@ def _of_the_process() -> list[tf.Variable]:
     """The states of those generators of the whole process that exist."""
     if not tf.executing_eagerly():
         return []
-    module, name = _TENSORFLOW
-    generator = getattr(sys.modules.get(module), name, None)
-    found: list[Any] = [] if generator is None else [generator.state]
-    module, name = _KERAS
-    attribute = getattr(sys.modules.get(module), "get_global_attribute", None)
-    generator = None if attribute is None else attribute(name)
-    return found if generator is None else [*found, generator.state.value]
+    return [state for state in (global_generator(), global_seed()) if state is not None]

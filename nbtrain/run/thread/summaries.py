@@ -24,10 +24,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.ops import control_flow_util, summary_ops_v2
 
 from nbtrain.core.text.tracebacks import named
+from nbtrain.inner.tensorflow import eagerly, is_closed, is_in_xla, summary_state
 from nbtrain.recording.queue import Batch
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.process import endings
@@ -60,7 +59,7 @@ class Writer:
         self.is_used = False
         self.step: Callable[[], int] = lambda: 0
         self._folder = Path(tempfile.mkdtemp(prefix="nbtrain-"))
-        with context.eager_mode(), tf.device("cpu:0"):
+        with eagerly(), tf.device("cpu:0"):
             self.own = tf.summary.create_file_writer(
                 str(self._folder), max_queue=_QUEUED, flush_millis=_FLUSH_MILLIS
             )
@@ -88,7 +87,7 @@ class Writer:
 
     def flush(self) -> None:
         """Writes what waits to the file."""
-        with context.eager_mode(), tf.device("cpu:0"):
+        with eagerly(), tf.device("cpu:0"):
             self.own.flush()
 
     def delete(self) -> None:
@@ -239,8 +238,8 @@ class Summaries:
 
 def theirs() -> Callable[[], contextlib.AbstractContextManager[object]]:
     """Returns what enters, in another thread, the writer and step that the calling one has set."""
-    writer, step = summary_ops_v2._summary_state.writer, summary_ops_v2._summary_state.step
-    if writer is None or _is_own(writer) or getattr(writer, "_closed", False):
+    writer, step = summary_state.writer, summary_state.step
+    if writer is None or _is_own(writer) or is_closed(writer):
         return contextlib.nullcontext
     return lambda: writer.as_default(step)
 
@@ -249,7 +248,7 @@ def theirs() -> Callable[[], contextlib.AbstractContextManager[object]]:
 def for_tracing() -> Iterator[None]:
     """Makes the writer of the next run the default in a thread that only traces."""
     with contextlib.ExitStack() as entered:
-        if summary_ops_v2._summary_state.writer is None:
+        if summary_state.writer is None:
             with contextlib.suppress(OSError, tf.errors.OpError):  # told by the run
                 entered.enter_context(_as_default(_free()))
         yield
@@ -264,7 +263,7 @@ def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[N
     Args:
         step: Returns the step that is being taken.
     """
-    default = summary_ops_v2._summary_state.writer
+    default = summary_state.writer
     if default is not None and not _is_left_over(default):
         yield
         return
@@ -289,7 +288,7 @@ def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[N
 @contextlib.contextmanager
 def _as_default(writer: Writer) -> Iterator[None]:
     """Makes a writer the default of the calling thread, with the step of its run."""
-    state, thread = summary_ops_v2._summary_state, threading.get_ident()
+    state, thread = summary_state, threading.get_ident()
     if state.writer is not None:  # it is left over
         state.is_recording = state.step = None
     before = state.is_recording, state.step
@@ -317,9 +316,7 @@ def _is_left_over(writer: Any) -> bool:
 def _can_record() -> bool:
     """Returns whether the code at hand can record: XLA and TensorFlow 1's graphs cannot."""
     graph = tf.compat.v1.get_default_graph()
-    return tf.executing_eagerly() or (
-        graph.building_function and not control_flow_util.GraphOrParentsInXlaContext(graph)
-    )
+    return tf.executing_eagerly() or (graph.building_function and not is_in_xla(graph))
 
 
 def _parted(scalars: Sequence[Decoded], until: float) -> tuple[list[Decoded], list[Decoded]]:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import sys
 from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.framework import op_callbacks
 
+from nbtrain.inner.keras import state_of_thread
+from nbtrain.inner.tensorflow import add_callback, callbacks, device_name
 from nbtrain.run.thread.summaries import Step, theirs
-
-_KERAS = "keras.src.backend.common.global_state"
 
 
 class ThreadState:
@@ -33,15 +30,15 @@ class ThreadState:
         # the generator of `keras.random` calls without a seed, which both threads share.
         self._keras = {
             name: copy.copy(value) if isinstance(value, (dict, list)) else value
-            for name, value in _of_keras().items()
+            for name, value in state_of_thread().items()
         }
         # A thread without a graph of its own executes eagerly, if TensorFlow does so by default.
         self._graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         self._session = tf.compat.v1.get_default_session()
         self._strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
-        self._device = context.context().device_name
+        self._device = device_name()
         self._scope = tf.get_current_name_scope()
-        self._callbacks = [*context.context().op_callbacks]  # of `enable_check_numerics`
+        self._callbacks = callbacks()  # of `enable_check_numerics`
         self._filters = tf.debugging.is_traceback_filtering_enabled()
         self._theirs = theirs()
         step = tf.summary.experimental.get_step()
@@ -51,10 +48,10 @@ class ThreadState:
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         """Sets the state in this thread, which ends with the block, or soon after it."""
-        _of_keras().update(self._keras)
+        state_of_thread().update(self._keras)
         np.seterr(**self._errors)
         for callback in self._callbacks:
-            op_callbacks.add_op_callback(callback)
+            add_callback(callback)
         if not self._filters:
             tf.debugging.disable_traceback_filtering()
         scopes = contextlib.ExitStack()
@@ -76,9 +73,3 @@ class ThreadState:
             # The program may have left scopes of its own open, which end with the thread.
             with contextlib.suppress(AssertionError, RuntimeError):
                 scopes.close()
-
-
-def _of_keras() -> dict[str, object]:
-    """The state that Keras keeps for the calling thread; empty if nothing has imported Keras."""
-    module = sys.modules.get(_KERAS)
-    return {} if module is None else vars(module.GLOBAL_STATE_TRACKER)

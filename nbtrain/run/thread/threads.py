@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.inner.tensorflow import registered_with
 from nbtrain.run.process import endings
 from nbtrain.run.thread.thread_state import ThreadState
 from nbtrain.steer import registry
@@ -131,9 +132,7 @@ def serves(thread: threading.Thread) -> bool:
 
 def names_of_live(coord: Any) -> list[str]:
     """Returns the names of a coordinator's live and working threads, sorted; any thread."""
-    with coord._lock:
-        registered = list(coord._registered_threads)
-    names = (thread.name for thread in registered if thread.is_alive())
+    names = (thread.name for thread in registered_with(coord) if thread.is_alive())
     # A queue runner has another thread, which only waits for the stop to close the queue.
     return sorted(name for name in names if not name.endswith("-close_on_stop"))
 

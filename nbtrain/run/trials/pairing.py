@@ -7,11 +7,12 @@ first step itself: if several arms have the same of these, only such arms are co
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping
 
 import tensorflow as tf
+
+from nbtrain.inner.tensorflow import is_deterministic
 
 _Difference = tuple[str, float, float]
 
@@ -80,9 +81,4 @@ def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> _Differ
 
 def _varies() -> bool:
     """Tells if TensorFlow's operations may not give the same result again."""
-    with contextlib.suppress(ImportError, AttributeError):
-        from tensorflow.python.framework import config
-
-        if config.is_op_determinism_enabled():
-            return False
-    return bool(tf.config.list_logical_devices("GPU"))
+    return not is_deterministic() and bool(tf.config.list_logical_devices("GPU"))

@@ -19,6 +19,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import NO_VARIABLES
 from nbtrain.engines.hyperparameters import in_session
+from nbtrain.inner.tensorflow import reopen
 from nbtrain.run.boundary.hook_loop import HookLoop
 from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.run import Run
@@ -175,7 +176,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         """Undoes what TensorFlow leaves behind if a hook raises while the session is made."""
         self._close_session()
         if self._graph.finalized and not self._was_finalized:
-            self._graph._unsafe_unfinalize()
+            reopen(self._graph)
 
     def _close_session(self) -> None:
         self._end_first_call()

@@ -17,6 +17,7 @@ from nbtrain.core.errors import CheckpointError
 from nbtrain.core.text.text_table import some
 from nbtrain.engines.trained import in_words
 from nbtrain.engines.variables import assigning
+from nbtrain.inner.tensorflow import partitions_of, reshapes, slice_of, variables_of_saver
 from nbtrain.tf1.servers import LOST
 
 v1 = tf.compat.v1
@@ -96,7 +97,7 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
     for name, shape in saved.items():
         if name not in held:
             misfits.append(f"{name} is not there")
-        elif not shape.is_compatible_with(held[name]) and not saver._reshape:
+        elif not shape.is_compatible_with(held[name]) and not reshapes(saver):
             misfits.append(f"{name} has the shape {tuple(held[name])} there and {shape} here")
     if misfits:
         kind = ShapeError if saved.keys() <= held.keys() else MissingVariableError
@@ -154,14 +155,14 @@ def _reading(path: str) -> Iterator[None]:
 
 def saved_variables(saver: Any) -> Iterator[tf.Variable]:
     """Yields the variables of real numbers that a saver saves, if it tells."""
-    for _, part, _ in _keyed(saver._var_list or ()):  # there is no public name for this
+    for _, part, _ in _keyed(variables_of_saver(saver) or ()):
         if isinstance(part, tf.Variable) and part.dtype.is_floating:
             yield part
 
 
 def _saved(saver: Any) -> Iterator[tuple[str, tf.TensorShape]]:
     """Yields names in a checkpoint and shapes; those of a partitioned variable as a whole."""
-    items = saver._var_list or ()  # there is no public name for this
+    items = variables_of_saver(saver) or ()
     for key, part, slices in _keyed(items):
         yield key, part.shape if slices is None else tf.TensorShape(slices.full_shape)
 
@@ -174,7 +175,7 @@ def _keyed(items: Any) -> Iterator[tuple[str, Any, Any]]:
         for part in parts:
             slices = None
             if name is None or not (len(parts) == 1 and parts[0] is item):
-                slices = getattr(part, "_get_save_slice_info", lambda: None)()
+                slices = slice_of(part)
             if slices is not None:
                 yield name or slices.full_name, part, slices
             elif _in_graph(part):
@@ -188,7 +189,7 @@ def bound(saver: Any, graph: tf.Graph) -> Iterator[Bound]:
 
     A saver that was imported with a meta graph does not tell: then these are all of the graph.
     """
-    items = saver._var_list or graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+    items = variables_of_saver(saver) or graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
     for key, part, slices in _keyed(items):
         if isinstance(part, tf.Variable) and _in_graph(part):
             yield Bound(part, key, "" if slices is None else slices.spec)
@@ -210,7 +211,7 @@ def _parts(item: Any) -> list[Any]:
     """The parts of a partitioned variable, or a single variable."""
     if isinstance(item, list | tuple):
         return [part for each in item for part in _parts(each)]
-    return list(getattr(item, "_variable_list", [item]))
+    return partitions_of(item)
 
 
 def _in_graph(item: Any) -> bool:
@@ -220,8 +221,7 @@ def _in_graph(item: Any) -> bool:
 
 def lacking(graph: tf.Graph, saver: Any) -> str:
     """Names trained variables that a saver does not save, by scope; "" if there are none."""
-    # There is no public name; a saver imported with a meta graph does not tell.
-    items = getattr(saver, "_var_list", None)
+    items = variables_of_saver(saver)  # one imported with a meta graph does not tell
     if not items:
         return ""
     saved = {part.op for _, part, _ in _keyed(items) if hasattr(part, "op")}

@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf.saver_pb2 import SaverDef
 
 from nbtrain.checkpoints.files import listed
+from nbtrain.inner.tensorflow import (
+    SaverDef,
+    forget_deletions,
+    is_empty,
+    reshapes,
+    variables_of_saver,
+)
 from nbtrain.tf1.saving.in_graph import Saver
 
 v1 = tf.compat.v1
@@ -47,7 +53,7 @@ def find_saver(graph: tf.Graph, scaffold: Any) -> Any:
 
 def saves(saver: Any) -> bool:
     """Tells if there is a saver with variables; one of allow_empty=True may have none."""
-    return saver is not None and not getattr(saver, "_is_empty", False)  # not public
+    return saver is not None and not is_empty(saver)
 
 
 def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
@@ -55,9 +61,9 @@ def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
     saver.build()
     definition = SaverDef.FromString(saver.as_saver_def().SerializeToString())
     definition.max_to_keep = keep or _ALL
-    variables = saver._var_list  # there is no public name for this
+    variables = variables_of_saver(saver)
     own = v1.train.Saver(
-        variables, reshape=saver._reshape, saver_def=definition, save_relative_paths=True
+        variables, reshape=reshapes(saver), saver_def=definition, save_relative_paths=True
     )
     own.set_last_checkpoints_with_time([(held.path, held.wall_time) for held in listed(directory)])
     return own
@@ -78,5 +84,5 @@ def supervised_saver(graph: tf.Graph, folder: str | os.PathLike[str] | None) -> 
     saver = copy.copy(saver)
     setattr(saver, _FOLDER, there)
     saver.set_last_checkpoints_with_time([])
-    saver._checkpoints_to_be_deleted = []
+    forget_deletions(saver)
     return saver

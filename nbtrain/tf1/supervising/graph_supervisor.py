@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError, BusyError
+from nbtrain.inner.tensorflow import is_closed
 from nbtrain.run.boundary.session_host import SessionHost, owner
 from nbtrain.run.thread.threads import Coordinator, LooperThread
 from nbtrain.rundir.folder import check_no_file
@@ -177,7 +178,7 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
         self._coord.unanswered = True
 
     def _close_writer(self) -> None:
-        if getattr(self._summary_writer, "_closed", False):  # by an earlier stop
+        if is_closed(self._summary_writer):  # by an earlier stop
             return
         stop = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.STOP)
         self._summary_writer.add_session_log(stop)

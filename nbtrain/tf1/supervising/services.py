@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.inner.tensorflow import is_closed
 from nbtrain.run.thread.threads import LooperThread
 from nbtrain.tf1.saving.savers import saves
 from nbtrain.tf1.saving.writing import Checkpoints
@@ -99,7 +100,7 @@ class Services:
             tf.errors.UnavailableError: A server of the session does not answer.
         """
         self._mutex.before_run.clear()
-        if getattr(self._sess, "_closed", False):  # a program may close it before it stops
+        if is_closed(self._sess):  # a program may close it before it stops
             if self._checkpoints:
                 tf.compat.v1.logging.warning(
                     "The last checkpoint was not saved: the session was closed before the "

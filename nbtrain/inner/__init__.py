@@ -1,0 +1,1 @@
+"""The names of TensorFlow and Keras that are not public, each with what happens without it."""

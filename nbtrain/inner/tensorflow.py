@@ -1,0 +1,200 @@
+"""The names of TensorFlow that are not public (seen in 2.18 to 2.21), each with what it is for.
+
+No other module has one of these, except that a subclass of a class of TensorFlow names the
+attributes that it inherits. A new version of TensorFlow is checked here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf.saver_pb2 import SaverDef as SaverDef
+from tensorflow.core.protobuf.trackable_object_graph_pb2 import (
+    TrackableObjectGraph as TrackableObjectGraph,
+)
+from tensorflow.python.eager import context
+from tensorflow.python.framework import auto_control_deps_utils, op_callbacks
+from tensorflow.python.ops import control_flow_util, summary_ops_v2
+from tensorflow.python.util import tf_decorator
+
+# --- functions and graphs -----------------------------------------------------------------
+
+
+def function_of(compiled: Any) -> Any:
+    """The function in a `tf.function`, below all decorators."""
+    _, function = tf_decorator.unwrap(compiled.python_function)
+    return function
+
+
+def traces_of(compiled: Any) -> list[Any]:
+    """The concrete functions of a `tf.function` that were traced so far."""
+    return list(compiled._list_all_concrete_functions())
+
+
+def read_only_inputs(graph: Any) -> set[int]:
+    """The numbers of the inputs of a `FuncGraph` that it and what it calls only read."""
+    return set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
+
+
+def may_write(operation: tf.Operation, held: tf.Tensor) -> bool:
+    """Returns whether an operation may write to a variable among its inputs."""
+    _, written = auto_control_deps_utils.get_read_write_resource_inputs(operation)
+    if held in written:
+        return True
+    inputs = zip(operation.inputs, operation._input_types, strict=True)
+    return any(each is held and kind._is_ref_dtype for each, kind in inputs)
+
+
+def reopen(graph: tf.Graph) -> None:
+    """Lets operations be added to a finalized graph, as TensorFlow's MonitoredSession does."""
+    graph._unsafe_unfinalize()
+
+
+def is_in_xla(graph: Any) -> bool:
+    """Returns whether XLA compiles a graph, which records no summaries."""
+    return bool(control_flow_util.GraphOrParentsInXlaContext(graph))
+
+
+# --- checkpoints --------------------------------------------------------------------------
+
+
+def drop_deferred(item: Any) -> None:
+    """Drops the values that TensorFlow keeps for variables that an object creates later.
+
+    While a step is traced, TensorFlow 2.21 would give them to the wrong variables of Keras's lists.
+    Without the name, TensorFlow's ways stay.
+    """
+    waiting = getattr(item, "_deferred_dependencies", None)
+    if isinstance(waiting, dict):
+        waiting.clear()
+
+
+def variables_of_saver(saver: Any) -> Any:
+    """The variables of a saver, as a list or by name; None if it was imported or is no Saver."""
+    return getattr(saver, "_var_list", None)
+
+
+def reshapes(saver: Any) -> bool:
+    """Returns whether a saver restores values of other shapes."""
+    return bool(saver._reshape)
+
+
+def is_empty(saver: Any) -> bool:
+    """Returns whether a saver was made of no variables, by `allow_empty=True`."""
+    return bool(getattr(saver, "_is_empty", False))
+
+
+def forget_deletions(saver: Any) -> None:
+    """Forgets which checkpoints a copy of a saver would delete: they belong to the other."""
+    saver._checkpoints_to_be_deleted = []
+
+
+def slice_of(part: Any) -> Any:
+    """Which part of a whole a partitioned variable's part is, for a saver; None for a whole."""
+    return getattr(part, "_get_save_slice_info", lambda: None)()
+
+
+def partitions_of(variable: Any) -> list[Any]:
+    """The parts of a partitioned variable, or the variable."""
+    return list(getattr(variable, "_variable_list", [variable]))
+
+
+# --- iterators and random numbers ---------------------------------------------------------
+
+
+def resource_of(iterator: Any) -> Any:
+    """The resource of an iterator of `tf.data`; None for another."""
+    return getattr(iterator, "_iterator_resource", None)
+
+
+def global_generator() -> Any:
+    """The state of the generator of `tf.random.get_global_generator`; None if nobody has it."""
+    module = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
+    generator = getattr(module, "global_generator", None)
+    return None if generator is None else generator.state
+
+
+def is_deterministic() -> bool:
+    """Returns whether operations give the same results again; False if that is unknown."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from tensorflow.python.framework import config
+
+        return bool(config.is_op_determinism_enabled())
+    return False
+
+
+# --- the state of a thread ----------------------------------------------------------------
+
+
+def has_runtime() -> bool:
+    """Returns whether the eager runtime exists: asking for devices would create it."""
+    return getattr(context.context(), "_context_handle", None) is not None
+
+
+def eagerly() -> AbstractContextManager[None]:
+    """Executes eagerly within a block, whatever graph is the default."""
+    entered: AbstractContextManager[None] = context.eager_mode()
+    return entered
+
+
+def device_name() -> str:
+    """The device that a `with tf.device(...)` of the calling thread names; empty for none."""
+    return str(context.context().device_name or "")
+
+
+def callbacks() -> list[Any]:
+    """The callbacks of operations in the calling thread, such as `enable_check_numerics`."""
+    return list(context.context().op_callbacks)
+
+
+def add_callback(callback: Any) -> None:
+    """Adds a callback of operations in the calling thread."""
+    op_callbacks.add_op_callback(callback)
+
+
+# The default writer of `tf.summary`, its step, and whether it records: one set for each thread.
+summary_state = summary_ops_v2._summary_state
+
+
+def is_closed(item: Any) -> bool:
+    """Returns whether a session or a writer was closed; False if that is unknown."""
+    return bool(getattr(item, "_closed", False))
+
+
+# --- coordinators -------------------------------------------------------------------------
+
+
+def registered_with(coord: tf.train.Coordinator) -> list[threading.Thread]:
+    """The threads that are registered with a coordinator of any class; any thread."""
+    with coord._lock:
+        return list(coord._registered_threads)
+
+
+def dead_workers(coordinator: Any) -> Iterator[int]:
+    """Yields the numbers of a ClusterCoordinator's workers that are lost; none if unknown."""
+    workers: Iterable[Any] = getattr(getattr(coordinator, "_cluster", None), "workers", ())
+    for number, worker in enumerate(workers):
+        if getattr(worker, "_is_dead_with_error", None):
+            yield number
+
+
+def stop_of(coordinator: Any) -> Callable[[], object] | None:
+    """The function that ends the threads of a ClusterCoordinator; None if there is none."""
+    found: Callable[[], object] | None = getattr(
+        getattr(coordinator, "_cluster", None), "stop", None
+    )
+    return found
+
+
+def is_fetched(remote: Any) -> bool:
+    """Returns whether the thread of a worker has fetched a remote value.
+
+    Without the name, True: then the oldest is waited for, whichever is done.
+    """
+    return bool(getattr(remote, "_has_fetched_to_local", True))
