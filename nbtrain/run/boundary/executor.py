@@ -38,8 +38,8 @@ from nbtrain.run.beside.time_usage import PAUSED
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluator, described
 from nbtrain.run.saving.policy import CheckpointPolicy
-from nbtrain.run.trials.commands import TrialCommands
 from nbtrain.run.trials.metric import TrialMetric
+from nbtrain.run.trials.trials import Trials
 from nbtrain.run.tuning.control import HyperparameterControl
 from nbtrain.rundir.answers import fields_of_arm
 from nbtrain.steer.annotations import described as described_note
@@ -69,7 +69,7 @@ class CommandExecutor:
         metric = TrialMetric(
             evaluator, context.recorder, context.steps, context.settings.directions
         )
-        self._trials = TrialCommands(context, policy, control, metric, self.open_segment)
+        self._trials = Trials(context, policy, control, metric, self.open_segment)
 
     def take(self, *, all_planned: bool = False) -> Receipt | None:
         """Returns the next command at this step, or None; waits for one while paused."""
@@ -292,7 +292,7 @@ class CommandExecutor:
         before = self.control.now()  # the program may have set some since the last look
         with self._trials.restoring():
             restored = self._policy.restore(wanted)
-        self._trials.leave(step, "the run went back", back=restored)
+        self._trials.restored(step, restored)
         self.open_segment()
         after = self.control.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]
