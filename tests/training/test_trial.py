@@ -108,6 +108,23 @@ def test_a_worse_trial_goes_back_to_its_beginning(gate: Gate) -> None:
     assert (1, 0.5) in curve(run)[2:]
 
 
+@pytest.mark.parametrize("rates", [0.75, [0.75, 0.625]])
+def test_a_trial_goes_back_to_what_the_evaluation_before_it_has_set(rates: Any, gate: Gate) -> None:
+    tried = Tried(gate)
+
+    def evaluate() -> dict[str, Any]:
+        if len(tried.used) == 1:
+            tried.rate.assign(0.375)
+        return tried.evaluate()
+
+    run = paused(gate, tried, evaluate=evaluate)
+    trial = run.trial(rate=rates, steps=8, keep_if="val_loss")
+    run.resume()
+    assert applied(trial).text.startswith("back to step 1, rate 0.375 again: ")
+    ended(run)
+    assert tried.used[-1] == 0.375
+
+
 def test_a_recorded_scalar_decides_by_its_mean_over_the_last_quarter(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)

@@ -163,10 +163,10 @@ class Trials:
         """Begins a trial; returns the step at which its first arm ends."""
         steps = steps_of(asked, self._steps.step, self._total())
         known = self._control.hyperparameters
+        whole(asked.repeats, "repeats")
         if not asked.is_comparison:
             known.check_changes(asked.values)
-        whole(asked.repeats, "repeats")
-        if asked.is_comparison and callable(asked.keep_if):
+        elif callable(asked.keep_if):
             raise ArgumentError(
                 f"keep_if={asked.keep_if!r}: a function decides about one value. For several, give "
                 "the tag of a scalar, such as 'val_loss'; without keep_if= the choice is yours."
@@ -185,7 +185,6 @@ class Trials:
             ((tag, value),) = before.items()
             both = zip(arms, wanted, strict=True)
             results = [ArmResult(arm.name, values, tag, value) for arm, values in both]
-        self._failed = None
         self._trial = trial = Trial(
             receipt=receipt,
             asked=asked,
@@ -333,7 +332,8 @@ class Trials:
         """Ends the trial at its start."""
         step, old = self._steps.step, trial.old
         now = self._now(old)
-        edits = tuple(Edit(name, now[name], old[name]) for name in old if now[name] != old[name])
+        changed = [name for name in old if now[name] != old[name] or not trial.apart]
+        edits = tuple(Edit(name, now[name], old[name]) for name in changed)
         self._close()
         try:
             said = self._back(trial)
