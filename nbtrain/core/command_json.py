@@ -6,27 +6,19 @@ command_of({"command": "restore", "checkpoint": 300})   # Restore(300)
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from nbtrain.core.commands import COMMANDS, Command, Note, Replay, Restore, Set, Tag, Try
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.core.values.rate_range import no_range
 
-# The names of each command's arguments.
-_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    "stop": (),
-    "pause": (),
-    "resume": (),
-    "save": (),
-    "restore": ("checkpoint", "halve"),
-    "evaluate": (),
-    "set": ("values",),
-    "try": ("values", "steps", "keep_if", "settings", "repeats", "sweep"),
-    "replay": ("edits", "text"),
-    "note": ("text",),
-    "tag": ("tags",),
+# The names of each command's arguments; `needed` is for the run that sets values at its start.
+_ARGUMENTS = {
+    kind.__name__.lower(): [each.name for each in dataclasses.fields(kind) if each.name != "needed"]
+    for kind in get_args(Command)
 }
 # The names that each command in a file may have: see docs/other_processes.md.
 _COMMON = ("at", "by", "attempt")
