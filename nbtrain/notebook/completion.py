@@ -14,11 +14,19 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.display import AnyRun
 from nbtrain.notebook.kernel import at_hand, find_run
 from nbtrain.notebook.listed_actions import listed_actions
-from nbtrain.notebook.options import VERBS, cell_parser, word_of
-from nbtrain.notebook.verb_options import TABS, add_arguments
+from nbtrain.notebook.options import cell_parser, word_of
+from nbtrain.notebook.verb_options import (
+    OWN,
+    TABS,
+    add_arguments,
+    sets_values,
+    steering,
+    verbs,
+)
 from nbtrain.panel.live.view import controls
 from nbtrain.rundir.names import BEST
 from nbtrain.rundir.timeline import side_folder
+from nbtrain.steer.verbs import CHECKPOINT, HYPERPARAMETER, SCALAR, Kind, Verb
 
 
 def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "") -> list[str]:
@@ -37,36 +45,63 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
         case ["%%nbtrain", *given]:
             return _unused(cell_parser(), given)
         case ["%nbtrain"]:
-            return list(VERBS)
-        case ["%nbtrain", verb, *given] if verb in TABS:
-            return _of_board(verb, given, begun)
+            return list(verbs())
+        case ["%nbtrain", name, *given] if name in TABS:
+            return _of_board(name, given, begun)
         case ["%nbtrain", "runs" | "replay" | "open"]:
             return _folders(begun)
         case ["%nbtrain", "replay", _]:
-            return [run.name for run in at_hand() if _can(run, "set")]
-        case ["%nbtrain", verb, *given] if verb in VERBS:
-            return _behind_verb(verb, given)
+            return _possible("set")
+        case ["%nbtrain", name, *given] if verb := steering(name):
+            return _of_steering(verb, given)
+        case ["%nbtrain", name, *given] if name in OWN:
+            return _of_own(name, given)
     return []
 
 
-def _behind_verb(verb: str, given: Sequence[str]) -> list[str]:
+def _of_steering(verb: Verb, given: Sequence[str]) -> list[str]:
+    """Runs and options; the values of an option; hyperparameters that a line does not set yet."""
     named = [run for run in at_hand() if run.name in given]
-    if verb in ("set", "try"):
-        return _of_set(named, given)
     run = _meant(named)
-    match given:
-        case [*_, "--step"]:
-            return _checkpoints(run) if run else []
-        case [*_, "--timeout"]:
-            return []
-    parser = argparse.ArgumentParser()
-    add_arguments(parser, verb)
-    found = [] if named else [run.name for run in at_hand() if _can(run, verb)]
-    if verb == "actions" and any(word.isdecimal() for word in given):
+    if wanted := [each for each in verb.arguments if given[-1:] == [each.flag]]:
+        return _values(wanted[0].kind, run) if run else []
+    if given[-1:] == ["--run"]:
+        return [run.name for run in at_hand()]
+    name = verb.in_cell or verb.name
+    if not sets_values(verb):
+        found = [] if named or verb.words else _possible(name)
+        return found + _unused(_parser(name), given)
+    if given[-1:] == ["--timeout"]:
+        return []
+    left = [f"{each}=" for each in run.hyperparameters] if run else []
+    found = [] if given else _possible("set")
+    return found + [each for each in left if not any(word.startswith(each) for word in given)]
+
+
+def _values(kind: Kind, run: AnyRun) -> list[str]:
+    """Returns the values that an option may have for a run, if they can be listed."""
+    if kind is CHECKPOINT:
+        return _checkpoints(run)
+    if kind is HYPERPARAMETER:
+        return list(run.hyperparameters)
+    return list(run.scalars) if kind is SCALAR else []
+
+
+def _of_own(name: str, given: Sequence[str]) -> list[str]:
+    named = [run for run in at_hand() if run.name in given]
+    run = _meant(named)
+    found = [] if named else _possible(name)
+    if name == "actions" and any(word.isdecimal() for word in given):
         found = []  # the number is the last word
-    elif verb == "actions" and run is not None:
+    elif name == "actions" and run is not None:
         found += [str(number) for number, _ in enumerate(listed_actions(run), 1)]
-    return found + _unused(parser, given)
+    return found + _unused(_parser(name), given)
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser, name)
+    return parser
 
 
 def _checkpoints(run: AnyRun) -> list[str]:
@@ -75,24 +110,8 @@ def _checkpoints(run: AnyRun) -> list[str]:
     return [*best[:1], *dict.fromkeys(str(each.step) for each in held)]
 
 
-def _of_set(named: Sequence[AnyRun], given: Sequence[str]) -> list[str]:
-    """The names of runs, if one may still come, and the hyperparameters not given yet."""
-    if given[-1:] in (["--timeout"], ["--steps"]):
-        return []
-    found = [] if given else [run.name for run in at_hand() if _can(run, "set")]
-    run = _meant(named)
-    if run is None:
-        return found
-    if given[-1:] == ["--keep-if"]:
-        return list(run.scalars)
-    names = [f"{name}=" for name in run.hyperparameters]
-    return found + [name for name in names if not any(word.startswith(name) for word in given)]
-
-
 def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
     """Folders and options; for the options, the runs and tags in the folder."""
-    parser = argparse.ArgumentParser()
-    add_arguments(parser, tab)
     match given:
         case []:
             return _folders(begun)
@@ -105,7 +124,7 @@ def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
             except (ArgumentError, OSError, ValueError):
                 return []
             return [_as_expression(name) for name in getattr(found, option[2:])]
-    return _unused(parser, given)
+    return _unused(_parser(tab), given)
 
 
 def _folders(begun: str) -> list[str]:
@@ -135,9 +154,13 @@ def _meant(named: Sequence[AnyRun]) -> AnyRun | None:
         return None
 
 
-def _can(run: AnyRun, verb: str) -> bool:
-    """Tells if a verb has an effect in the run's phase; some always do."""
-    return controls(run.status).get(verb, verb in ("show", "wait", "actions", "log"))
+def _possible(name: str) -> list[str]:
+    """Returns the names of the runs in whose phase a verb has an effect.
+
+    The buttons of the panel tell; a verb without one has an effect in every phase.
+    """
+    without = name not in ("try", "evaluate", "list")
+    return [run.name for run in at_hand() if controls(run.status).get(name, without)]
 
 
 def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:

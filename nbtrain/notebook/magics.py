@@ -2,13 +2,7 @@
 
 %load_ext nbtrain
 %nbtrain                      list the runs
-%nbtrain pause [NAME]         and: show, resume, stop, save, restore, wait
-%nbtrain set learning_rate=1e-4    give hyperparameters other values
-%nbtrain actions [NUMBER]     list the actions of the newest marks, or carry one out
-%nbtrain log [NAME]           show what it has printed and logged
-%nbtrain runs [LOGDIR]        show the runs below a folder, as a tree of branches
-%nbtrain replay LOGDIR [RUN]  show what was done to a run, or do it to another
-%nbtrain open LOGDIR          show a run of another process, and steer it
+%nbtrain pause [NAME]         steer one: `%nbtrain -h` lists the verbs
 %nbtrain scalars LOGDIR       show what its event files hold; and: images, histograms, ...
 %%nbtrain --name digits       run the cell in the background, as the loop of a run
 %%nbtrain --detach --with 1-3 run the cell as a program, in a process of its own
@@ -17,6 +11,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +21,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from nbtrain.core.errors import NbtrainError
 from nbtrain.notebook.options import HelpShown, cell_parser, in_options, line_parser, parsed
-from nbtrain.notebook.verb_options import TABS
+from nbtrain.notebook.verb_options import TABS, verbs
 
 if TYPE_CHECKING:
     from nbtrain.remote.attached import AttachedRun
@@ -45,24 +40,14 @@ class NbtrainMagics(Magics):
     def nbtrain(self, line: str, cell: str | None = None) -> Any:
         """Controls the runs of this kernel, or runs a cell in the background as a run's loop.
 
-        %nbtrain [list|show|pause|resume|stop|save|restore|evaluate|wait] [NAME]
-        %nbtrain set [NAME] HYPERPARAMETER=VALUE ...
-        %nbtrain try [NAME] HYPERPARAMETER=VALUE ... [--steps N] [--keep-if TAG]
-        %nbtrain actions [NAME] [NUMBER]
-        %nbtrain log [NAME] [-n LINES] [--level LEVEL] [--source SOURCE] [--search TEXT]
-        %nbtrain note TEXT | tag [TAG ...] [--run NAME]
-        %nbtrain runs [LOGDIR] [--tag TAG] [--search TEXT]
-        %nbtrain replay LOGDIR [RUN] | open LOGDIR
-        %nbtrain scalars LOGDIR [--runs RE] [--tags RE] [--follow] [--smooth S]
-                  [--x step|relative|wall]
-        %nbtrain images|histograms|distributions|text|audio|hparams LOGDIR [--runs RE]
-                  [--tags RE] [--follow]
-        %nbtrain custom_scalars|compare LOGDIR [the options of scalars]
+        %nbtrain VERB [NAME] [OPTION ...]
         %%nbtrain [--checkpoint EXPR] [--hyperparameters EXPR] [--evaluate EXPR]
                   [options of nbtrain.background, such as --name NAME or --save-secs SECS]
         %%nbtrain --detach [--with CELLS] [the options above]
 
         `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
+
+        The verbs:
         """
         __tracebackhide__ = True
         try:
@@ -77,6 +62,10 @@ class NbtrainMagics(Magics):
                 raise  # the traceback points to the user's own line
             show_below(error)
             raise UsageError(str(error) if cell is None else in_options(str(error))) from error
+
+    nbtrain.__doc__ = inspect.cleandoc(nbtrain.__doc__ or "") + "".join(
+        f"\n%nbtrain {name:<20}{text}" for name, text in verbs().items()
+    )
 
     def _cell(self, line: str, cell: str) -> Run | AttachedRun:
         __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""The verbs of `%nbtrain`, the options of `%%nbtrain`, and their help."""
+"""The parsers of `%nbtrain` and `%%nbtrain`, and their help."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin
 
 from IPython.core.error import UsageError
 
-from nbtrain.notebook.verb_options import TABS, add_arguments
+from nbtrain.notebook.verb_options import add_arguments, steering, verbs
+from nbtrain.steer.verbs import sentence
 
 if TYPE_CHECKING:
     from nbtrain.steer.options import Option
@@ -23,29 +24,6 @@ EXPRESSIONS = {
     "checkpoint": "a tf.train.Checkpoint of this notebook, with what to save",
     "hyperparameters": "a dict of this notebook, name to variable, with what can be set",
     "evaluate": "a function of this notebook that evaluates, and returns scalars by name",
-}
-
-VERBS = {
-    "list": "list the runs of this kernel, and the attached ones",
-    "runs": "show the runs below a folder, of every kernel, each branch below its parent",
-    "open": "show a run of another process by its folder, and steer it",
-    "show": "show the panel",
-    "pause": "take no further step until resumed",
-    "resume": "go on after a pause",
-    "stop": "end the run after the step at hand, with a last checkpoint",
-    "save": "write a checkpoint now",
-    "restore": "go back to a checkpoint",
-    "set": "give hyperparameters other values, all of them or none",
-    "try": "train some steps with another value, or with several, then keep the best or go back",
-    "find_learning_rate": "suggest a learning rate by a range test, then go back",
-    "evaluate": "evaluate now, also while paused",
-    "actions": "list the actions of the newest marks, numbered; with NUMBER, carry one out",
-    "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
-    "wait": "wait for the end, and show it",
-    "note": "add a note to the history of a run",
-    "tag": "give a run these tags in place of those that it has",
-    "log": "show the newest lines that a run has printed and logged",
-    **TABS,
 }
 
 
@@ -66,9 +44,13 @@ class HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
 def line_parser() -> argparse.ArgumentParser:
     """The parser of `%nbtrain`."""
     parser = _Parser(prog="%nbtrain", description="Steer runs.")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
-    for verb, text in VERBS.items():
-        add_arguments(verbs.add_parser(verb, help=text, description=text), verb)
+    subparsers = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
+    for name, text in verbs().items():
+        verb = steering(name)
+        about = verb.about if verb else sentence(text)
+        others = [verb.name] if verb and verb.in_cell else []
+        made = subparsers.add_parser(name, aliases=others, help=text, description=about)
+        add_arguments(made, name)
     return parser
 
 

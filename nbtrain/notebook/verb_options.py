@@ -1,4 +1,4 @@
-"""The arguments of the verbs of `%nbtrain`."""
+"""The arguments of the verbs of `%nbtrain`: those of the table, and the others of a cell."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbtrain.core.text.log_lines import LEVELS, SOURCES
+from nbtrain.steer.verbs import TRIED, VALUES, VERBS, Verb, seconds
 
 # The tabs that a board can open first.
 TABS = {
@@ -25,42 +26,35 @@ TABS = {
 }
 CURVES = ("scalars", "custom_scalars", "compare")  # the tabs that draw curves
 
+# The verbs of a cell that are not in the table, because they need the kernel or send no command.
+OWN = {
+    "list": "list the runs of this kernel, and the attached ones",
+    "runs": "show the runs below a folder, of every kernel, each branch below its parent",
+    "open": "show a run of another process by its folder, and steer it",
+    "show": "show the panel",
+    "actions": "list the actions of the newest marks, numbered; with NUMBER, carry one out",
+    "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
+    "wait": "wait for the end, and show it",
+    "log": "show the newest lines that a run has printed and logged",
+    **TABS,
+}
+
 _RUN = "a run's name; not needed where one run lives"
 
 
-class _Values(argparse.Action):
-    """Parses `[NAME] learning_rate=1e-4 ...`: a run's name, then numbers by name."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        words: Any,
-        _option: str | None = None,
-    ) -> None:
-        named = [] if "=" in words[0] else [words.pop(0)]
-        namespace.name = named[0] if named else None
-        namespace.values = dict(map(self._pair, words))
-        if not words:
-            parser.error("give what to set, such as learning_rate=1e-4")
-
-    def _pair(self, word: str) -> tuple[str, float | str | list[float | str]]:
-        name, equals, text = word.partition("=")
-        if not equals:
-            raise argparse.ArgumentError(
-                self, f"{word!r} sets nothing: give a name and a value, such as learning_rate=1e-4"
-            )
-        return name, self._value(text)
-
-    def _value(self, text: str) -> float | str | list[float | str]:
-        return _number_in(text)
+def verbs() -> dict[str, str]:
+    """Returns the usual names of all verbs of `%nbtrain`, and what each does."""
+    return {verb.in_cell or verb.name: verb.help for verb in VERBS.values()} | OWN
 
 
-class _Tried(_Values):
-    """Parses the same, with several values of a name: `learning_rate=3e-4,1e-3`."""
+def steering(name: str) -> Verb | None:
+    """Returns the verb of the table with one of its names; None for another one."""
+    return next((each for each in VERBS.values() if name in (each.name, each.in_cell)), None)
 
-    def _value(self, text: str) -> float | str | list[float | str]:
-        return [*map(_number_in, text.split(","))] if "," in text else _number_in(text)
+
+def sets_values(verb: Verb) -> bool:
+    """Whether the words of a line are `[RUN] NAME=VALUE ...`."""
+    return verb.words is not None and verb.words.kind in (VALUES, TRIED)
 
 
 class _Numbered(argparse.Action):
@@ -74,83 +68,54 @@ class _Numbered(argparse.Action):
         _option: str | None = None,
     ) -> None:
         namespace.number = int(words.pop()) if words and words[-1].isdecimal() else None
-        namespace.name = words.pop(0) if words else None
+        namespace.run = words.pop(0) if words else None
         if words:
             parser.error(
                 f"{words[0]!r} is not the number of an action; %nbtrain actions lists them"
             )
 
 
-def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Adds the arguments of a verb."""
-    if verb == "list":
-        return
-    add = parser.add_argument
-    if verb in ("runs", "open", "replay") or verb in TABS:
-        _add_folder(add, verb)
-        return
-    if verb in ("note", "tag"):
-        _add_annotation(add, verb)
-        return
-    if verb in ("set", "try"):
-        # The name is parsed with the values: as a separate argument, argparse would take the first
-        # value for it.
-        add(
-            "values",
-            nargs="+",
-            action=_Tried if verb == "try" else _Values,
-            metavar="[RUN] NAME=VALUE",
-            help=f"{_RUN}; then hyperparameters, such as learning_rate=1e-4"
-            + (", or several values of one: learning_rate=3e-4,1e-3" if verb == "try" else ""),
-        )
-    elif verb == "actions":
-        told = f"{_RUN}; then the number of an action"
-        parser.usage = "%(prog)s [-h] [--timeout TIMEOUT] [RUN] [NUMBER]"
-        add("name", nargs="*", action=_Numbered, metavar="[RUN] [NUMBER]", help=told)
-    else:
-        add("name", nargs="?", help=_RUN)
-    more = {"log": _add_log, "try": _add_trial, "find_learning_rate": _add_range_test}
-    if verb in more:
-        more[verb](add)
-    if verb == "restore":
-        told = "the checkpoint of this step, or `best`; else the latest"
-        add("--step", type=_step_or_best, help=told)
-    if verb not in ("show", "log"):
-        add("--timeout", type=_seconds, help="seconds to wait at most")
-
-
-def _add_folder(add: Callable[..., object], verb: str) -> None:
-    """Adds the arguments of a verb about a folder."""
-    if verb in TABS:
-        _add_board(add, verb)
-    elif verb == "runs":
+    verb, add = steering(name), parser.add_argument
+    if verb is not None:
+        _add_steering(parser, verb)
+    elif name in TABS:
+        _add_board(add, name)
+    elif name == "runs":
         add("logdir", nargs="?", help="the folder; runs, where none is given")
         add("--tag", help="only runs with this tag")
         told = "only runs with this in their names, tags or notes"
         add("--search", default="", metavar="TEXT", help=told)
-    else:
+    elif name in ("open", "replay"):
         add("logdir", help="the folder of a run, such as runs/digits")
-    if verb == "replay":
-        add("name", nargs="?", metavar="RUN", help="a live run to make the edits")
-        add("--timeout", type=_seconds, help="seconds to wait at most")
+        if name == "replay":
+            add("run", nargs="?", metavar="RUN", help="a live run to make the edits")
+    elif name == "actions":
+        told = f"{_RUN}; then the number of an action"
+        parser.usage = "%(prog)s [-h] [--timeout TIMEOUT] [RUN] [NUMBER]"
+        add("run", nargs="*", action=_Numbered, metavar="[RUN] [NUMBER]", help=told)
+    elif name != "list":
+        add("run", nargs="?", metavar="RUN", help=_RUN)
+        if name == "log":
+            _add_log(add)
+    if verb is not None or name in ("actions", "replay", "wait"):
+        add("--timeout", type=seconds, help="seconds to wait at most")
 
 
-def _add_annotation(add: Callable[..., object], verb: str) -> None:
-    """Adds the arguments of a note or of tags."""
-    if verb == "note":
-        add("words", nargs="+", metavar="TEXT", help="the note")
-    else:
-        add("words", nargs="*", metavar="TAG", help="a word, such as baseline")
-    add("--run", dest="name", help=_RUN)
-    add("--timeout", type=_seconds, help="seconds to wait at most")
-
-
-def _add_range_test(add: Callable[..., object]) -> None:
-    add("--low", type=float, default=1e-6, help="the rate of the first step (1e-6)")
-    add("--high", type=float, default=1.0, help="the rate of the last step (1.0)")
-    add("--steps", type=int, default=200, help="how many (200)")
-    add("--tag", help="the recorded loss (loss, or the first with loss in its name)")
-    add("--rate", metavar="NAME", help="the hyperparameter (the learning rate of the run)")
+def _add_steering(parser: argparse.ArgumentParser, verb: Verb) -> None:
+    """Adds a run's name, and the arguments of the table."""
+    if verb.words is None:
+        parser.add_argument("run", nargs="?", metavar="RUN", help=_RUN)
+    elif not sets_values(verb):
+        parser.add_argument("--run", metavar="NAME", help=_RUN)
+    for argument in verb.arguments:
+        more = {}
+        if argument is verb.words and sets_values(verb):
+            # The name is parsed with the values: as a separate argument, argparse would take the
+            # first value for it.
+            more = {"metavar": "[RUN] NAME=VALUE", "help": f"{_RUN}; then {argument.told}"}
+        argument.add_to(parser, bare=False, **more)
 
 
 def _add_log(add: Callable[..., object]) -> None:
@@ -158,17 +123,6 @@ def _add_log(add: Callable[..., object]) -> None:
     add("--level", choices=LEVELS, type=str.upper, default="DEBUG", help="the least level")
     add("--source", choices=SOURCES, help="lines of this source")
     add("--search", default="", metavar="TEXT", help="lines that contain this, in any case")
-
-
-def _add_trial(add: Callable[..., object]) -> None:
-    add("--steps", type=int, default=200, help="how many (200)")
-    add(
-        "--keep-if",
-        metavar="TAG",
-        help="a scalar that must not have got worse: TAG, max:TAG or min:TAG (val_loss; with "
-        "several values, none: the run goes back, and its actions are the choice)",
-    )
-    add("--repeats", type=int, default=1, help="how often each is tried (1)")
 
 
 def _add_board(add: Callable[..., object], tab: str) -> None:
@@ -182,38 +136,11 @@ def _add_board(add: Callable[..., object], tab: str) -> None:
     add("--x", choices=("step", "relative", "wall"), default="step", help="the axis (step)")
 
 
-def _number_in(text: str) -> float | str:
-    """Returns the number in a text, or the text, which the run refuses with a message."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _step_or_best(text: str) -> int | str:
-    if text == "best":
-        return text
-    try:
-        return int(text.replace(",", ""))
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no checkpoint: give its step, or best"
-        ) from None
-
-
-def _seconds(text: str) -> float:
-    return _number(text, math.inf, "time: give seconds, 0 or more")
-
-
 def _weight(text: str) -> float:
-    return _number(text, 1, "weight: give 0 or more, below 1")
-
-
-def _number(text: str, limit: float, wanted: str) -> float:
     try:
-        number = float(text)
+        weight = float(text)
     except ValueError:
-        number = math.nan
-    if not 0 <= number < limit:
-        raise argparse.ArgumentTypeError(f"{text!r} is no {wanted}")
-    return number
+        weight = math.nan
+    if not 0 <= weight < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no weight: give 0 or more, below 1")
+    return weight

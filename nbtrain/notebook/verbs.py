@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,11 @@ from nbtrain.notebook.display import AnyRun, show, show_panel
 from nbtrain.notebook.kernel import at_hand, attached, find_run
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.run_tree import tree
+from nbtrain.notebook.verb_options import sets_values, steering
 from nbtrain.remote.attach import attach
+from nbtrain.steer.held_trial import Asked, post
 from nbtrain.steer.replay import replay
+from nbtrain.steer.verbs import Verb
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
 _ANSWER_SECS = 1.0
@@ -38,20 +41,23 @@ def carry_out(options: argparse.Namespace) -> Any:
         return None
     if options.verb == "replay":
         plan = replay(options.logdir)
-        if options.name is None:
+        if options.run is None:
             return plan
-        return _answered(plan.apply(find_run(options.name)), options.timeout)
+        return _answered(plan.apply(find_run(options.run)), options.timeout)
     if options.verb == "open":
         return show(_opened(options.logdir))
-    if options.verb == "actions" and options.name not in (
+    if options.verb == "actions" and options.run not in (
         None,
         *(run.name for run in at_hand()),
     ):
         raise UsageError(
-            f"{options.name!r} is neither a run of this kernel nor the number of an action; "
+            f"{options.run!r} is neither a run of this kernel nor the number of an action; "
             "%nbtrain actions lists them"
         )
-    run = find_run(options.name)
+    if verb := steering(options.verb):
+        asked = _asked(verb, options)
+        return _answered(post(find_run(options.run), asked), options.timeout)
+    run = find_run(options.run)
     if options.verb == "show":
         show_panel(run)
         return None
@@ -60,10 +66,10 @@ def carry_out(options: argparse.Namespace) -> Any:
         return None
     if options.verb == "wait":
         return run.wait(options.timeout)
-    if options.verb == "actions" and options.number is None:
-        say(list_actions(run), sys.stdout)
-        return None
-    return _steered(run, options)
+    if options.number is not None:
+        return _answered(run.do(action_by_number(run, options.number)), options.timeout)
+    say(list_actions(run), sys.stdout)
+    return None
 
 
 def _opened(logdir: str) -> AnyRun:
@@ -78,31 +84,16 @@ def _print_log(run: AnyRun, options: argparse.Namespace) -> None:
     say("\n".join(map(str, shown)), sys.stdout)
 
 
-def _steered(run: AnyRun, options: argparse.Namespace) -> Receipt:
-    """Posts the command of a line, and waits for its answer."""
-    __tracebackhide__ = True
-    post: dict[str, Callable[[], Receipt]] = {
-        "pause": run.pause,
-        "resume": run.resume,
-        "stop": run.request_stop,
-        "save": run.save,
-        "restore": lambda: run.restore(options.step),
-        "set": lambda: run.set(**options.values),
-        "try": lambda: run.trial(
-            options.values,
-            steps=options.steps,
-            keep_if=options.keep_if,
-            repeats=options.repeats,
-        ),
-        "find_learning_rate": lambda: run.find_learning_rate(
-            options.low, options.high, steps=options.steps, tag=options.tag, name=options.rate
-        ),
-        "evaluate": run.evaluate,
-        "note": lambda: run.note(" ".join(options.words)),
-        "tag": lambda: run.tag(*options.words),
-        "actions": lambda: run.do(action_by_number(run, options.number)),
-    }
-    return _answered(post[options.verb](), options.timeout)
+def _asked(verb: Verb, options: argparse.Namespace) -> Asked:
+    """Returns what the verb of a line asks for; of `[RUN] NAME=VALUE ...`, separates the run."""
+    if sets_values(verb):
+        options.run = None if "=" in options.values[0] else options.values.pop(0)
+        if not options.values:
+            raise UsageError(
+                f"%nbtrain {options.verb} {options.run}: give what to set, such as "
+                "learning_rate=1e-4."
+            )
+    return verb.read(vars(options))
 
 
 def _answered(receipt: Receipt, timeout: float | None) -> Receipt:

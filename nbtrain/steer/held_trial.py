@@ -1,8 +1,9 @@
-"""Posts a trial, whose receipt says that it waits while the run is paused."""
+"""Posts a command, and has the receipt of a trial say that it waits while the run is paused."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from nbtrain.core.commands import NO_SENDER, Command, Sender, Try
 from nbtrain.core.receipts import Receipt
@@ -20,10 +21,17 @@ class Steered(Protocol):
         """Queues a command, and returns its receipt."""
 
 
-def post(run: Steered, command: Command, *, sender: Sender = NO_SENDER) -> Receipt:
+# A command, or a function that makes it for a run.
+Asked: TypeAlias = Command | Callable[[Steered], Command]
+
+
+def post(run: Steered, asked: Asked, *, sender: Sender = NO_SENDER) -> Receipt:
     """Posts a command; the receipt of a trial then tells if the run is paused.
 
     A trial needs steps, and a paused run takes none.
+
+    Raises:
+        ArgumentError: There is no such command for this run.
     """
 
     def held() -> str:
@@ -35,6 +43,7 @@ def post(run: Steered, command: Command, *, sender: Sender = NO_SENDER) -> Recei
             "the run is resumed, in its panel or by run.resume()."
         )
 
+    command = asked(run) if callable(asked) else asked
     receipt = run.post(command, sender=sender)
     if isinstance(command, Try):
         receipt.held = held

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nbtrain.core import command_states
-from nbtrain.core.command_json import command_of
-from nbtrain.core.commands import NO_SENDER, Command, Sender
+from nbtrain.core.commands import NO_SENDER, Sender, Set, Try
 from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.text.visible import say
-from nbtrain.remote.attached import AttachedRun
 from nbtrain.rundir.answers import fields_of
-from nbtrain.steer.held_trial import post
-from nbtrain.steer.learning_rate import range_test
+from nbtrain.steer.held_trial import Asked, post
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
 
 # Seconds of waiting for an answer that is held up, if nobody sees that it is.
@@ -74,7 +69,7 @@ class Answer:
 
 def posted(
     folder: str | Path,
-    command: Command | Callable[[AttachedRun], Command],
+    asked: Asked,
     timeout: float,
     sender: Sender = NO_SENDER,
     *,
@@ -85,7 +80,7 @@ def posted(
     After `timeout` seconds the command is taken back, unless the run has taken it.
 
     Args:
-        command: The command, or a function that returns it for the run.
+        asked: The command, or a function that makes it for the run.
         is_seen: Whether somebody sees meanwhile what holds the answer up, such as a pause. Else it
             is waited for no longer than a second.
 
@@ -95,8 +90,7 @@ def posted(
     """
     late, held = False, ""
     with run_in(folder) as run:
-        given = command(run) if callable(command) else command
-        receipt = post(run, given, sender=sender)
+        receipt = post(run, asked, sender=sender)
         try:
             _wait(receipt, timeout, is_seen=is_seen)
         except WaitError:
@@ -118,59 +112,19 @@ def _wait(receipt: Receipt, timeout: float, *, is_seen: bool) -> None:
         receipt.wait(timeout - first)
 
 
-def asked(options: argparse.Namespace) -> Command | Callable[[AttachedRun], Command]:
-    """Returns the command of a line, or a function that returns it for a run.
+def asked(options: argparse.Namespace) -> Asked:
+    """Returns what the verb of a line asks for.
 
     Raises:
-        ArgumentError: It is not understood.
+        ArgumentError: It is not understood, or a value is no number.
     """
-    given = vars(options)
-    if options.verb == "find_learning_rate":
-        limits = {name: given[name] for name in ("low", "high", "steps", "tag", "rate")}
-        return functools.partial(tested, **limits)
-    fields = {"command": {"trial": "try"}.get(options.verb, options.verb)}
-    fields |= {
-        name: given[name] for name in ("steps", "keep_if", "halve", "repeats") if name in given
-    }
-    if "text" in given:
-        fields["text"] = " ".join(options.text)
-    if "tags" in given:
-        fields["tags"] = options.tags
-    if "values" in given:
-        pair = _tried if options.verb == "trial" else _pair
-        fields["values"] = dict(map(pair, options.values))
-    if given.get("checkpoint") is not None:
-        text = options.checkpoint.replace(",", "")
-        fields["checkpoint"] = int(text) if text.isdecimal() else options.checkpoint
-    return command_of(fields)
-
-
-def tested(
-    run: AttachedRun, low: float, high: float, steps: int, tag: str | None, rate: str | None
-) -> Command:
-    """Returns the command of a range test.
-
-    Raises:
-        ArgumentError: The run has no learning rate.
-    """
-    return range_test(run.status, low, high, steps=steps, tag=tag, name=rate)
-
-
-def _pair(word: str) -> tuple[str, float]:
-    name, equals, text = word.partition("=")
-    try:
-        if equals and name:
-            return name, float(text)
-    except ValueError:
-        pass
-    raise ArgumentError(
-        f"{word!r} sets nothing: give a name and a number, such as learning_rate=1e-4."
-    )
-
-
-def _tried(word: str) -> tuple[str, float | list[float]]:
-    """Parses a pair with one value or several: `learning_rate=3e-4,1e-3`."""
-    name, _, text = word.partition("=")
-    if "," not in text:
-        return _pair(word)
-    return name, [_pair(f"{name}={each}")[1] for each in text.split(",")]
+    command: Asked = options.steers.read(vars(options))
+    if isinstance(command, Set | Try):
+        for name, value in command.values.items():
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, str):
+                    raise ArgumentError(
+                        f"{f'{name}={each}'!r} sets nothing: give a name and a number, such as "
+                        "learning_rate=1e-4."
+                    )
+    return command

@@ -8,9 +8,7 @@ The exit code tells what became of it: 0 done, or the run is well; 1 refused, or
 from __future__ import annotations
 
 import argparse
-import math
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,19 +16,11 @@ from typing import Any
 from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.core.text.log_lines import LEVELS, SOURCES
 from nbtrain.core.text.visible import say
+from nbtrain.steer.verbs import VERBS, seconds, sentence
 from nbtrain.terminal import commands, listing, log, watch
 from nbtrain.terminal.exits import INTERRUPTED, NO_RUN, REFUSED, USAGE, NoRunError
 
 _FOLDER = "the folder of a run, such as runs/digits"
-
-# The commands without arguments of their own.
-_PLAIN = {
-    "pause": "take no further step until resumed",
-    "resume": "go on after a pause",
-    "stop": "end the run after the step at hand, with a last checkpoint",
-    "save": "write a checkpoint",
-    "evaluate": "evaluate now, also while paused",
-}
 
 _MCP = "serve the runs below a folder to an agent, by the Model Context Protocol over stdio"
 
@@ -52,9 +42,7 @@ def parser() -> argparse.ArgumentParser:
 def _add(
     verbs: Any, verb: str, text: str, act: Callable[[argparse.Namespace], int]
 ) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = verbs.add_parser(
-        verb, help=text, description=text[0].upper() + text[1:] + "."
-    )
+    made: argparse.ArgumentParser = verbs.add_parser(verb, help=text, description=sentence(text))
     made.set_defaults(act=act)
     return made
 
@@ -90,45 +78,16 @@ def _add_looking(verbs: Any) -> None:
 
 def _add_steering(verbs: Any) -> None:
     """Adds the verbs that send a command to a run."""
-
-    def add(verb: str, text: str) -> argparse.ArgumentParser:
-        sub = _add(verbs, verb, text, commands.send)
+    for verb in VERBS.values():
+        others = [verb.in_cell] if verb.in_cell else []
+        sub = verbs.add_parser(verb.name, aliases=others, help=verb.help, description=verb.about)
+        sub.set_defaults(act=commands.send, steers=verb)
         sub.add_argument("--json", action="store_true", help="print JSON")
         sub.add_argument("folder", help=_FOLDER)
-        sub.add_argument(
-            "--timeout", type=_seconds, default=30.0, metavar="SECS", help="seconds to wait (30)"
-        )
-        return sub
-
-    for verb, text in _PLAIN.items():
-        add(verb, text)
-    sub = add("restore", "go back to a checkpoint")
-    told = "its step or path, or `best`; without it, the latest"
-    sub.add_argument("checkpoint", nargs="?", help=told)
-    sub.add_argument("--halve", metavar="NAME", help="halve this hyperparameter afterwards")
-    sub = add("note", "add a note to the history of a run, also after its end")
-    sub.add_argument("text", nargs="+", help="the note")
-    sub = add("tag", "give a run these tags in place of those that it has")
-    sub.add_argument("tags", nargs="*", metavar="TAG", help="a word, such as baseline")
-    _values(add("set", "give hyperparameters other values, all or none"))
-    sub = add(
-        "trial", "train some steps with another value, or several, then keep the best or go back"
-    )
-    _values(sub, ", or several values of one: learning_rate=3e-4,1e-3")
-    sub.add_argument("--steps", type=int, default=200, help="the number of steps (200)")
-    told = "a scalar that must not get worse: TAG, max:TAG or min:TAG (val_loss)"
-    sub.add_argument("--keep-if", metavar="TAG", help=told)
-    sub.add_argument("--repeats", type=int, default=1, help="how often each is tried (1)")
-    sub = add(
-        "find_learning_rate",
-        "suggest a learning rate by a range test, then go back",
-    )
-    sub.add_argument("--low", type=float, default=1e-6, help="the rate of the first step (1e-6)")
-    sub.add_argument("--high", type=float, default=1.0, help="the rate of the last step (1.0)")
-    sub.add_argument("--steps", type=int, default=200, help="the number of steps (200)")
-    sub.add_argument("--tag", help="the recorded loss (loss, or the first with loss in its name)")
-    told = "the hyperparameter (the learning rate of the run)"
-    sub.add_argument("--rate", metavar="NAME", help=told)
+        secs = "seconds to wait (30)"
+        sub.add_argument("--timeout", type=seconds, default=30.0, metavar="SECS", help=secs)
+        for argument in verb.arguments:
+            argument.add_to(sub, bare=True)
 
 
 def _filters(add: Callable[..., object]) -> None:
@@ -153,26 +112,6 @@ def _mcp(options: argparse.Namespace) -> int:
     from nbtrain.terminal.mcp import serve
 
     return serve(Path(options.folder).expanduser(), allow_steering=options.allow_steering)
-
-
-def _seconds(text: str) -> float:
-    """Returns seconds to wait.
-
-    Raises:
-        ArgumentTypeError: The text is no number, or a wait cannot be as long.
-    """
-    try:
-        secs = float(text)
-    except ValueError:
-        secs = math.nan
-    if not 0 <= secs <= threading.TIMEOUT_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r}: give seconds, 0 or more.")
-    return secs
-
-
-def _values(sub: argparse._ActionsContainer, more: str = "") -> None:
-    told = f"such as learning_rate=1e-4{more}"
-    sub.add_argument("values", nargs="+", metavar="NAME=VALUE", help=told)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """Runs for an agent, by the Model Context Protocol over standard input and output.
 
 nbtrain mcp runs                     # list_runs, get_status, get_curves, get_journal, get_log
-nbtrain mcp runs --allow-steering    # and pause, resume, save, evaluate, trial, restore, set, stop
+nbtrain mcp runs --allow-steering    # and the verbs that steer a run
 
 No port is opened, and only runs below the folder can be seen. Every command is answered, and the
 run's journal tells which client has asked. While the server runs, the protocol's library moves the
@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.rundir.status_file import plain
+from nbtrain.steer.verbs import VERBS
 from nbtrain.terminal.exits import DONE
 from nbtrain.terminal.mcp_tools import Fields, Folders, Reading, Steering
 
@@ -92,17 +93,16 @@ def server(base: Path, *, allow_steering: bool) -> MCPServer[Any]:
     if allow_steering:
         steering = Steering(Folders(base))
         # Tools that can be undone stand before those that cannot.
-        _add(
-            made,
-            ToolAnnotations(destructive_hint=False, open_world_hint=False),
-            *(steering.pause, steering.resume, steering.save, steering.evaluate),
-            *(steering.trial, steering.find_learning_rate),
-        )
-        _add(
-            made,
-            ToolAnnotations(destructive_hint=True, open_world_hint=False),
-            *(steering.restore, steering.set, steering.stop),
-        )
+        for is_destructive in (False, True):
+            _add(
+                made,
+                ToolAnnotations(destructive_hint=is_destructive, open_world_hint=False),
+                *(
+                    steering.tool(verb)
+                    for verb in VERBS.values()
+                    if verb.is_destructive is is_destructive
+                ),
+            )
     return made
 
 

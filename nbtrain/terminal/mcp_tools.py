@@ -1,7 +1,7 @@
 """The tools that an agent gets: what they take, what they tell, and what they say of themselves.
 
-The docstrings are what an agent reads of a tool. Errors are raised as everywhere; `mcp` turns them
-into answers.
+An agent reads the docstrings of the tools, and the table of verbs. Errors are raised as everywhere;
+`mcp` turns them into answers.
 """
 
 from __future__ import annotations
@@ -9,30 +9,21 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from nbtrain.core.commands import (
-    Command,
-    Evaluate,
-    Pause,
-    Restore,
-    Resume,
-    Save,
-    Sender,
-    Set,
-    Stop,
-    Try,
-)
+from nbtrain.core.commands import Sender
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.text_table import some
-from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.letters import sender_here
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.names import LOG
+from nbtrain.steer.held_trial import Asked
+from nbtrain.steer.verbs import Argument, Verb, sentence
 from nbtrain.terminal import commands, listing, log
 from nbtrain.terminal.exits import NoRunError, run_in
 from nbtrain.terminal.summaries import summaries
@@ -47,13 +38,6 @@ _LOG_BYTES = 1 << 22
 Fields = dict[str, Any]
 Run = Annotated[str, Field(description="The run, as list_runs names it, such as digits.")]
 Seconds = Annotated[float, Field(ge=0, le=3600, description="Seconds to wait for the answer.")]
-Values = Annotated[
-    dict[str, float], Field(min_length=1, description="New values of hyperparameters, by name.")
-]
-Tried = Annotated[
-    dict[str, float | list[float]],
-    Field(min_length=1, description="Values to try by name; a list tries each from one state."),
-]
 Lines = Annotated[int, Field(ge=1, le=1000, description="The newest lines to return, at most.")]
 
 
@@ -185,15 +169,32 @@ class Steering:
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
 
-    def _send(
-        self,
-        command: Command | Callable[[AttachedRun], Command],
-        run: str,
-        context: Context[Any, Any],
-        secs: float,
-    ) -> Fields:
+    def tool(self, verb: Verb) -> Callable[..., Fields]:
+        """Returns the tool of a verb; its signature is what the protocol's library reads."""
+
+        def call(run: str, context: Context[Any, Any], timeout: float, **given: Any) -> Fields:
+            return self._send(verb.make(**given), run, context, timeout)
+
+        kinds = {each.name: _annotated(each) for each in verb.arguments}
+        kinds = {"run": Run, **kinds, "context": Context[Any, Any], "timeout": Seconds}
+        defaults = {each.name: each.default for each in verb.arguments} | {"timeout": verb.secs}
+        parameters = [
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                annotation=kind,
+                default=defaults.get(name, Parameter.empty),
+            )
+            for name, kind in kinds.items()
+        ]
+        call.__name__, call.__doc__, call.__annotations__ = verb.name, verb.about, kinds
+        signature = Signature(parameters, return_annotation=Fields)
+        call.__signature__ = signature  # type: ignore[attr-defined] # as PEP 362 has it
+        return call
+
+    def _send(self, asked: Asked, run: str, context: Context[Any, Any], secs: float) -> Fields:
         sender = Sender(by=f"mcp ({_client(context)}), {sender_here()}")
-        answer = commands.posted(self._folders.of(run), command, secs, sender, is_seen=False)
+        answer = commands.posted(self._folders.of(run), asked, secs, sender, is_seen=False)
         if not answer.late:
             return answer.fields
         text = f"No answer in time: {answer.outcome.text.rstrip('.')}."
@@ -201,100 +202,11 @@ class Steering:
             text += " get_journal shows its answer later."
         return answer.fields | {"text": text}
 
-    def pause(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:
-        """Pauses the training until resume. Saving, restoring and evaluating still work."""
-        return self._send(Pause(), run, context, timeout)
 
-    def resume(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:
-        """Continues a training that is paused."""
-        return self._send(Resume(), run, context, timeout)
-
-    def save(self, run: Run, context: Context[Any, Any], timeout: Seconds = 30.0) -> Fields:
-        """Writes a checkpoint."""
-        return self._send(Save(), run, context, timeout)
-
-    def evaluate(self, run: Run, context: Context[Any, Any], timeout: Seconds = 300.0) -> Fields:
-        """Evaluates what is trained, also while paused, if the run was given something to."""
-        return self._send(Evaluate(), run, context, timeout)
-
-    def trial(
-        self,
-        run: Run,
-        values: Tried,
-        context: Context[Any, Any],
-        steps: Annotated[int, Field(ge=1, description="Steps of the trial.")] = 200,
-        keep_if: Annotated[
-            str | None,
-            Field(
-                description="A tag that must not get worse; val_loss if left out. With lists, the "
-                "run goes back if it is left out, and only compares. max:TAG or min:TAG if the "
-                "run does not know whether a higher or a lower value is better."
-            ),
-        ] = None,
-        repeats: Annotated[int, Field(ge=1, description="How often each is tried.")] = 1,
-        timeout: Seconds = 300.0,
-    ) -> Fields:
-        """Tries hyperparameters for some steps, and undoes the change unless it helped.
-
-        Prefer this to set. The run saves its state, trains with the new values, and compares the
-        scalar `keep_if` before and after. If it got worse, the run restores state and values. The
-        answer comes at the end of the trial. Values in a list are compared: each trains from the
-        same state on the same batches, and the best goes on.
-        """
-        return self._send(Try(values, steps, keep_if, repeats=repeats), run, context, timeout)
-
-    def find_learning_rate(
-        self,
-        run: Run,
-        context: Context[Any, Any],
-        low: Annotated[float, Field(gt=0, description="The rate of the first step.")] = 1e-6,
-        high: Annotated[float, Field(gt=0, description="The rate of the last step.")] = 1.0,
-        steps: Annotated[int, Field(ge=10, description="Steps of the test.")] = 200,
-        tag: Annotated[
-            str | None, Field(description="The recorded loss; found by its name if left out.")
-        ] = None,
-        name: Annotated[
-            str | None, Field(description="The hyperparameter that is the learning rate.")
-        ] = None,
-        timeout: Seconds = 300.0,
-    ) -> Fields:
-        """Suggests a learning rate by a range test, and goes back to the present state.
-
-        The rate grows from step to step. Nothing is changed: use set with the suggestion.
-        """
-
-        def tested(far: AttachedRun) -> Command:
-            return commands.tested(far, low, high, steps, tag, name)
-
-        return self._send(tested, run, context, timeout)
-
-    def restore(
-        self,
-        run: Run,
-        context: Context[Any, Any],
-        checkpoint: Annotated[
-            int | str | None, Field(description="Its step or path; the latest if left out.")
-        ] = None,
-        halve: Annotated[
-            str | None, Field(description="A hyperparameter to halve afterwards.")
-        ] = None,
-        timeout: Seconds = 30.0,
-    ) -> Fields:
-        """Goes back to a checkpoint. Later points and checkpoints are abandoned, and stay."""
-        return self._send(Restore(checkpoint, halve), run, context, timeout)
-
-    def set(
-        self, run: Run, values: Values, context: Context[Any, Any], timeout: Seconds = 30.0
-    ) -> Fields:
-        """Sets hyperparameters for good: all of them, or none.
-
-        Nothing undoes this by itself: use trial first if you do not know that it helps.
-        """
-        return self._send(Set(values), run, context, timeout)
-
-    def stop(self, run: Run, context: Context[Any, Any], timeout: Seconds = 60.0) -> Fields:
-        """Ends the run after the step at hand, with a last checkpoint. Nothing here restarts it."""
-        return self._send(Stop(), run, context, timeout)
+def _annotated(argument: Argument) -> Any:
+    """Returns the type of an argument with its description and its bounds."""
+    kind = argument.kind.type if argument.default is not None else argument.kind.type | None
+    return Annotated[kind, Field(description=sentence(argument.help), **argument.bounds)]
 
 
 def _client(context: Context[Any, Any]) -> str:

@@ -24,8 +24,8 @@ from tests.process.test_terminal import phase, train
 
 READING = ["list_runs", "get_status", "get_curves", "get_journal", "get_log"]
 STEERING = [
-    *("pause", "resume", "save", "evaluate", "trial", "find_learning_rate", "restore", "set"),
-    "stop",
+    *("pause", "resume", "save", "trial", "find_learning_rate", "evaluate", "note"),
+    *("stop", "restore", "set", "tag"),
 ]
 
 # A server beside which something prints all the time.
@@ -138,6 +138,8 @@ def test_an_agent_that_may_steer_gets_receipts_and_is_named_in_the_journal(far: 
             assert wrong.startswith("set was called with wrong arguments: values.learning_rate: ")
             assert "pydantic" not in wrong
             assert (await told(client, "get_journal", last=100))["lines"] == marks
+            noted = await told(client, "note", text="the loss is flat")
+            assert (noted["state"], noted["text"]) == ("applied", "the loss is flat")
             rate = {"learning_rate": 0.02}
             trial = await told(client, "trial", values=rate, steps=5, keep_if="error")
             assert trial["state"] == "applied"

@@ -783,9 +783,9 @@ def completed(shell: Any, text: str) -> list[str]:
 
 
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
-    verbs = ["list", "runs", "open", "show", "pause", "resume", "stop", "save", "restore", "set"]
-    verbs += ["try", "find_learning_rate", "evaluate", "actions", "replay", "wait", "note"]
-    verbs += ["tag", "log", "scalars", "images", "histograms", "distributions", "text", "audio"]
+    verbs = ["pause", "resume", "stop", "save", "restore", "set", "try", "find_learning_rate"]
+    verbs += ["evaluate", "note", "tag", "list", "runs", "open", "show", "actions", "replay"]
+    verbs += ["wait", "log", "scalars", "images", "histograms", "distributions", "text", "audio"]
     verbs += ["pr_curves", "graphs", "hparams", "custom_scalars", "compare"]
     assert completed(shell, "%nbtrain ") == verbs
     assert completed(shell, "%nbtrain re") == ["resume", "restore", "replay"]
