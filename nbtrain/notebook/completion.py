@@ -15,18 +15,11 @@ from nbtrain.notebook.display import AnyRun
 from nbtrain.notebook.kernel import at_hand, find_run
 from nbtrain.notebook.listed_actions import listed_actions
 from nbtrain.notebook.options import cell_parser, word_of
-from nbtrain.notebook.verb_options import (
-    OWN,
-    TABS,
-    add_arguments,
-    sets_values,
-    steering,
-    verbs,
-)
+from nbtrain.notebook.verb_options import TABS, add_arguments, verbs
 from nbtrain.panel.live.view import controls
 from nbtrain.rundir.names import BEST
 from nbtrain.rundir.timeline import side_folder
-from nbtrain.steer.verbs import CHECKPOINT, HYPERPARAMETER, SCALAR, Kind, Verb
+from nbtrain.steer.verbs import CHECKPOINT, HYPERPARAMETER, SCALAR, Kind, named
 
 
 def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "") -> list[str]:
@@ -52,30 +45,31 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
             return _folders(begun)
         case ["%nbtrain", "replay", _]:
             return _possible("set")
-        case ["%nbtrain", name, *given] if verb := steering(name):
-            return _of_steering(verb, given)
-        case ["%nbtrain", name, *given] if name in OWN:
-            return _of_own(name, given)
+        case ["%nbtrain", name, *given] if name in verbs() or named(name):
+            return _behind_verb(name, given)
     return []
 
 
-def _of_steering(verb: Verb, given: Sequence[str]) -> list[str]:
+def _behind_verb(name: str, given: Sequence[str]) -> list[str]:
     """Runs and options; the values of an option; hyperparameters that a line does not set yet."""
-    named = [run for run in at_hand() if run.name in given]
-    run = _meant(named)
-    if wanted := [each for each in verb.arguments if given[-1:] == [each.flag]]:
-        return _values(wanted[0].kind, run) if run else []
-    if given[-1:] == ["--run"]:
-        return [run.name for run in at_hand()]
-    name = verb.in_cell or verb.name
-    if not sets_values(verb):
-        found = [] if named or verb.words else _possible(name)
-        return found + _unused(_parser(name), given)
-    if given[-1:] == ["--timeout"]:
-        return []
-    left = [f"{each}=" for each in run.hyperparameters] if run else []
-    found = [] if given else _possible("set")
-    return found + [each for each in left if not any(word.startswith(each) for word in given)]
+    known = [run for run in at_hand() if run.name in given]
+    run, verb = _meant(known), named(name)
+    if verb is not None:
+        name = verb.in_cell or name
+        if wanted := [each.kind for each in verb.arguments if given[-1:] == [each.flag]]:
+            return _values(wanted[0], run) if run else []
+        if given[-1:] == ["--run"]:
+            return _possible(name)
+    if verb is not None and verb.sets_values:
+        names = [f"{each}=" for each in run.hyperparameters] if run else []
+        left = [each for each in names if not any(word.startswith(each) for word in given)]
+        return [] if given[-1:] == ["--timeout"] else ([] if given else _possible("set")) + left
+    found = [] if known or (verb and verb.words) else _possible(name)
+    if name == "actions" and any(word.isdecimal() for word in given):
+        found = []  # the number is the last word
+    elif name == "actions" and run is not None:
+        found += [str(number) for number, _ in enumerate(listed_actions(run), 1)]
+    return found + _unused(_parser(name), given)
 
 
 def _values(kind: Kind, run: AnyRun) -> list[str]:
@@ -85,17 +79,6 @@ def _values(kind: Kind, run: AnyRun) -> list[str]:
     if kind is HYPERPARAMETER:
         return list(run.hyperparameters)
     return list(run.scalars) if kind is SCALAR else []
-
-
-def _of_own(name: str, given: Sequence[str]) -> list[str]:
-    named = [run for run in at_hand() if run.name in given]
-    run = _meant(named)
-    found = [] if named else _possible(name)
-    if name == "actions" and any(word.isdecimal() for word in given):
-        found = []  # the number is the last word
-    elif name == "actions" and run is not None:
-        found += [str(number) for number, _ in enumerate(listed_actions(run), 1)]
-    return found + _unused(_parser(name), given)
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

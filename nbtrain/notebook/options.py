@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin
 
 from IPython.core.error import UsageError
 
-from nbtrain.notebook.verb_options import add_arguments, steering, verbs
-from nbtrain.steer.verbs import sentence
+from nbtrain.notebook.verb_options import add_arguments, verbs
+from nbtrain.steer.verbs import named, sentence
 
 if TYPE_CHECKING:
     from nbtrain.steer.options import Option
@@ -46,7 +46,7 @@ def line_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="%nbtrain", description="Steer runs.")
     subparsers = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
     for name, text in verbs().items():
-        verb = steering(name)
+        verb = named(name)
         about = verb.about if verb else sentence(text)
         others = [verb.name] if verb and verb.in_cell else []
         made = subparsers.add_parser(name, aliases=others, help=text, description=about)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable
 from typing import Any
 
-from nbtrain.core.text.log_lines import LEVELS, SOURCES
-from nbtrain.steer.verbs import TRIED, VALUES, VERBS, Verb, seconds
+from nbtrain.steer.verbs import VERBS, Verb, add_log_options, named, number, seconds
 
 # The tabs that a board can open first.
 TABS = {
@@ -47,16 +45,6 @@ def verbs() -> dict[str, str]:
     return {verb.in_cell or verb.name: verb.help for verb in VERBS.values()} | OWN
 
 
-def steering(name: str) -> Verb | None:
-    """Returns the verb of the table with one of its names; None for another one."""
-    return next((each for each in VERBS.values() if name in (each.name, each.in_cell)), None)
-
-
-def sets_values(verb: Verb) -> bool:
-    """Whether the words of a line are `[RUN] NAME=VALUE ...`."""
-    return verb.words is not None and verb.words.kind in (VALUES, TRIED)
-
-
 class _Numbered(argparse.Action):
     """Parses `[NAME] [NUMBER]`: a run's name, and the number of an action."""
 
@@ -77,7 +65,7 @@ class _Numbered(argparse.Action):
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Adds the arguments of a verb."""
-    verb, add = steering(name), parser.add_argument
+    verb, add = named(name), parser.add_argument
     if verb is not None:
         _add_steering(parser, verb)
     elif name in TABS:
@@ -98,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     elif name != "list":
         add("run", nargs="?", metavar="RUN", help=_RUN)
         if name == "log":
-            _add_log(add)
+            add_log_options(parser)
     if verb is not None or name in ("actions", "replay", "wait"):
         add("--timeout", type=seconds, help="seconds to wait at most")
 
@@ -107,22 +95,15 @@ def _add_steering(parser: argparse.ArgumentParser, verb: Verb) -> None:
     """Adds a run's name, and the arguments of the table."""
     if verb.words is None:
         parser.add_argument("run", nargs="?", metavar="RUN", help=_RUN)
-    elif not sets_values(verb):
+    elif not verb.sets_values:
         parser.add_argument("--run", metavar="NAME", help=_RUN)
     for argument in verb.arguments:
         more = {}
-        if argument is verb.words and sets_values(verb):
+        if argument is verb.words and verb.sets_values:
             # The name is parsed with the values: as a separate argument, argparse would take the
             # first value for it.
             more = {"metavar": "[RUN] NAME=VALUE", "help": f"{_RUN}; then {argument.told}"}
         argument.add_to(parser, bare=False, **more)
-
-
-def _add_log(add: Callable[..., object]) -> None:
-    add("-n", "--lines", type=int, default=20, help="the number of lines (20)")
-    add("--level", choices=LEVELS, type=str.upper, default="DEBUG", help="the least level")
-    add("--source", choices=SOURCES, help="lines of this source")
-    add("--search", default="", metavar="TEXT", help="lines that contain this, in any case")
 
 
 def _add_board(add: Callable[..., object], tab: str) -> None:
@@ -137,10 +118,4 @@ def _add_board(add: Callable[..., object], tab: str) -> None:
 
 
 def _weight(text: str) -> float:
-    try:
-        weight = float(text)
-    except ValueError:
-        weight = math.nan
-    if not 0 <= weight < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no weight: give 0 or more, below 1")
-    return weight
+    return number(text, 1, "weight: give 0 or more, below 1")

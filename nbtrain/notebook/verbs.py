@@ -20,11 +20,10 @@ from nbtrain.notebook.display import AnyRun, show, show_panel
 from nbtrain.notebook.kernel import at_hand, attached, find_run
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.run_tree import tree
-from nbtrain.notebook.verb_options import sets_values, steering
 from nbtrain.remote.attach import attach
 from nbtrain.steer.held_trial import Asked, post
 from nbtrain.steer.replay import replay
-from nbtrain.steer.verbs import Verb
+from nbtrain.steer.verbs import Verb, named
 
 # Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
 _ANSWER_SECS = 1.0
@@ -46,15 +45,13 @@ def carry_out(options: argparse.Namespace) -> Any:
         return _answered(plan.apply(find_run(options.run)), options.timeout)
     if options.verb == "open":
         return show(_opened(options.logdir))
-    if options.verb == "actions" and options.run not in (
-        None,
-        *(run.name for run in at_hand()),
-    ):
+    names = [None, *(run.name for run in at_hand())]
+    if options.verb == "actions" and options.run not in names:
         raise UsageError(
             f"{options.run!r} is neither a run of this kernel nor the number of an action; "
             "%nbtrain actions lists them"
         )
-    if verb := steering(options.verb):
+    if verb := named(options.verb):
         asked = _asked(verb, options)
         return _answered(post(find_run(options.run), asked), options.timeout)
     run = find_run(options.run)
@@ -86,7 +83,7 @@ def _print_log(run: AnyRun, options: argparse.Namespace) -> None:
 
 def _asked(verb: Verb, options: argparse.Namespace) -> Asked:
     """Returns what the verb of a line asks for; of `[RUN] NAME=VALUE ...`, separates the run."""
-    if sets_values(verb):
+    if verb.sets_values:
         options.run = None if "=" in options.values[0] else options.values.pop(0)
         if not options.values:
             raise UsageError(

@@ -18,20 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtrain.core.commands import (
-    Evaluate,
-    Note,
-    Pause,
-    Restore,
-    Resume,
-    Save,
-    Set,
-    Stop,
-    Tag,
-    Try,
-)
+from nbtrain.core import commands
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_note
+from nbtrain.core.text.log_lines import LEVELS, SOURCES
 from nbtrain.steer.held_trial import Asked, Steered
 from nbtrain.steer.learning_rate import range_test
 
@@ -49,6 +39,7 @@ class Kind:
         read: Reads a value from a word of a line, or from a list of `words`.
         words: How many words it takes, as `nargs` of argparse; None for the one behind an option.
         example: What the help of a line adds, as an agent does not write it so.
+        bounds: The bounds of its values for a schema, in the words of pydantic's `Field`.
     """
 
     metavar: str
@@ -56,6 +47,7 @@ class Kind:
     read: Callable[[Any], Any]
     words: str | None = None
     example: str = ""
+    bounds: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,6 @@ class Argument:
         default: Its value if it is left out.
         option: Its option in a line; "" for one with its own name.
         bare: Whether a terminal takes it without the option.
-        bounds: The bounds of its values for a schema, in the words of pydantic's `Field`.
     """
 
     name: str
@@ -78,7 +69,6 @@ class Argument:
     default: Any = REQUIRED
     option: str = ""
     bare: bool = False
-    bounds: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def flag(self) -> str:
@@ -144,6 +134,11 @@ class Verb:
         """The argument that takes the words of a line; None if it has none."""
         return next((each for each in self.arguments if each.kind.words), None)
 
+    @property
+    def sets_values(self) -> bool:
+        """Whether these words are `NAME=VALUE ...`."""
+        return self.words is not None and self.words.kind in (VALUES, TRIED)
+
     def read(self, given: Mapping[str, Any]) -> Asked:
         """Returns the command of a parsed line.
 
@@ -156,24 +151,43 @@ class Verb:
         return self.make(**values)
 
 
+def named(name: str) -> Verb | None:
+    """Returns the verb with one of its names; None if it is not in the table."""
+    return next((each for each in VERBS.values() if name in (each.name, each.in_cell)), None)
+
+
 def sentence(text: str) -> str:
     """Returns the part of a sentence as a whole one."""
     return f"{text[0].upper()}{text[1:]}."
 
 
 def seconds(text: str) -> float:
-    """Reads the seconds to wait.
+    """Reads the seconds to wait."""
+    return number(text, threading.TIMEOUT_MAX, "time: give seconds, 0 or more")
+
+
+def number(text: str, limit: float, wanted: str) -> float:
+    """Reads a number from 0 to below a limit.
 
     Raises:
-        ArgumentTypeError: The text is no number, or a wait cannot be as long.
+        ArgumentTypeError: It is none; the message says what is wanted.
     """
     try:
-        secs = float(text)
+        found = float(text)
     except ValueError:
-        secs = math.nan
-    if not 0 <= secs <= threading.TIMEOUT_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: give seconds, 0 or more")
-    return secs
+        found = math.nan
+    if not 0 <= found < limit:
+        raise argparse.ArgumentTypeError(f"{text!r} is no {wanted}")
+    return found
+
+
+def add_log_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that choose lines of a log, which a cell and a terminal show alike."""
+    add = parser.add_argument
+    add("-n", "--lines", type=int, default=20, help="the number of lines (20)")
+    add("--level", choices=LEVELS, type=str.upper, default="DEBUG", help="the least level")
+    add("--source", choices=SOURCES, help="lines of this source")
+    add("--search", default="", metavar="TEXT", help="lines that contain this, in any case")
 
 
 def _checkpoint(text: str) -> int | str:
@@ -196,7 +210,7 @@ def _pair(word: str) -> tuple[str, str]:
     return name, text
 
 
-def _number(text: str) -> float | str:
+def _value(text: str) -> float | str:
     """Returns the number in a text, or the text, which the run refuses with a message."""
     try:
         return float(text)
@@ -204,35 +218,33 @@ def _number(text: str) -> float | str:
         return text
 
 
+def _several(text: str) -> float | str | list[float | str]:
+    return [*map(_value, text.split(","))] if "," in text else _value(text)
+
+
 def _values(words: Sequence[str]) -> dict[str, float | str]:
-    return {name: _number(text) for name, text in map(_pair, words)}
+    return {name: _value(text) for name, text in map(_pair, words)}
 
 
 def _tried(words: Sequence[str]) -> dict[str, float | str | list[float | str]]:
-    return {
-        name: [*map(_number, text.split(","))] if "," in text else _number(text)
-        for name, text in map(_pair, words)
-    }
+    return {name: _several(text) for name, text in map(_pair, words)}
 
 
-COUNT = Kind("N", int, int)
-NUMBER = Kind("X", float, float)
+COUNT = Kind("N", int, int, bounds={"ge": 1})
+MANY = Kind("N", int, int, bounds={"ge": 10})
+POSITIVE = Kind("X", float, float, bounds={"gt": 0})
 SCALAR = Kind("TAG", str, str)
 HYPERPARAMETER = Kind("NAME", str, str)
 CHECKPOINT = Kind("STEP", int | str, _checkpoint)
-VALUES = Kind("NAME=VALUE", dict[str, float], _values, "+", ", such as learning_rate=1e-4")
-TRIED = Kind(
-    "NAME=VALUE",
-    dict[str, float | list[float]],
-    _tried,
-    "+",
-    ", such as learning_rate=1e-4, or several of one: learning_rate=3e-4,1e-3",
-)
+_SOME, _EXAMPLE = {"min_length": 1}, ", such as learning_rate=1e-4"
+VALUES = Kind("NAME=VALUE", dict[str, float], _values, "+", _EXAMPLE, _SOME)
+_EXAMPLES = f"{_EXAMPLE}, or several of one: learning_rate=3e-4,1e-3"
+TRIED = Kind("NAME=VALUE", dict[str, float | list[float]], _tried, "+", _EXAMPLES, _SOME)
 TEXT = Kind("TEXT", str, " ".join, "+")
 TAGS = Kind("TAG", list[str], list, "*")
 
 
-def _range_test(**limits: Any) -> Callable[[Steered], Try]:
+def _range_test(**limits: Any) -> Callable[[Steered], commands.Try]:
     return lambda run: range_test(run.status, **limits)
 
 
@@ -240,33 +252,33 @@ _TABLE = (
     Verb(
         "pause",
         "take no further step until resumed",
-        Pause,
+        commands.Pause,
         more="Saving, restoring and evaluating still work.",
     ),
-    Verb("resume", "continue after a pause", Resume),
+    Verb("resume", "continue after a pause", commands.Resume),
     Verb(
         "stop",
         "end the run after the step at hand, with a last checkpoint",
-        Stop,
+        commands.Stop,
         more="No verb starts it again.",
         secs=60.0,
         is_destructive=True,
     ),
-    Verb("save", "write a checkpoint now", Save),
+    Verb("save", "write a checkpoint now", commands.Save),
     Verb(
         "restore",
         "go back to a checkpoint",
-        Restore,
+        commands.Restore,
         (
             Argument(
                 "checkpoint",
                 CHECKPOINT,
                 "its step or path, or best; the latest if left out",
-                default=None,
+                None,
                 option="--step",
                 bare=True,
             ),
-            Argument("halve", HYPERPARAMETER, "a hyperparameter to halve afterwards", default=None),
+            Argument("halve", HYPERPARAMETER, "a hyperparameter to halve afterwards", None),
         ),
         more="Later points and checkpoints are abandoned, and stay.",
         is_destructive=True,
@@ -274,45 +286,36 @@ _TABLE = (
     Verb(
         "set",
         "give hyperparameters other values, all of them or none",
-        Set,
-        (
-            Argument(
-                "values",
-                VALUES,
-                "new values of hyperparameters, by name",
-                bounds={"min_length": 1},
-            ),
-        ),
+        commands.Set,
+        (Argument("values", VALUES, "new values of hyperparameters, by name"),),
         more="Nothing undoes this by itself: use trial first if you do not know that it helps.",
         is_destructive=True,
     ),
     Verb(
         "trial",
         "train some steps with another value, or several, then keep the best or go back",
-        Try,
+        commands.Try,
         (
             Argument(
                 "values",
                 TRIED,
                 "values to try, by name; each of a list is tried from the same state",
-                bounds={"min_length": 1},
             ),
-            Argument("steps", COUNT, "the number of steps", default=200, bounds={"ge": 1}),
+            Argument("steps", COUNT, "the number of steps", 200),
             Argument(
                 "keep_if",
                 SCALAR,
                 "a scalar that must not get worse: TAG, or max:TAG or min:TAG if the run does not "
                 "know which is better (val_loss; without it, several values are only compared, "
                 "the run goes back, and its actions are the choice)",
-                default=None,
+                None,
             ),
-            Argument("repeats", COUNT, "how often each is tried", default=1, bounds={"ge": 1}),
+            Argument("repeats", COUNT, "how often each is tried", 1),
         ),
         more="Prefer this to set: it undoes the change unless it helped. The run saves its state, "
         "trains with the new values, and compares a scalar before and after. If it got worse, the "
-        "run restores state and values. "
-        "The answer comes at the end of the trial. Several values are compared: each trains from "
-        "the same state on the same batches, and the best goes on.",
+        "run restores state and values. The answer comes at the end of the trial. Several values "
+        "are compared: each trains from the same state on the same batches, and the best goes on.",
         in_cell="try",
         secs=300.0,
     ),
@@ -321,20 +324,17 @@ _TABLE = (
         "suggest a learning rate by a range test, then go back",
         _range_test,
         (
-            Argument("low", NUMBER, "the rate of the first step", 1e-6, bounds={"gt": 0}),
-            Argument("high", NUMBER, "the rate of the last step", 1.0, bounds={"gt": 0}),
-            Argument("steps", COUNT, "the number of steps", default=200, bounds={"ge": 10}),
+            Argument("low", POSITIVE, "the rate of the first step", 1e-6),
+            Argument("high", POSITIVE, "the rate of the last step", 1.0),
+            Argument("steps", MANY, "the number of steps", 200),
             Argument(
-                "tag",
-                SCALAR,
-                "the recorded loss (loss, or the first with loss in its name)",
-                default=None,
+                "tag", SCALAR, "the recorded loss (loss, or the first with loss in its name)", None
             ),
             Argument(
                 "name",
                 HYPERPARAMETER,
                 "the hyperparameter (the learning rate of the run)",
-                default=None,
+                None,
                 option="--rate",
             ),
         ),
@@ -344,20 +344,20 @@ _TABLE = (
     Verb(
         "evaluate",
         "evaluate now, also while paused",
-        Evaluate,
+        commands.Evaluate,
         more="The run must have been started with something to evaluate.",
         secs=300.0,
     ),
     Verb(
         "note",
         "add a note to the history of a run, also after its end",
-        lambda text: Note(checked_note(text)),
+        lambda text: commands.Note(checked_note(text)),
         (Argument("text", TEXT, "the note"),),
     ),
     Verb(
         "tag",
         "give a run these tags in place of those that it has",
-        lambda tags: Tag(checked(tags)),
+        lambda tags: commands.Tag(checked(tags)),
         (Argument("tags", TAGS, "words by which it can be found again, such as baseline"),),
         is_destructive=True,
     ),

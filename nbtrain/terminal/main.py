@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
-from nbtrain.core.text.log_lines import LEVELS, SOURCES
 from nbtrain.core.text.visible import say
-from nbtrain.steer.verbs import VERBS, seconds, sentence
+from nbtrain.steer.verbs import VERBS, add_log_options, seconds, sentence
 from nbtrain.terminal import commands, listing, log, watch
 from nbtrain.terminal.exits import INTERRUPTED, NO_RUN, REFUSED, USAGE, NoRunError
 
@@ -66,8 +65,7 @@ def _add_looking(verbs: Any) -> None:
     add("status", "show how a run stands", listing.status)
     add("watch", "show a run live, until it ends or Ctrl-C", watch.watch)
     sub = add("log", "show what a run has printed and logged", log.show)
-    sub.add_argument("-n", "--lines", type=int, default=20, help="the number of lines (20)")
-    _filters(sub.add_argument)
+    add_log_options(sub)
     sub.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
     sub = _add(verbs, "mcp", _MCP, _mcp)
     sub.add_argument("folder", nargs="?", default="runs", help="the folder of the runs (runs)")
@@ -88,13 +86,6 @@ def _add_steering(verbs: Any) -> None:
         sub.add_argument("--timeout", type=seconds, default=30.0, metavar="SECS", help=secs)
         for argument in verb.arguments:
             argument.add_to(sub, bare=True)
-
-
-def _filters(add: Callable[..., object]) -> None:
-    """Adds the options that choose lines of a log."""
-    add("--level", choices=LEVELS, type=str.upper, default="DEBUG", help="the least level")
-    add("--source", choices=SOURCES, help="lines of this source")
-    add("--search", default="", metavar="TEXT", help="lines that contain this, in any case")
 
 
 def _mcp(options: argparse.Namespace) -> int:

@@ -93,16 +93,9 @@ def server(base: Path, *, allow_steering: bool) -> MCPServer[Any]:
     if allow_steering:
         steering = Steering(Folders(base))
         # Tools that can be undone stand before those that cannot.
-        for is_destructive in (False, True):
-            _add(
-                made,
-                ToolAnnotations(destructive_hint=is_destructive, open_world_hint=False),
-                *(
-                    steering.tool(verb)
-                    for verb in VERBS.values()
-                    if verb.is_destructive is is_destructive
-                ),
-            )
+        for verb in sorted(VERBS.values(), key=lambda verb: verb.is_destructive):
+            hints = ToolAnnotations(destructive_hint=verb.is_destructive, open_world_hint=False)
+            _add(made, hints, steering.tool(verb))
     return made
 
 

@@ -23,7 +23,7 @@ from nbtrain.remote.letters import sender_here
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.names import LOG
 from nbtrain.steer.held_trial import Asked
-from nbtrain.steer.verbs import Argument, Verb, sentence
+from nbtrain.steer.verbs import REQUIRED, Argument, Verb, sentence
 from nbtrain.terminal import commands, listing, log
 from nbtrain.terminal.exits import NoRunError, run_in
 from nbtrain.terminal.summaries import summaries
@@ -180,12 +180,9 @@ class Steering:
         defaults = {each.name: each.default for each in verb.arguments} | {"timeout": verb.secs}
         parameters = [
             Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                annotation=kind,
-                default=defaults.get(name, Parameter.empty),
+                each, Parameter.KEYWORD_ONLY, default=defaults.get(each, REQUIRED), annotation=kind
             )
-            for name, kind in kinds.items()
+            for each, kind in kinds.items()
         ]
         call.__name__, call.__doc__, call.__annotations__ = verb.name, verb.about, kinds
         signature = Signature(parameters, return_annotation=Fields)
@@ -206,7 +203,7 @@ class Steering:
 def _annotated(argument: Argument) -> Any:
     """Returns the type of an argument with its description and its bounds."""
     kind = argument.kind.type if argument.default is not None else argument.kind.type | None
-    return Annotated[kind, Field(description=sentence(argument.help), **argument.bounds)]
+    return Annotated[kind, Field(description=sentence(argument.help), **argument.kind.bounds)]
 
 
 def _client(context: Context[Any, Any]) -> str:

@@ -13,7 +13,7 @@ from mcp import Client
 import nbtrain
 from nbtrain.core.commands import Set
 from nbtrain.notebook.completion import candidates
-from nbtrain.steer.verbs import HYPERPARAMETER, NUMBER, VERBS, Argument, Verb
+from nbtrain.steer.verbs import HYPERPARAMETER, POSITIVE, VERBS, Argument, Verb
 from nbtrain.terminal.main import main
 from nbtrain.terminal.mcp import server
 from tests.gate import SOON
@@ -25,7 +25,7 @@ LOWER = Verb(
     "lower a hyperparameter",
     lambda to, name: Set({name: to}),
     (
-        Argument("to", NUMBER, "its new value", bounds={"gt": 0}),
+        Argument("to", POSITIVE, "its new value"),
         Argument("name", HYPERPARAMETER, "the one to lower", "learning_rate", option="--of"),
     ),
     more="Everything else stays.",
