@@ -235,7 +235,7 @@ class Training:
         return int(self._taken.numpy())
 
     def do(self, command: str, *args: Any, **kwargs: Any) -> tuple[bool, str]:
-        """Tells if a command was applied, and returns the text of its receipt."""
+        """Returns whether a command was applied, and returns the text of its receipt."""
         outcome = getattr(self.run, command)(*args, **kwargs).wait(SOON)
         return outcome.applied, outcome.text
 

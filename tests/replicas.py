@@ -232,7 +232,7 @@ class Replica:
         return Status(str(status.phase), status.step, *texts, error, self.done)
 
     def receipt(self, command: str) -> tuple[bool, str]:
-        """Tells if a command was applied, and returns the text of its receipt."""
+        """Returns whether a command was applied, and returns the text of its receipt."""
         outcome = getattr(self.run, command)().wait(SOON)
         return outcome.applied, outcome.text
 

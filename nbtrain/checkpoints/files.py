@@ -191,7 +191,7 @@ class Saver(Protocol):
         """Returns the states of the random generators of what is trained, such as a Dropout's."""
 
     def vary_data(self, repeat: int, steps: int) -> bool:
-        """Prepares other batches for a further repeat of some steps; tells if it could.
+        """Prepares other batches for a further repeat of some steps; returns whether it could.
 
         Args:
             repeat: Its number, from 1. A restore comes before each.

@@ -51,7 +51,7 @@ class LastGood:
         self._begins = True
 
     def due(self, step: int) -> bool:
-        """Tells if a copy is due; if so, restarts the cadence."""
+        """Returns whether a copy is due; if so, restarts the cadence."""
         begins, self._begins = self._begins, False
         self._asked = time.monotonic()
         return self._due(step, self._asked) or begins

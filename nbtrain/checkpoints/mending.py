@@ -82,7 +82,7 @@ def mend_state(directory: Path, *, saves: bool = False) -> str | None:
 
 
 def _is_cut(state: Any) -> bool:
-    """Tells if the end of the file is missing: a complete one names the latest twice."""
+    """Returns whether the end of the file is missing: a complete one names the latest twice."""
     paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
     return state.model_checkpoint_path not in paths or len(times) not in (0, len(paths))
 

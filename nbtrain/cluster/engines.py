@@ -64,7 +64,7 @@ class EngineProcess:
                 self.code = _ENGINE_GONE
 
     def join(self, secs: float) -> bool:
-        """Waits until the process has ended; tells if it has."""
+        """Waits until the process has ended; returns whether it has."""
         until = time.monotonic() + secs
         while self.code is None and time.monotonic() < until:
             self.look()

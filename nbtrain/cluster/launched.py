@@ -53,7 +53,7 @@ class Process(Protocol):
         """Ends the process and those that it has started, at once."""
 
     def join(self, secs: float) -> bool:
-        """Waits until the process has ended; tells if it has."""
+        """Waits until the process has ended; returns whether it has."""
 
 
 # True starts the task again that has died, "all" all of them.
@@ -227,7 +227,7 @@ class LaunchedCluster:
         return status
 
     def _first_has_ended(self, task: TaskAddress) -> bool:
-        """Tells if the first task has ended by itself, so that the others cannot go on."""
+        """Returns whether the first task has ended by itself, so that the others cannot go on."""
         first = next(iter(self._processes))
         return self._together and task != first and self._seen(first).state is State.ENDED
 

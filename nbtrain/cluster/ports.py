@@ -45,7 +45,7 @@ class HeldPort:
 
 
 def listens(address: str, secs: float = _CONNECT_SECS) -> bool:
-    """Tells if a server listens at an address, such as "10.0.0.3:2222"."""
+    """Returns whether a server listens at an address, such as "10.0.0.3:2222"."""
     with contextlib.suppress(OSError), socket.create_connection(split(address), secs):
         return True
     return False

@@ -81,7 +81,7 @@ class TaskProcess:
         self._close()
 
     def join(self, secs: float) -> bool:
-        """Waits until the process has ended; tells if it has, and ends what it has left."""
+        """Waits until the process has ended; returns whether it has, and ends what it has left."""
         try:
             self._process.wait(max(0.0, secs))
         except subprocess.TimeoutExpired:

@@ -66,7 +66,7 @@ class Every:
 
 
 def _is_count(steps: object) -> bool:
-    """Tells if it is a whole number of at least 1, even as a float."""
+    """Returns whether it is a whole number of at least 1, even as a float."""
     if isinstance(steps, bool) or not isinstance(steps, Real):
         return False
     return 1 <= float(steps) < float("inf") and float(steps).is_integer()

@@ -13,7 +13,7 @@ _LOOK_SECS = 0.5
 
 
 def waited(answered: threading.Event, timeout: float | None, held: Callable[[], str]) -> bool:
-    """Waits at most `timeout` seconds for an answer; tells if it has come.
+    """Waits at most `timeout` seconds for an answer; returns whether it has come.
 
     Args:
         answered: Set when the answer has come.

@@ -122,7 +122,7 @@ class Lifecycle:
         return self._phase
 
     def allows(self, event: Event) -> bool:
-        """Tells if `event` is possible in the current phase."""
+        """Returns whether `event` is possible in the current phase."""
         return event in TRANSITIONS[self._phase]
 
     def apply(self, event: Event) -> Phase:

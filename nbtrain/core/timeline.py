@@ -126,12 +126,12 @@ class Timeline:
         return _past(self._known[0], number)
 
     def has_begun(self, step: int) -> bool:
-        """Tells if the current segment begins at this step and has no other entry yet."""
+        """Returns whether the current segment begins at this step and has no other entry yet."""
         now = self._known[0][-1]
         return (now.begin, now.step) == (self.order, step)
 
     def counts(self, step: int, order: float) -> bool:
-        """Tells if an entry led to the present state.
+        """Returns whether an entry led to the present state.
 
         Args:
             order: Its number; infinity for the newest.

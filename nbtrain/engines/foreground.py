@@ -109,5 +109,5 @@ def _within(run: Run, given: dict[str, Any]) -> Iterable[Any]:
 
 
 def _differs(value: Any, usual: object) -> bool:
-    """Tells if an option was given. Variables, which may be options, have no plain `==`."""
+    """Returns whether an option was given. Variables, which may be options, have no plain `==`."""
     return value is not usual and not (isinstance(value, (float, str, tuple)) and value == usual)

@@ -447,5 +447,5 @@ def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
 
 
 def _is_empty(checkpoint: tf.train.Checkpoint) -> bool:
-    """Tells if nothing was given to a checkpoint, whose own counter is made by its first save."""
+    """Returns whether a checkpoint holds nothing: its first save makes its own counter."""
     return set(tf.train.TrackableView(checkpoint).children(checkpoint)) <= {_COUNTER}

@@ -47,7 +47,7 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
             return float(self._schedule(step))
 
     def is_asked(self) -> bool:
-        """Tells if the steps of the calling thread, or a trace, have asked for the rate."""
+        """Returns whether the steps of the calling thread, or a trace, have asked for the rate."""
         return not self._asking.isdisjoint({0, threading.get_ident()})
 
     def __getattr__(self, name: str) -> Any:
@@ -122,7 +122,7 @@ class ScheduledRate(Factor):
         return schedule.without(tf.constant(moment, self._optimizer.iterations.dtype))
 
     def _is_unused(self) -> bool:
-        """Tells if steps were done and none has asked for the factor."""
+        """Returns whether steps were done and none has asked for the factor."""
         schedule = rate_of(self._optimizer)
         asked = type(schedule) is Factored and schedule.is_asked()
         self._unused = not asked and (self._unused or _steps(self._optimizer) > self._began)

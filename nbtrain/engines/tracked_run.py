@@ -148,7 +148,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         )
 
     def _is_again_in(self, loop: ast.For, filename: str) -> bool:
-        """Tells if each turn of a loop would start this run, or one that goes on from it."""
+        """Returns whether each turn of a loop would start this run, or one that goes on from it."""
         lines = [line for code, line in self._made if code.co_filename == filename]
         if self._folder.numbered or not any(for_loops.has_in_body(loop, each) for each in lines):
             return True

@@ -193,7 +193,7 @@ def _variables(item: Any) -> Iterable[Any]:
 
 
 def _goes_on(item: Any) -> bool:
-    """Tells if a variable holds real numbers and does not belong to a metric."""
+    """Returns whether a variable holds real numbers and does not belong to a metric."""
     return bool(tf.as_dtype(item.dtype).is_floating) and not is_of_metric(item)
 
 

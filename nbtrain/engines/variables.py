@@ -22,7 +22,7 @@ _BETWEEN = {"Identity", "Reshape"}
 
 
 def is_variable(item: object) -> bool:
-    """Tells if an object is a variable of TensorFlow or Keras."""
+    """Returns whether an object is a variable of TensorFlow or Keras."""
     return isinstance(item, (tf.Variable, keras.Variable))
 
 
@@ -76,7 +76,7 @@ def assigning(variable: Any) -> Iterator[tf.Operation]:
 
 
 def _restores(user: tf.Operation) -> bool:
-    """Tells if an operation is a saver's: it assigns values read from a checkpoint."""
+    """Returns whether an operation is a saver's: it assigns values read from a checkpoint."""
     values = [each.op for each in user.inputs[1:2]]
     while values and values[0].type in _BETWEEN:
         values = [each.op for each in values[0].inputs[:1]]

@@ -196,7 +196,7 @@ def check_validation(data: Any) -> None:
 
 
 def _is_other(data: Any) -> bool:
-    """Tells if Keras takes this data, though it is neither an array nor has a position here."""
+    """Returns whether Keras takes this data, which is no array and has no position here."""
     return bool({kind.__name__ for kind in type(data).__mro__} & _OTHERS)
 
 

@@ -156,7 +156,7 @@ class RunCallback(keras.callbacks.Callback):
         self._run.handle.end()
 
     def _ask(self) -> bool:
-        """Reaches the step boundary; tells if the fit must end."""
+        """Reaches the step boundary; returns whether the fit must end."""
         steps = self._steps
         step, told = steps.step, self._run.should_stop()
         if told:

@@ -77,7 +77,7 @@ class DataPosition:
             self.history.setdefault(name, []).append(value)
 
     def vary(self, repeat: int, _steps: int) -> bool:
-        """Takes another order of the data, and other random draws; tells if there is an order."""
+        """Takes another order of the data, and other draws; returns whether there is an order."""
         for key, value in self._held.items():
             if value.shape == (2,) and value.dtype.kind in "iu":  # a seed and a counter
                 self._held[key] = value + np.array([repeat, 0], value.dtype)

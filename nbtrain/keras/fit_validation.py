@@ -19,7 +19,7 @@ class FitValidation:
 
     Args:
         model: A compiled model without a running fit.
-        asked_to_stop: Tells if the run was asked to stop, which ends the validation.
+        asked_to_stop: Returns whether the run was asked to stop, which ends the validation.
 
     Attributes:
         lost: The names, in the logs of the epoch, of the values that were taken from them.
@@ -50,5 +50,5 @@ class FitValidation:
 
 
 def is_of_training(name: str) -> bool:
-    """Tells if a value in the logs of an epoch comes from its training, not from its validation."""
+    """Returns whether a value in the logs of an epoch comes from its training."""
     return not name.startswith(_VALIDATION)

@@ -84,7 +84,7 @@ class Trackers:
 
 
 def has_keras_step(model: Any) -> bool:
-    """Tells if a model is trained by Keras's `train_step` and not by the user's own."""
+    """Returns whether a model is trained by Keras's `train_step` and not by the user's own."""
     return getattr(model.train_step, "__func__", None) is keras.Model.train_step
 
 
@@ -154,7 +154,7 @@ def _mean(values: Any, weights: Any) -> Any:
 
 
 def _is_here(value: Any) -> bool:
-    """Tells if the step can return it: it is in no loop, branch or function within the step."""
+    """Returns whether the step can return it: no loop, branch or inner function has made it."""
     if not (isinstance(value, tf.Tensor) and tf.is_symbolic_tensor(value)):
         return True
     return not tf.executing_eagerly() and value.graph is tf.compat.v1.get_default_graph()

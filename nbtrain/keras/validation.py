@@ -22,7 +22,7 @@ class Validation:
     """Evaluates a model on its validation data; training thread only.
 
     Args:
-        asked_to_stop: Tells if the run was asked to stop, which ends an evaluation.
+        asked_to_stop: Returns whether the run was asked to stop, which ends an evaluation.
         arguments: Further arguments of `evaluate`.
     """
 

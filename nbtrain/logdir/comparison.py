@@ -70,7 +70,7 @@ class Comparison:
                 self.differing[name] = values
 
     def refresh(self) -> bool:
-        """Reads what was written since; tells if there was anything."""
+        """Reads what was written since; returns whether there was anything."""
         found = self.scalars.refresh()
         self._load()
         return found

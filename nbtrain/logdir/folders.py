@@ -109,7 +109,7 @@ def folder_name(logdir: str) -> str:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Tells if it is a folder or a link to one; False for a link to itself."""
+    """Returns whether it is a folder or a link to one; False for a link to itself."""
     try:
         return entry.is_dir()
     except OSError:
@@ -117,7 +117,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _leads_up(entry: os.DirEntry[str]) -> bool:
-    """Tells if it is a link to a folder that contains it: such a path would never end."""
+    """Returns whether it is a link to a folder that contains it: such a path would never end."""
     return entry.is_symlink() and Path(entry.path).parent.resolve().is_relative_to(
         Path(entry.path).resolve()
     )

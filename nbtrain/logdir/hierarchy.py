@@ -149,7 +149,7 @@ class Hierarchy:
                 self.counts[self.parents[item]] += self.counts[item]
 
     def is_scope(self, item: int) -> bool:
-        """Tells if an item is a scope."""
+        """Returns whether an item is a scope."""
         return 0 <= item < len(self.nodes) and self.nodes[item] < 0 and self.parents[item] >= 0
 
     def name(self, item: int) -> str:

@@ -49,7 +49,7 @@ class HParams:
         return self._sessions.unreadable
 
     def refresh(self) -> bool:
-        """Reads what was written since; tells if there was anything."""
+        """Reads what was written since; returns whether there was anything."""
         found = self.scalars.refresh()
         self._sessions = Sessions(self.scalars.reader)
         return found

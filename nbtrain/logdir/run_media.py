@@ -116,7 +116,7 @@ class RunMedia:
         return value_of(kind, found, tag), found.metadata.summary_description
 
     def has_read(self, path: Path) -> bool:
-        """Tells if it has read all that the last look found, with this file of the folder."""
+        """Returns whether it has read all that the last look found, this file included."""
         with self._lock:
             return self._reading is None and path.name in self._run.files
 

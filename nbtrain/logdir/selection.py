@@ -88,7 +88,7 @@ class Selection(Mapping[tuple[str, str], T]):
         return same
 
     def chooses(self, run: str) -> bool:
-        """Tells if a run's name is selected."""
+        """Returns whether a run's name is selected."""
         return _found(self._runs, run)
 
     def having(self, tag: str) -> list[str]:
@@ -107,7 +107,7 @@ class Selection(Mapping[tuple[str, str], T]):
                 yield key, self[key]
 
     def refresh(self) -> bool:
-        """Reads what was written since; tells if there was anything."""
+        """Reads what was written since; returns whether there was anything."""
         self._reader.look()
         return self._reader.read()
 

@@ -164,7 +164,7 @@ class Sample:
 
 
 def is_sample(value: object) -> bool:
-    """Tells if a value is something else than a scalar, by its type and shape alone."""
+    """Returns whether a value is something else than a scalar, by its type and shape alone."""
     if isinstance(value, (str, Histogram, Audio, ConfusionMatrix, PRCurve)):
         return True
     return _is_figure(value) or len(getattr(value, "shape", None) or ()) in (3, 4)

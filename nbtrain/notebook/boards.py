@@ -127,7 +127,7 @@ class Following:
         return (self._unread or self.board.follow) and not self.board.closed
 
     def _tick(self) -> bool:
-        """Reads what is new, and tells if there is more to wait for."""
+        """Reads what is new, and returns whether there is more to wait for."""
         try:
             if self._needed():
                 self._read()

@@ -41,6 +41,6 @@ def follow() -> None:
 
 
 def _is_captured(message: dict[str, Any]) -> bool:
-    """Tells if an `Output` widget takes the message, and is cleared in the place of the cell."""
+    """Returns whether an `Output` widget takes the message, and is cleared instead of the cell."""
     parent = message["parent_header"].get("msg_id")
     return any(isinstance(each, Output) and each.msg_id == parent for each in live_widgets())

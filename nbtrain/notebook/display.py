@@ -52,17 +52,17 @@ class Display:
         self._forget = run.on_tick(self._tick)
 
     def is_of(self, run: AnyRun) -> bool:
-        """Tells if this display is of `run` and can be shown again."""
+        """Returns whether this display is of `run` and can be shown again."""
         return self._run is run and not self._closed
 
     def forgotten(self) -> bool:
-        """Tells if the run has ended, or is followed no longer, and can no longer be found."""
+        """Returns whether the run has ended, or is followed no longer, and nobody can find it."""
         if isinstance(self._run, AttachedRun):
             return not known.is_known(self._run)
         return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
 
     def is_elsewhere(self) -> bool:
-        """Tells if only cells other than the calling one have shown it."""
+        """Returns whether only cells other than the calling one have shown it."""
         return bool(self._cells) and cell() not in (None, *self._cells)
 
     def show(self) -> None:

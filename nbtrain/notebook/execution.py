@@ -56,7 +56,7 @@ class Place:
     request: str | None
 
     def has_cleared(self, other: Place) -> bool:
-        """Tells if `other` is an earlier execution of the same cell, whose outputs are gone."""
+        """Returns whether `other` is an earlier execution of the cell, whose outputs are gone."""
         return self.cell is not None and self.cell == other.cell and self.request != other.request
 
 
@@ -152,7 +152,7 @@ def context() -> contextvars.Context:
 
 
 def _is_quiet(result: Any) -> bool:
-    """Tells if the cell ends with a semicolon; False for one interrupted in an `await`.
+    """Returns whether the cell ends with a semicolon; False for one interrupted in an `await`.
 
     IPython's own `quiet()` looks at the last cell in its history, which may be another one, and
     does not see a cell within `%%time`.

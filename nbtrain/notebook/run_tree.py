@@ -113,7 +113,7 @@ class RunFolder:
         return name, phase, told, branch, ", ".join(self.tags), last
 
     def fits(self, tag: str | None, search: str) -> bool:
-        """Tells if the run has a tag, and a text in its name, tags or notes, in any case."""
+        """Returns whether the run has a tag, and a text in its name, tags or notes, in any case."""
         words = "\n".join((self.path.name, *self.tags, *self.notes)).casefold()
         return (tag is None or tag in self.tags) and search.casefold() in words
 
@@ -188,7 +188,7 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) -> bool:
-    """Tells if a run is its own ancestor. No run writes such a folder."""
+    """Returns whether a run is its own ancestor. No run writes such a folder."""
     seen: set[Path] = set()
     while parent is not None and parent not in seen:
         if parent == path:

@@ -165,13 +165,13 @@ class Still:
         return picture
 
     def is_cleared(self) -> bool:
-        """Tells if nothing is shown any more because the cell was executed again."""
+        """Returns whether nothing is shown any more because the cell was executed again."""
         here, before = place(), self._outputs
         self._outputs = [each for each in before if not here.has_cleared(each.place)]
         return bool(before) and not self._outputs
 
     def leave(self, where: Place) -> bool:
-        """Forgets what is shown in a place that the program clears; tells if there is any."""
+        """Forgets what is shown in a place that the program clears; returns whether any was."""
         before = self._outputs
         self._outputs = [each for each in before if each.place != where]
         return len(self._outputs) < len(before)

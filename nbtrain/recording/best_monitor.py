@@ -80,11 +80,11 @@ class BestMonitor:
         return self.patience is not None and self._without >= self.patience
 
     def is_about(self, tags: Iterable[str]) -> bool:
-        """Tells if one of these scalars is the judged one."""
+        """Returns whether one of these scalars is the judged one."""
         return any(tag in (self.tag, _EPOCH + self.tag) for tag in tags)
 
     def is_whole(self, tags: Iterable[str]) -> bool:
-        """Tells if one of these scalars is the judged one, and each value of it is judged."""
+        """Returns whether one of these scalars is judged, and each value of it."""
         return any(self.is_about((tag,)) and tag.startswith(WHOLE) for tag in tags)
 
     def missed(self, *, at_end: bool = False) -> str | None:

@@ -184,7 +184,7 @@ class Recorder:
                 )
 
     def _drain(self) -> bool:
-        """Drains the queue; tells if a segment was opened."""
+        """Drains the queue; returns whether a segment was opened."""
         self._file.write_on()
         opened, batches = False, list[Batch]()
         for entry in self.queue.take():

@@ -107,7 +107,7 @@ def check_real(tag: str, value: object) -> None:
 
 
 def changes(kind: type) -> bool:
-    """Tells if values of this type may change later: variables and arrays."""
+    """Returns whether values of this type may change later: variables and arrays."""
     return hasattr(kind, "assign") or issubclass(kind, np.ndarray)
 
 

@@ -110,7 +110,7 @@ class AttachedRun(Requests):
         self.close()
 
     def read(self, timeout: float) -> bool:
-        """Waits until all that was in the folder has been read; tells if it has."""
+        """Waits until all that was in the folder has been read; returns whether it has."""
         return self._follower.caught_up.wait(timeout)
 
     # --- its state ----------------------------------------------------------------
@@ -125,7 +125,7 @@ class AttachedRun(Requests):
         """The state of the run by its last sign of life, at most about a second old.
 
         If its process ended without a word, the phase is failed, and `failure` says so. A message
-        tells if there is no sign of life, or if the folder is gone.
+        says so if there is no sign of life, or the folder is gone.
         """
         liveness = self._follower.liveness
         status, said = liveness.status, liveness.message

@@ -89,7 +89,7 @@ class Curves:
         self._begin()
 
     def poll(self, secs: float) -> bool:
-        """Reads on for about `secs` seconds; tells if all that was there is in the store."""
+        """Reads on for about `secs` seconds; returns whether all that was there is in the store."""
         until = time.monotonic() + secs
         self.left = False
         names = self._new_names()
@@ -113,7 +113,7 @@ class Curves:
         return [name for name in names if name > self._file.name]
 
     def _read_file(self, until: float) -> bool:
-        """Reads what is new of the current file; tells if all of it is in the store."""
+        """Reads what is new of the current file; returns whether all of it is in the store."""
         events = self._file.events
         events.look([self._file.name])
         if events.series is not self._file.columns:  # it was replaced
@@ -132,7 +132,7 @@ class Curves:
         return self._forward()
 
     def _forward(self) -> bool:
-        """Gives the store what was read; tells if that is all of it."""
+        """Gives the store what was read; returns whether that is all of it."""
         file, events = self._file, self._file.events
         for at in range(file.opened, len(events.starts)):
             step, wall_time = events.starts[at]
@@ -142,7 +142,7 @@ class Curves:
         return self._give({tag: series.count for tag, series in events.series.items()})
 
     def _give(self, ends: Mapping[str, int]) -> bool:
-        """Gives the store the points of each tag up to these numbers; tells if it could."""
+        """Gives the store the points of each tag up to these numbers; returns whether it could."""
         file, series = self._file, self._file.events.series
         new = {tag: end for tag, end in ends.items() if end > file.given.get(tag, 0)}
         over = bool(new) and not file.begun and len(self._store) > 0

@@ -82,7 +82,7 @@ class Follower:
         return ended and self.caught_up.is_set() and not (failed or self.outbox.waiting)
 
     def tick(self) -> bool:
-        """Reads what is new, and calls the listeners; tells if more is left to be read now."""
+        """Reads what is new, and calls the listeners; returns whether more is left to read now."""
         answers: list[tuple[str, Outcome]] = []
         self._guarded("mailbox", lambda: answers.extend(self.outbox.look()))
         self._guarded("status", self._read_status)

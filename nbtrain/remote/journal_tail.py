@@ -34,7 +34,7 @@ class JournalTail:
         marks.timeline = RunTimeline(folder)
 
     def poll(self) -> bool:
-        """Reads what is new; tells if the file was replaced, so that another run wrote it.
+        """Reads what is new; returns whether the file was replaced, so that another run wrote it.
 
         A missing file is no error: it may be written later, or its share may be away.
 
@@ -61,7 +61,7 @@ class JournalTail:
         return replaced
 
     def _is_another(self, head: bytes, size: int) -> bool:
-        """Tells if what was read is not the beginning of the file any more."""
+        """Returns whether what was read is not the beginning of the file any more."""
         known, self._head = self._head, head
         return size < self._offset or not head.startswith(known)
 

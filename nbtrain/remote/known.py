@@ -31,7 +31,7 @@ def forget(run: Any) -> None:
 
 
 def is_known(run: Any) -> bool:
-    """Tells if a run is followed, or was one of the last."""
+    """Returns whether a run is followed, or was one of the last."""
     return run in _followed or any(ref() is run for ref in _ended)
 
 

@@ -41,7 +41,7 @@ _DATED_SECS = 60.0
 
 
 def is_gone(sign: SignOfLife) -> bool:
-    """Tells if the process of a sign has ended; False for one of another machine."""
+    """Returns whether the process of a sign has ended; False for one of another machine."""
     writer = sign.writer
     return processes.is_gone(writer.host, writer.process, writer.process_started, sign.alive)
 
@@ -54,7 +54,7 @@ class Liveness:
         sign: Its last sign of life.
         clock: Returns seconds that never go backwards.
         wall: Returns seconds since the epoch.
-        gone: Tells if the process of a sign has ended.
+        gone: Returns whether the process of a sign has ended.
 
     Attributes:
         sign: The last sign of life.

@@ -64,7 +64,7 @@ class RecordTail:
         self.log.add(self._lines.poll())
 
     def poll_curves(self, *, to_end: bool) -> bool:
-        """Reads new points if that is due; tells if all that was there has been read.
+        """Reads new points if that is due; returns whether all that was there has been read.
 
         Args:
             to_end: Whether to read at once, and all.

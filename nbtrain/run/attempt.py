@@ -162,8 +162,8 @@ class Attempt(AttemptEnd):
         """Asks the attempt to save; any thread.
 
         Returns:
-            A function that waits the given seconds for the answer, and tells if it has come. A
-            failed save is an answer too. While the run stops, its end is the answer.
+            A function that waits the given seconds for the answer, and returns whether it has come.
+            A failed save is an answer too. While the run stops, its end is the answer.
         """
         if self._stopped_by is not None:
             return self.ended.wait
@@ -260,7 +260,7 @@ class Attempt(AttemptEnd):
             raise interrupt
 
     def _is_interrupt(self, error: BaseException | None) -> bool:
-        """Tells if an error is meant for the program that loops."""
+        """Returns whether an error is meant for the program that loops."""
         return self.in_foreground and isinstance(error, (KeyboardInterrupt, SystemExit))
 
     def _say_interrupted(self) -> None:

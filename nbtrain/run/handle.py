@@ -24,10 +24,10 @@ class LoopHandle:
 
     Attributes:
         steps: The current step, which `should_stop` and `record` of the run count and fill.
-        host: Accepts the sessions of the engine, and tells if a stop was requested.
-        is_own_thread: Tells if the calling thread is the training thread and is not evaluating.
+        host: Accepts the sessions of the engine, and says whether a stop was requested.
+        is_own_thread: Returns whether the calling thread is the training thread, not evaluating.
         is_evaluating: Returns whether the training thread evaluates between two steps.
-        reach: The step boundary; tells if the loop must end.
+        reach: The step boundary; returns whether the loop must end.
         record: Stores scalars for the current step.
         track: The loops of the program over tracked iterables.
         note: Shows a warning in the panel; None clears it.

@@ -63,7 +63,7 @@ class ModelGraph:
                 self._write(describe)
 
     def _is_time(self, *, ends: bool) -> bool:
-        """Tells if a step was taken, and if the folder was read, with the file of this start."""
+        """Returns whether a step was taken and the folder was read, with the file of this start."""
         context = self._context
         if ends:
             context.media.tick(to_end=True, secs=LAST_SECS)
@@ -88,7 +88,7 @@ class ModelGraph:
 
 
 def _is_newest(media: RunMedia, event: Event) -> bool:
-    """Tells if the newest graph of the folder is the same."""
+    """Returns whether the newest graph of the folder is the same."""
     if event.summary.value:
         return bool(media.newest_graph(event.summary.value[0].tag) == event.summary.value[0])
     newest = media.newest_graph("graph")

@@ -119,7 +119,7 @@ class MonitorThreads:
                 thread.join(timeout)
 
     def include(self, ident: int) -> bool:
-        """Tells if a thread identifier belongs to one of the threads."""
+        """Returns whether a thread identifier belongs to one of the threads."""
         return any(thread.ident == ident for thread in self._threads)
 
     def _tick(self) -> None:

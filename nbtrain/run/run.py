@@ -399,7 +399,7 @@ class Run(Requests):
         return self.attempt.handle
 
     def should_stop(self) -> bool:
-        """Tells if the loop must end.
+        """Returns whether the loop must end.
 
         In the training thread, once per step, this is the step boundary: it counts the step,
         queues its record, saves if due, executes commands, and blocks while paused. Another

@@ -119,7 +119,7 @@ def _is_pair(pair: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Tells if a value is a number that a float can hold."""
+    """Returns whether a value is a number that a float can hold."""
     try:
         return isinstance(value, (int, float)) and float(value) is not None
     except OverflowError:
@@ -135,7 +135,7 @@ def _is_step(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Tells if a value is text that a file name may contain and a page can show."""
+    """Returns whether a value is text that a file name may contain and a page can show."""
     return isinstance(value, str) and "\0" not in value and not _SURROGATE.search(value)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def is_held(folder: Path) -> bool:
-    """Tells if a run of any kernel trains in a folder now; takes the lock for a moment."""
+    """Returns whether a run of any kernel trains in a folder now; takes the lock for a moment."""
     if not (folder / "run.json").exists():
         return False
     from filelock import Timeout

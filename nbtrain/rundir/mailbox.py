@@ -98,7 +98,7 @@ class _State(NamedTuple):
 
 
 def is_id(text: object) -> bool:
-    """Tells if a text can name a command: letters, digits, - and _, at most 80 characters."""
+    """Returns whether a text can name a command: 1 to 80 letters, digits, - and _."""
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
@@ -168,7 +168,7 @@ class Mailbox:
         files.sweep(self._box, before=found.st_mtime - ANSWERS_SECS)  # others may be writing
 
     def _is_closed(self, key: str) -> bool:
-        """Tells if a command has its last answer: its start was killed just after writing that."""
+        """Returns whether a command has its last answer: a start was killed after writing it."""
         try:
             fields = files.read(self._answers / f"{key}.json")
         except (OSError, Untrusted):
@@ -227,7 +227,7 @@ class Mailbox:
         return found
 
     def _may_change(self, name: str, state: _State) -> bool:
-        """Tells if a file that cannot be read may be in a moment: it has just come or changed."""
+        """Returns whether a file may be readable in a moment: it has just come or changed."""
         now = self._clock()
         known, since = self._unfinished.get(name, (None, now))
         if known == state and now - since >= WRITING_SECS:

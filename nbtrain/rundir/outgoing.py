@@ -48,7 +48,7 @@ def answer(folder: Path, key: str) -> Mapping[str, Any] | None:
 
 
 def withdraw(folder: Path, key: str) -> bool:
-    """Takes a command back; tells if the run had not taken it, so that it will never be done."""
+    """Takes a command back; returns whether it will never be done, as the run had not taken it."""
     try:
         own_files.check_folder(folder / MAILBOX)
         (folder / MAILBOX / f"{key}.json").unlink()

@@ -1,4 +1,4 @@
-"""Tells if a process that has written a file still lives."""
+"""Returns whether a process that has written a file still lives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _START_SECS = 1.0
 
 
 def is_gone(host: str, process: int, started: float, alive: float) -> bool:
-    """Tells if a process has ended; False for one of another machine.
+    """Returns whether a process has ended; False for one of another machine.
 
     A process with its number is another one if it started at another time, and after the sign of
     life. The first alone does not tell: the system moves the starts of all processes if its clock

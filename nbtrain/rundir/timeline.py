@@ -118,7 +118,7 @@ class RunTimeline(Timeline):
         self.origin = Path(os.path.abspath(self._folder / path))  # noqa: PTH100 - no links followed
 
     def knows(self, held: Checkpoint) -> bool:
-        """Tells if the journal contains a checkpoint."""
+        """Returns whether the journal contains a checkpoint."""
         return _key(held) in self._saved
 
     def ordered(self, *folders: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:

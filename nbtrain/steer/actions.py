@@ -200,7 +200,7 @@ class Actions:
                 yield held
 
     def _counts(self, at: int, step: int, order: float) -> bool:
-        """Tells if an earlier entry led to a mark."""
+        """Returns whether an earlier entry led to a mark."""
         past = self._past(self._timeline.segment_of(self.marks[at].order))
         limit, end = past.get(self._timeline.segment_of(order), (-1.0, -1.0))
         return step <= limit and order <= end

@@ -26,7 +26,7 @@ Asked: TypeAlias = Command | Callable[[Steered], Command]
 
 
 def post(run: Steered, asked: Asked, *, sender: Sender = NO_SENDER) -> Receipt:
-    """Posts a command; the receipt of a trial then tells if the run is paused.
+    """Posts a command; the receipt of a trial then says whether the run is paused.
 
     A trial needs steps, and a paused run takes none.
 

@@ -32,7 +32,7 @@ def _ends_the_wait(_run: Any) -> bool:
     return False
 
 
-# Called if Ctrl-C interrupts the wait for a run; tells if the wait goes on. A script replaces it.
+# Called if Ctrl-C interrupts the wait for a run; returns whether to wait on. A script replaces it.
 interrupted: Callable[[Any], bool] = _ends_the_wait
 
 

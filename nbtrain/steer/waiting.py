@@ -48,7 +48,7 @@ class Waiting:
         raise NotImplementedError
 
     def until_ended(self, timeout: float | None) -> bool:
-        """Waits `timeout` seconds and reports pauses meanwhile; tells if the run has ended.
+        """Waits `timeout` seconds and reports pauses meanwhile; returns whether the run has ended.
 
         A wait of less than half a second reports none: it may be one of many in a loop.
         """

@@ -74,7 +74,7 @@ def status(options: argparse.Namespace) -> int:
 
 
 def is_silent(run: AttachedRun) -> bool:
-    """Tells if a live run gives no sign of life; waits for one if the last is old."""
+    """Returns whether a live run gives no sign of life; waits for one if the last is old."""
     first = run.sign
     until = time.monotonic() + _SILENT_SECS
     old = abs(time.time() - first.alive) > _SILENT_SECS

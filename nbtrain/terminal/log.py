@@ -67,7 +67,7 @@ class Chosen:
         self._before: LogLine | None = None
 
     def __call__(self, text: str) -> bool:
-        """Tells if the next line is one of them."""
+        """Returns whether the next line is one of them."""
         self._before = line_of(text.rstrip("\n"), self._before)
         return bool(selected([self._before], **self._filter))
 

@@ -51,7 +51,7 @@ def own_graph(item: Any) -> tf.Graph | None:
 
 
 def is_nobodys(graph: tf.Graph) -> bool:
-    """Tells if a default graph is the empty one of each thread, and was not entered."""
+    """Returns whether a default graph is the empty one of each thread, and was not entered."""
     return tf.executing_eagerly() and not graph.get_operations()
 
 

@@ -19,7 +19,7 @@ _OF_THE_FILE = (0x1A, 0x52)  # the keys of `file_version` and, in TensorFlow, `s
 
 
 def is_file_version(payload: bytes) -> bool:
-    """Tells if a serialized `Event` holds only its wall time, and what is said of its file."""
+    """Returns whether a serialized `Event` holds only its wall time and the version of its file."""
     at = _WALL_TIME
     while at + 1 < len(payload) and payload[at] in _OF_THE_FILE and payload[at + 1] < 0x80:
         at += 2 + payload[at + 1]

@@ -81,7 +81,7 @@ class Tail:
         self._searched = 0  # end of the search for a record after damage
 
     def look(self) -> bool:
-        """Updates the size; tells if the file was replaced and must be read again.
+        """Updates the size; returns whether the file was replaced and must be read again.
 
         Raises:
             OSError: It does not exist, or access is denied.
@@ -194,7 +194,7 @@ def read_at(path: str, offset: int, size: int) -> bytes:
 
 
 def is_remote(path: str) -> bool:
-    """Tells if a path is not on this machine."""
+    """Returns whether a path is not on this machine."""
     return "://" in path
 
 

@@ -189,7 +189,7 @@ def _checksum_of(record: ByteArray) -> bytes:
 
 
 def _is_wrong(record: ByteArray) -> bool:
-    """Tells if a framed record ends with a wrong checksum."""
+    """Returns whether a framed record ends with a wrong checksum."""
     return record[-FOOTER:].tobytes() != _checksum_of(record)
 
 

@@ -29,7 +29,7 @@ def size(message: Message) -> int:
 
 
 def send(wire: Wire, page: FrontEnd, fields: dict[str, object]) -> bool:
-    """Sends an increment as JSON would carry it; tells if there was one."""
+    """Sends an increment as JSON would carry it; returns whether there was one."""
     message = wire.update(fields)
     if message is not None:
         page.receive(json.loads(json.dumps(message[0])), message[1])

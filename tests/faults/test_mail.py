@@ -73,7 +73,7 @@ class Senders:
             self.look()
 
     def look(self) -> bool:
-        """Reads the answers; tells if all have come."""
+        """Reads the answers; returns whether all have come."""
         for key, known in list(self.answers.items()):
             found = answer(FOLDER, key)
             if found is not None and outcome_of(found) is not None:

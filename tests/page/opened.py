@@ -84,7 +84,7 @@ class OpenedPanel:
         eventually(self._is_shown)
 
     def _is_shown(self) -> bool:
-        """Ticks; tells if the page shows the present step. It may have said hello only now."""
+        """Ticks; returns whether the page shows the present step. Its hello may come only now."""
         self._panel.tick()
         self._page.clock.fast_forward(100)
         return self.root.get_attribute("data-step") == str(self.run.step)

@@ -60,7 +60,7 @@ def test_a_curve_that_comes_later_leaves_the_first_its_place(page: BarePage) -> 
 
 
 def whole(text: Locator) -> bool:
-    """Tells if a text is shown whole."""
+    """Returns whether a text is shown whole."""
     fits: bool = text.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= 24")
     return fits
 

@@ -56,7 +56,7 @@ def sleepers(ended: ExitStack, *, restart: bool = False) -> LaunchedCluster:
 
 
 def is_over(process: int) -> bool:
-    """Tells if a process has ended."""
+    """Returns whether a process has ended."""
     try:
         return bool(psutil.Process(process).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

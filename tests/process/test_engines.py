@@ -29,7 +29,7 @@ def engines(tmp_path: Path) -> Iterator[Any]:
 
 
 def printed(cluster: LaunchedCluster, number: int, text: str) -> bool:
-    """Tells if a worker has printed a text."""
+    """Returns whether a worker has printed a text."""
     return text in cluster.log("worker", number)
 
 

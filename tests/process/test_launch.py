@@ -57,7 +57,7 @@ def log(run: AttachedRun) -> str:
 
 
 def is_over(process: int) -> bool:
-    """Tells if a process has ended."""
+    """Returns whether a process has ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return bool(psutil.Process(process).status() == psutil.STATUS_ZOMBIE)
     return True

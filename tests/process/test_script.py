@@ -107,7 +107,7 @@ def press_ctrl_c(times: int) -> None:
 
 
 def main_thread_waits(run: nbtrain.Run, phase: Phase) -> bool:
-    """Tells if the main thread is in `run.wait()` while the run is in a phase."""
+    """Returns whether the main thread is in `run.wait()` while the run is in a phase."""
     if run.status.phase is not phase:
         return False
     frame = sys._current_frames()[threading.main_thread().ident or 0]

@@ -39,7 +39,7 @@ def weights(model: Any) -> list[Any]:
 
 
 def same(found: list[Any], expected: list[Any]) -> bool:
-    """Tells if all values are equal bit by bit."""
+    """Returns whether all values are equal bit by bit."""
     return all(one.tobytes() == other.tobytes() for one, other in zip(found, expected, strict=True))
 
 

@@ -37,7 +37,7 @@ def journal(run: nbtrain.Run) -> str:
 
 
 def folder_is_empty() -> bool:
-    """Tells if nothing was created."""
+    """Returns whether nothing was created."""
     return nbtrain.runs() == {} and not Path("runs").exists()
 
 

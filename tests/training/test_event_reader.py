@@ -50,7 +50,7 @@ TYPES = (np.float32, np.float64, np.int32, np.int64, np.float16, np.uint8)
 
 
 def same(found: dict[str, list[Row]], wanted: dict[str, list[Row]]) -> bool:
-    """Tells if they are equal; NaN equals NaN."""
+    """Returns whether they are equal; NaN equals NaN."""
     return repr(sorted(found.items())) == repr(sorted(wanted.items()))
 
 

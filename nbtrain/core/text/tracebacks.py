@@ -47,7 +47,7 @@ def of_the_user(frames: TracebackType | None) -> TracebackType | None:
 
 
 def is_of_the_user(filename: str) -> bool:
-    """Tells if code is the user's own: from a cell or a program, not from a library."""
+    """Returns whether code is the user's own: from a cell or a program, not from a library."""
     return not filename.startswith((_PACKAGE, "<frozen", *_LIBRARIES))
 
 
@@ -69,7 +69,7 @@ def without_ours(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Tells if it runs code of nbtrain, or generated for it, such as a dataclass's `__init__`.
+    """Returns whether it runs code of nbtrain, or made for it, such as a dataclass's `__init__`.
 
     Generated code has no file, but the globals of the module that it was made for.
     """

@@ -99,7 +99,7 @@ def table(results: Sequence[ArmResult]) -> str:
 
 
 def is_list(value: object) -> bool:
-    """Tells if a value is several values: a list, a tuple, a range or an array of one axis."""
+    """Returns whether this is several values: a list, a tuple, a range or an array of one axis."""
     if isinstance(value, (list, tuple, range)):
         return True
     shape = getattr(value, "shape", ())

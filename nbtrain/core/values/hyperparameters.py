@@ -282,7 +282,7 @@ class Hyperparameters:
             raise
 
     def _put_back(self, name: str, value: float) -> bool:
-        """Tells if a variable has its old value again, or still."""
+        """Returns whether a variable has its old value again, or still."""
         variable = self._variables[name]
         try:
             if variable.read() != value:

@@ -120,7 +120,7 @@ def checked(name: str, value: Any, *, whole: bool) -> float:
 
 
 def _is_share(name: str) -> bool:
-    """Tells if it is a fraction below one, even after a layer's name: `dropout_1_rate`."""
+    """Returns whether it is a fraction below one, even after a layer's name: `dropout_1_rate`."""
     return _is(name, _SHARES) or ("dropout" in name and name.endswith("_rate"))
 
 

@@ -73,7 +73,7 @@ class RateRange:
         return self._low * math.exp(part * math.log(self._high / self._low))
 
     def add(self, step: int, loss: float) -> bool:
-        """Adds the loss that a step has recorded; tells if the test is over.
+        """Adds the loss that a step has recorded; returns whether the test is over.
 
         A step computes its loss before its update: it shows the rate of the step before. Steps that
         are executed together have one loss and one rate, and the last of them has recorded it.
@@ -113,7 +113,7 @@ class RateRange:
         return bool(self._raw) and self._count < _FEWEST
 
     def _has_risen(self) -> bool:
-        """Tells if the newest loss is far above the lowest; called once with each loss."""
+        """Returns whether the newest loss is far above the lowest; called once with each loss."""
         begin, last = self._from, self._losses[-1]
         known, lowest = self._least
         if begin >= len(self._losses):

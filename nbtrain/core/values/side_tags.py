@@ -14,7 +14,7 @@ WHOLE = ("val_", "epoch_")
 
 
 def is_metric(tag: str) -> bool:
-    """Tells if a scalar is of the training: no hyperparameter, and no use of the machine."""
+    """Returns whether a scalar is of the training: no hyperparameter, and no use of the machine."""
     return not tag.startswith((PREFIX, SYSTEM))
 
 

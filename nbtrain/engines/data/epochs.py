@@ -189,7 +189,7 @@ class EpochIterator(Iterator[Any]):
         self._lost = why
 
     def vary(self, repeat: int, steps: int) -> bool:
-        """Moves on by the elements of earlier repeats, unless the data might end; tells if so."""
+        """Moves on by the elements of earlier repeats, unless the data might end; if so, False."""
         if self._epoch + 1 >= self._passes:
             return False
         count = repeat * steps

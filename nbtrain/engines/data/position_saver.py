@@ -27,7 +27,7 @@ class Position(Protocol):
         """Leaves out the iterators from now on, which cannot be saved for this reason."""
 
     def vary(self, repeat: int, steps: int) -> bool:
-        """Prepares other batches for a further repeat of some steps; tells if it could."""
+        """Prepares other batches for a further repeat of some steps; returns whether it could."""
 
     def take(self, path: str) -> None:
         """Restores the position of a checkpoint, whose variables have been restored."""
@@ -82,7 +82,7 @@ class PositionSaver(ObjectSaver):
         return side
 
     def vary_data(self, repeat: int, steps: int) -> bool:
-        """Prepares other batches for a further repeat of some steps; tells if it could."""
+        """Prepares other batches for a further repeat of some steps; returns whether it could."""
         return self._position.vary(repeat, steps)
 
     def restore(self, path: str) -> Restored:

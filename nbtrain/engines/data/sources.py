@@ -37,7 +37,7 @@ class Sources:
                 source.end_pass()
 
     def has_earlier(self, key: Key, iterable: Iterable[Any]) -> bool:
-        """Tells if an earlier outermost loop was over the same data."""
+        """Returns whether an earlier outermost loop was over the same data."""
         return any(
             len(at) == 1 and at < key and held is iterable for at, (held, _) in self._held.items()
         )

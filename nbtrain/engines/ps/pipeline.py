@@ -190,7 +190,7 @@ class Pipeline:
             time.sleep(_LOOK_SECS)
 
     def _collect(self) -> bool:
-        """Moves the values of completed steps to those that are ready; tells if there are any."""
+        """Moves the values of completed steps to those that are ready; returns whether any are."""
         still = []
         for each in self._in_flight:
             if is_fetched(each.remote):
@@ -206,7 +206,7 @@ class Pipeline:
         return bool(self._ready)
 
     def _stands_still(self) -> bool:
-        """Tells if all workers are lost."""
+        """Returns whether all workers are lost."""
         return len(self.connection.lost_workers()) >= self._workers
 
 

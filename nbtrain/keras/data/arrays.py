@@ -14,7 +14,7 @@ Tensor = Any  # tf.Tensor, tf.RaggedTensor or tf.SparseTensor
 
 
 def is_array(part: Any) -> bool:
-    """Tells if Keras treats it as an array: NumPy, a tensor, pandas, or sparse SciPy."""
+    """Returns whether Keras treats it as an array: NumPy, a tensor, pandas, or sparse SciPy."""
     return hasattr(part, "shape") and (
         hasattr(part, "__array__")
         or isinstance(part, (tf.RaggedTensor, tf.SparseTensor))

@@ -70,7 +70,7 @@ class Batches(Data):
         self._adapter = adapter_of(self._x, self._class_weight)
 
     def vary(self, number: int) -> bool:
-        """Takes another order of the batches, unless they are not shuffled; tells if it did."""
+        """Takes another order of the batches if they are shuffled; returns whether they are."""
         self.seed += number
         return bool(self._shuffle)
 

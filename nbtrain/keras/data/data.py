@@ -124,7 +124,7 @@ class Data:
         self.kept, self.why = False, why
 
     def vary(self, _number: int) -> bool:
-        """Takes another order, if it is drawn here; tells if it did."""
+        """Takes another order, if it is drawn here; returns whether it did."""
         return False
 
     @property
@@ -269,7 +269,7 @@ class Arrays(Data):
         )
 
     def vary(self, number: int) -> bool:
-        """Takes another order of the rows, unless they are not shuffled; tells if it did."""
+        """Takes another order of the rows, unless they are not shuffled; returns whether it did."""
         self.seed += number
         return bool(self._shuffle)
 

@@ -77,7 +77,7 @@ class Stream(Data):
             yield batch
 
     def _draw(self) -> bool:
-        """Draws one more batch; tells if there was one."""
+        """Draws one more batch; returns whether there was one."""
         found = [*itertools.islice(self._batches, 1)]
         self._ahead += found
         return bool(found)

@@ -75,7 +75,7 @@ class Board(Shown):
 
     @property
     def watched(self) -> bool:
-        """Tells if a page has reported lately that somebody is looking."""
+        """Returns whether a page has reported lately that somebody is looking."""
         return self._clock() - self._alive_at < LEASE_SECS
 
     @property

@@ -239,7 +239,7 @@ def _with_buckets(content: dict[str, object], curves: Sequence[Curve]) -> Messag
 
 
 def _alike(one: Buckets, other: Buckets) -> bool:
-    """Tells if buckets have the same first steps and wall times; much faster than NumPy can."""
+    """Returns whether buckets have the same first steps and times; much faster than NumPy can."""
     return (
         one.steps.tobytes() == other.steps.tobytes()
         and one.wall_times.tobytes() == other.wall_times.tobytes()

@@ -40,7 +40,7 @@ class FolderWatch:
         self._due = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Tells if a look is due, once a second: for a network folder every tick is too often."""
+        """Returns whether a look is due: at each tick would be too often for a network folder."""
         if now < self._due:
             return False
         self._due = now + LOOK_SECS
@@ -76,15 +76,15 @@ class FolderWatch:
             lock.release()
 
     def is_gone(self) -> bool:
-        """Tells if the folder is missing now, or was given up."""
+        """Returns whether the folder is missing now, or was given up."""
         return self.lost or not self._logdir.lock.in_place
 
     def holds(self, path: Path) -> bool:
-        """Tells if a path is in the folder, and no link leads out of it; any thread."""
+        """Returns whether a path is in the folder, and no link leads out of it; any thread."""
         return path.resolve().is_relative_to(self._logdir.path.resolve())
 
     def has_left(self, directory: Path) -> bool:
-        """Tells if a folder in the run's own one may be another run's by now; any thread."""
+        """Returns whether a folder in the run's own one may be another run's by now; any thread."""
         if not self.is_gone():
             return False
         directory, own = directory.resolve(), self._logdir.path.resolve()

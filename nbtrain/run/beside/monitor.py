@@ -139,7 +139,7 @@ class Monitor:
         )
 
     def led_here(self, receipt: Receipt) -> bool:
-        """Tells if a command was applied and has not been undone by a restore since."""
+        """Returns whether a command was applied and has not been undone by a restore since."""
         outcome = receipt.outcome
         counts = self._journal.timeline.counts
         return outcome is not None and outcome.applied and counts(outcome.step, receipt.order)

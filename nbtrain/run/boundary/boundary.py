@@ -102,7 +102,7 @@ class Boundary:
             context.lifecycle.apply(Event.READY)
 
     def look_up(self, *, last: bool = False, ended: bool = False) -> bool:
-        """Does the work that is not due at every step; tells if the loop must end.
+        """Does the work that is not due at every step; returns whether the loop must end.
 
         Called ten times a second, and when a command waits.
 

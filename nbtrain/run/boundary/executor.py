@@ -175,7 +175,7 @@ class CommandExecutor:
         return f"{unused}; {what}" if unused else ""
 
     def fail_trial(self, why: str, *, restore: bool = True) -> bool:
-        """Ends the current trial at this boundary, and goes back; tells if there is one.
+        """Ends the current trial at this boundary, and goes back; returns whether there is one.
 
         Args:
             restore: Whether to do nothing if the trial has no checkpoint to restore.

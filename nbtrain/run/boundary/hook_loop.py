@@ -46,7 +46,7 @@ class HookLoop:
         values: Mapping[str, SupportsFloat] | None,
         recount: Callable[[int], int],
     ) -> bool:
-        """Handles the boundary after a call of the session; tells if the loop must end.
+        """Handles the boundary after a call of the session; returns whether the loop must end.
 
         Args:
             steps: Steps that the call has trained; 0 if none.

@@ -46,7 +46,7 @@ class OwnLoop:
         self._note = context.monitor.notices.note
 
     def reach(self, *, last: bool = False, ended: bool = False) -> bool:
-        """Handles the boundary between two steps; tells if the loop must end.
+        """Handles the boundary between two steps; returns whether the loop must end.
 
         A step function that asks only learns whether a stop was requested.
 

@@ -89,7 +89,7 @@ class RemoteLoop:
         self._context.recorder.queue.append(steps.step, time.time(), values)
 
     def answer(self) -> bool:
-        """Executes commands while no step can be taken; tells if the loop must end."""
+        """Executes commands while no step can be taken; returns whether the loop must end."""
         self._boundary.answer()
         return self._context.lifecycle.phase is Phase.STOPPING
 

@@ -64,17 +64,17 @@ class SessionHost:
         return self._coord
 
     def should_stop(self) -> bool:
-        """Tells if the loop must end; in the training thread, the step boundary. Any thread."""
+        """Returns whether the loop must end; a step boundary in the training thread. Any thread."""
         if self.own_tags is None and threading.get_ident() == self._commands.thread:
             return self._loop.reach()
         return self.asked_to_stop()
 
     def asked_to_stop(self) -> bool:
-        """Tells if a stop was requested; this is not a step boundary. Any thread."""
+        """Returns whether a stop was requested; this is not a step boundary. Any thread."""
         return bool(self._coord.should_stop())
 
     def is_asked(self) -> bool:
-        """Tells if a command waits for the next step boundary; any thread."""
+        """Returns whether a command waits for the next step boundary; any thread."""
         return self._commands.waiting
 
     def stop(self) -> None:

@@ -156,7 +156,7 @@ class TrackLoop:
             leave(broken=broken, failed=failed)
 
     def _enter(self) -> bool:
-        """Begins a loop; tells if it must end at once.
+        """Begins a loop; returns whether it must end at once.
 
         One in a loop has at least one turn otherwise: what follows it may need it.
         """

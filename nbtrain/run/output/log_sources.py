@@ -21,13 +21,13 @@ class Sink(Protocol):
     """The log of one run. It never raises an error."""
 
     def is_own(self) -> bool:
-        """Tells if the calling thread is one of the run's."""
+        """Returns whether the calling thread is one of the run's."""
 
     def prints(self, stream: Any, text: str) -> bool:
-        """Takes what the calling thread prints; tells if the stream still shows it."""
+        """Takes what the calling thread prints; returns whether the stream still shows it."""
 
     def is_file(self, stream: Any) -> bool:
-        """Tells if the stream writes to the log's own file."""
+        """Returns whether the stream writes to the log's own file."""
 
     def record(self, record: logging.LogRecord) -> None:
         """Takes a record of `logging`."""
@@ -105,7 +105,7 @@ def _written(stream: Any, write: Callable[[str], int], text: str) -> int:
 
 
 def _is_native(stream: Any) -> bool:
-    """Tells if the calling thread passes on what was printed outside of Python.
+    """Returns whether the calling thread passes on what was printed outside of Python.
 
     ipykernel reads the file descriptors of the process in a thread of the stream. In IPython,
     `tf.print` writes to sys.stdout from a thread of TensorFlow's, which Python does not know.

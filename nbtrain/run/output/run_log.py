@@ -101,14 +101,14 @@ class RunLog:
     # --- what the sources call ------------------------------------------------------
 
     def is_own(self) -> bool:
-        """Tells if the calling thread is one of the run's."""
+        """Returns whether the calling thread is one of the run's."""
         if threading.get_ident() == self._context.commands.thread:
             return True
         thread = threading.current_thread()
         return any(thread in coord._registered_threads for coord in self._coords())
 
     def is_file(self, stream: Any) -> bool:
-        """Tells if a stream writes to the log's own file."""
+        """Returns whether a stream writes to the log's own file."""
         if self._direct is None:
             return False
         try:
@@ -117,7 +117,7 @@ class RunLog:
             return False
 
     def prints(self, stream: Any, text: str) -> bool:
-        """Takes what the calling thread prints; tells if the stream still shows it."""
+        """Takes what the calling thread prints; returns whether the stream still shows it."""
         key = threading.get_ident(), id(stream)
         *complete, part = (self._parts.pop(key, "") + text).split("\n")
         for line in complete:
@@ -175,7 +175,7 @@ class RunLog:
                 os.write(self._direct, text_of(line).encode(errors="replace"))
 
     def _has_room(self, stream: Any, count: int) -> bool:
-        """Tells if the cell shows some more lines; says so once if it does not."""
+        """Returns whether the cell shows some more lines; says so once if it does not."""
         before, self._shown = self._shown, self._shown + count
         if before < SHOWN_LINES <= self._shown:
             type(stream).write(stream, f"{_MORE}{os.path.relpath(self._path)}\n")

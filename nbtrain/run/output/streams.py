@@ -60,7 +60,7 @@ class Streams:
         return any(stream is each for each in self._watched)
 
     def _put_in_front(self, kind: Any) -> bool:
-        """Replaces the `write` of a class; tells if that is possible."""
+        """Replaces the `write` of a class; returns whether that is possible."""
         if _write_of(kind) is None:  # its streams pass on what others have, by `__getattr__`
             return False
         front = _Front(kind, self._taken)
@@ -112,7 +112,7 @@ class _Front:
         return self._taken(stream, _unwrapped(vars(stream).get("write") or before))
 
     def _is_super(self, kind: type) -> bool:
-        """Tells if a stream of this class comes here by `super().write`."""
+        """Returns whether a stream of this class comes here by `super().write`."""
         return kind is not self._kind and _found(kind) is not self
 
     def __set__(self, stream: Any, write: Write) -> None:

@@ -24,7 +24,7 @@ class Log(logging.Filter):
     under whichever cell ran last. Warnings go to both.
 
     Attributes:
-        is_false: Tells if a line is known to be wrong; such lines are dropped.
+        is_false: Returns whether a line is known to be wrong; such lines are dropped.
         keep: Takes the records that do not go on to the handlers.
     """
 
@@ -54,7 +54,7 @@ class Log(logging.Filter):
             logger.removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keeps a record of the thread; tells if it goes on to the handlers."""
+        """Keeps a record of the thread; returns whether it goes on to the handlers."""
         if record.thread != self._ident:
             return True
         if _is_internal(record):
@@ -92,7 +92,7 @@ def hushed() -> Iterator[None]:
 
 
 def _is_internal(record: logging.LogRecord) -> bool:
-    """Tells if a record is a deprecation warning for TensorFlow's own Saver.
+    """Returns whether a record is a deprecation warning for TensorFlow's own Saver.
 
     For example when it deletes its oldest checkpoint. Only TensorFlow can fix this.
     """

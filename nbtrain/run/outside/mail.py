@@ -92,7 +92,7 @@ class Mail:
         run: The run.
         logdir: Its folder, which it holds locked.
         note: Shows a message about a topic, or (None) clears it.
-        gone: Tells if the folder is gone, so that nothing may be written there.
+        gone: Returns whether the folder is gone, so that nothing may be written there.
         leaves_as_was: Returns whether this start leaves the folder of an earlier run as it was.
     """
 

@@ -78,7 +78,7 @@ class StatusWriter:
             files.replace(self._folder / status_file.FILE, self._before, sync=False)
 
     def is_of_another(self) -> bool:
-        """Tells if another run has taken the folder since this one has released it."""
+        """Returns whether another run has taken the folder since this one has released it."""
         sign = self._last_sign()
         return sign is not None and sign.writer.attempt not in self._known
 

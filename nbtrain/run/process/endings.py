@@ -66,7 +66,7 @@ _calling = False  # a handler of the program is running
 
 
 def enlist(attempt: Any, thread: threading.Thread) -> bool:
-    """Registers an attempt to end before the process does; tells if it handles the signals.
+    """Registers an attempt to end before the process does; returns whether it handles the signals.
 
     In the main thread this also sets handlers for SIGTERM and SIGHUP, again if the program has
     replaced them. An ignored signal, as under `nohup`, stays ignored.
@@ -106,7 +106,7 @@ def await_signal(secs: float) -> None:
 
 
 def are_ending() -> bool:
-    """Tells if the process ends, and waits for its runs."""
+    """Returns whether the process ends, and waits for its runs."""
     return _ending
 
 
@@ -169,7 +169,7 @@ class _Handler:
 
 
 def _trains_here() -> bool:
-    """Tells if a loop in the foreground of the main thread trains."""
+    """Returns whether a loop in the foreground of the main thread trains."""
     return any(thread is threading.main_thread() for thread in list(_living.values()))
 
 

@@ -105,5 +105,5 @@ class Interrupts:
 
 
 def _can_set() -> bool:
-    """Tells if the calling thread can set handlers."""
+    """Returns whether the calling thread can set handlers."""
     return threading.current_thread() is threading.main_thread()

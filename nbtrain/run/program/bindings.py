@@ -91,7 +91,7 @@ class Bindings:
         return ()
 
     def _is_used(self, bound: Binding) -> bool:
-        """Tells if the program has looked up a name since it changed, or will at the next step."""
+        """Returns whether the program has looked up a changed name, or will in the next step."""
         if bound.compiled is None or tf.config.functions_run_eagerly():
             return True
         return traces(bound.compiled) > self._traces.get(id(bound.compiled), 0)

@@ -52,12 +52,12 @@ def around(tree: ast.AST, line: int) -> list[ast.For]:
 
 
 def has_in_body(loop: ast.For, line: int) -> bool:
-    """Tells if a line is in the body of a loop; its first line may be both, and is not."""
+    """Returns whether a line is in the body of a loop; its first line may be both, and is not."""
     return line > _last_of_head(loop) and any(_spans(each, line) for each in loop.body)
 
 
 def are_fixed(loop: ast.For, line: int, arguments: Collection[str]) -> bool:
-    """Tells if a call in the body of a loop has the same arguments in every turn.
+    """Returns whether a call in the body of a loop has the same arguments in every turn.
 
     Args:
         loop: The loop.
@@ -135,7 +135,7 @@ def _last_of_head(loop: ast.For) -> int:
 
 
 def _spans(node: ast.AST, line: int) -> bool:
-    """Tells if a node has this line; one without lines has those of its parts."""
+    """Returns whether a node has this line; one without lines has those of its parts."""
     first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
     return first is None or last is None or first <= line <= last
 

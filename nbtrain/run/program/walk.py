@@ -203,7 +203,7 @@ def _methods(item: object, names: Iterable[str]) -> list[tuple[str, object]]:
 
 
 def _is_of_library(code: object) -> bool:
-    """Tells if code belongs to TensorFlow or Keras: its arguments were found already."""
+    """Returns whether code belongs to TensorFlow or Keras: its arguments were found already."""
     return str(getattr(code, "__module__", "")).partition(".")[0] in ("tensorflow", "keras")
 
 
@@ -241,7 +241,7 @@ def _asked(item: object, name: str, *types: type) -> Any:
 
 
 def _is_state(item: object) -> bool:
-    """Tells if an object is changed by a training or is part of a graph; data is neither."""
+    """Returns whether an object is changed by a training or is part of a graph; data is neither."""
     if isinstance(item, (tf.Operation, tf.Tensor)):
         return not isinstance(item, tf.Tensor) or tf.is_symbolic_tensor(item)
     return isinstance(item, tf.__internal__.tracking.Trackable) and not isinstance(

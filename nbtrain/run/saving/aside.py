@@ -44,7 +44,7 @@ class Policy(Protocol):
         """Raises a CheckpointError if the training has gone bad."""
 
     def has_left(self, saver: Saver) -> bool:
-        """Tells if the run's folder is lost."""
+        """Returns whether the run's folder is lost."""
 
 
 class Aside:

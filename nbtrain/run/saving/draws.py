@@ -30,7 +30,7 @@ class Draws:
         self._states = [(state, state.numpy()) for state in states]
 
     def again(self, repeat: int = 0, steps: int = 0) -> bool:
-        """Sets the states back; tells if a further repeat has other batches.
+        """Sets the states back; returns whether a further repeat has other batches.
 
         Args:
             repeat: The number of the repeat. 0 has the draws and the data as they were.

@@ -325,7 +325,7 @@ class CheckpointPolicy:
         return find(self.catalog.on_the_way() if wanted is None else self.checkpoints, wanted)
 
     def has_left(self, saver: Saver) -> bool:
-        """Tells if the checkpoints may be another run's, because the run's folder is lost."""
+        """Returns whether the checkpoints may be another run's, because the folder is lost."""
         return self._monitor.folder.has_left(saver.directory)
 
     @property

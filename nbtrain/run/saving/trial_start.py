@@ -70,7 +70,7 @@ class TrialStart:
         self.alone = side_folder(restored.path) == TRIAL
 
     def delete(self, saver: Saver) -> bool:
-        """Deletes the checkpoint once the trial is over; tells if it did.
+        """Deletes the checkpoint once the trial is over; returns whether it did.
 
         The checkpoint stays if the trial was not decided, or if no other checkpoint holds the
         state from which the run goes on.
@@ -82,7 +82,7 @@ class TrialStart:
 
 
 def _is_cut_short(saver: Saver) -> bool:
-    """Tells if the journal's newest trial has no end."""
+    """Returns whether the journal's newest trial has no end."""
     last = None
     with contextlib.suppress(OSError):
         for entry in entries(run_of(saver.directory / "checkpoint")):

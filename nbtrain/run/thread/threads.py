@@ -126,7 +126,7 @@ class Coordinator(tf.train.Coordinator):
 
 
 def serves(thread: threading.Thread) -> bool:
-    """Tells if a thread works for a graph, like that of a queue runner or a looper."""
+    """Returns whether a thread works for a graph, like that of a queue runner or a looper."""
     return hasattr(thread, "_nbtrain_graph")
 
 

@@ -80,5 +80,5 @@ def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> _Differ
 
 
 def _varies() -> bool:
-    """Tells if TensorFlow's operations may not give the same result again."""
+    """Returns whether TensorFlow's operations may not give the same result again."""
     return not is_deterministic() and bool(tf.config.list_logical_devices("GPU"))

@@ -116,7 +116,7 @@ class Changes:
             self._monitor.notices.note("undone", None)
 
     def _take(self, step: int, name: str, wall: float, value: float) -> bool:
-        """Records a value if it has changed; tells if it has."""
+        """Records a value if it has changed; returns whether it has."""
         at, old = self._recorded.get(name, (step, value))
         if value == old or (value != value and old != old):  # NaN is NaN
             return False

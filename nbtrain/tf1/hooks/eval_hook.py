@@ -259,7 +259,7 @@ class _Tensors:
 
 
 def _is_count(given: object) -> bool:
-    """Tells if it is a whole number of at least 1, Python's or NumPy's."""
+    """Returns whether it is a whole number of at least 1, Python's or NumPy's."""
     return isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1
 
 

@@ -198,7 +198,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             run_context.request_stop()
 
     def _is_false(self, line: str) -> bool:
-        """Tells if TensorFlow's message that a step has not counted is known to be wrong.
+        """Returns whether TensorFlow's message that a step has not counted is known to be wrong.
 
         Its StepCounterHook reads the global step beside the train op, before or after it has
         counted. So two steps in a row may show the same number.

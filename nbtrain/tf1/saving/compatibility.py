@@ -215,7 +215,7 @@ def _parts(item: Any) -> list[Any]:
 
 
 def _in_graph(item: Any) -> bool:
-    """Tells if a variable belongs to a graph; an eager one has no operation."""
+    """Returns whether a variable belongs to a graph; an eager one has no operation."""
     return hasattr(item, "shape") and hasattr(item, "op")
 
 

@@ -52,7 +52,7 @@ def find_saver(graph: tf.Graph, scaffold: Any) -> Any:
 
 
 def saves(saver: Any) -> bool:
-    """Tells if there is a saver with variables; one of allow_empty=True may have none."""
+    """Returns whether there is a saver with variables; one of allow_empty=True may have none."""
     return saver is not None and not is_empty(saver)
 
 

@@ -50,7 +50,7 @@ class ByStepServices:
         self._calls, self._looked = 0, step
 
     def are_unseen(self, step: int, in_call: bool) -> bool:
-        """Tells if one is due at a step that the training thread has not trained; another thread.
+        """Returns whether one is due at a step that another thread has trained; another thread.
 
         Args:
             in_call: Whether the training thread is in a call of the session.

@@ -174,7 +174,7 @@ class Supervisor(GraphSupervisor):
                     sess.close()
 
     def should_stop(self) -> bool:
-        """Tells if the loop should end; in the training thread of a run, its step boundary."""
+        """Returns whether the loop should end; in the training thread, the step boundary."""
         run = self._run  # another thread's `stop` clears it
         if run is not None and self._mutex is not None:
             return run.should_stop()
