@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import math
 import os
 import subprocess
@@ -14,7 +13,6 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import pytest
-from matplotlib.image import imread
 
 from nbtrain.core.states import Phase, Status
 from nbtrain.panel.figure import AMBER, COLOURS, GREY, INK, RED, _words, png
@@ -22,7 +20,8 @@ from nbtrain.panel.live.lines import lines_of
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.journal import Mark
 from tests import ROOT
-from tests.core.test_store import add
+from tests.figures import of, pixels_of, rgb
+from tests.stores import add
 
 STATUS = Status(name="digits", engine="step function", phase=Phase.FINISHED, step=100)
 NAN = float("nan")
@@ -50,15 +49,6 @@ def on(ground: str, picture: bytes) -> npt.NDArray[np.float64]:
     return np.asarray(pixels[:, :, :3] * opaque + np.array(rgb(ground)) * (1 - opaque))
 
 
-def pixels_of(picture: bytes) -> npt.NDArray[np.float64]:
-    """The pixels of a picture: height, width, RGBA."""
-    return np.asarray(imread(io.BytesIO(picture)), dtype=np.float64)
-
-
-def rgb(colour: str) -> list[float]:
-    return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-
-
 def contrast(one: str, other: str) -> float:
     """The contrast ratio of two colours, from 1 to 21 (WCAG 2.1)."""
     weights = (0.2126, 0.7152, 0.0722)
@@ -69,11 +59,6 @@ def contrast(one: str, other: str) -> float:
 
     low, high = sorted((light(one), light(other)))
     return high / low
-
-
-def of(pixels: npt.NDArray[np.float64], colour: str) -> npt.NDArray[np.bool_]:
-    """Marks the pixels with about this colour."""
-    return np.asarray(np.abs(pixels - rgb(colour)).max(axis=2) < 0.05)
 
 
 def near(pixels: npt.NDArray[np.float64], colour: str) -> int:

@@ -286,3 +286,10 @@ def test_importing_loads_only_what_is_needed(modules: str, absent: set[str]) -> 
         timeout=120,
     )
     assert done.stdout.split() == []
+
+
+def test_no_test_module_imports_another() -> None:
+    for path in Path(__file__).parents[1].rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            assert not re.match(r"tests\..*\btest_", found), f"{path} imports {found}"

@@ -6,7 +6,7 @@ import threading
 
 from nbtrain.core.states import Phase
 from nbtrain.run.beside.notices import NOTICE_SECS, STALL_SECS, Notices
-from tests.core.test_panel import Clock
+from tests.panels import Clock
 
 
 class Read(str):

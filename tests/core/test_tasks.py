@@ -16,7 +16,7 @@ from nbtrain.cluster.task_file import State, TaskStatus, folder_of, write
 from nbtrain.core.tasks import SHOWN_TASKS, Task, TaskState, summary
 from nbtrain.panel.live.task_table import table_of
 from nbtrain.run.beside.task_watch import LOOK_SECS, TaskWatch
-from tests.core.test_panel import Clock
+from tests.panels import Clock
 
 RUNNING, LOST, STARTING = TaskState.RUNNING, TaskState.LOST, TaskState.STARTING
 PS, ONE, TWO = Task("ps", 0, RUNNING), Task("worker", 0, RUNNING), Task("worker", 1, RUNNING)

@@ -19,7 +19,7 @@ import nbtrain
 from nbtrain.run.run import Run
 from nbtrain.rundir.entries import step_of
 from tests.faults import rounds
-from tests.faults.test_kills import Weights, attempt, by_fit, by_graph, by_steps
+from tests.faults.kills import Weights, attempt, by_fit, by_graph, by_steps
 from tests.fitted import classifier, dataset
 from tests.forked import Forked
 from tests.gate import SOON, eventually

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.lab.lab import Lab, opened
-from tests.lab.test_panel import wait_for_step
+from tests.lab.steps import wait_for_step
 from tests.page.bare import click, phase, see_curve
 
 FIRST = """\

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.lab.lab import Lab, opened
-from tests.lab.test_panel import UNROUTED, wait_for_step
+from tests.lab.steps import UNROUTED, wait_for_step
 from tests.page.bare import click, phase, receipt, see_curve
 
 FIRST = "import threading, nbtrain, tensorflow as tf\nwait = threading.Event().wait\n"

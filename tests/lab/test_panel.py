@@ -16,10 +16,11 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
+from tests.lab.steps import UNROUTED, wait_for_step
 from tests.on_disk import journal
+from tests.page.asked import ask
 from tests.page.bare import click, in_text, phase, receipt, see_curve, silent, step_of
-from tests.page.test_hyperparameters import field, slider
-from tests.page.test_marks import ask
+from tests.page.fields import field, slider
 
 START = """\
 %load_ext nbtrain
@@ -66,14 +67,6 @@ run = nbtrain.train(step, steps=100_000, name={name!r},
                                       "dropout": dropout}})
 """
 RECEIPTS = "[(r.name, r.outcome.applied, r.outcome.step) for r in run.receipts]"
-
-
-def wait_for_step(page: NotebookPage, index: int, step: int) -> None:
-    page.page.wait_for_function(
-        "([index, step]) => Number(document.querySelectorAll('.jp-CodeCell')[index]"
-        ".querySelector('.nbt')?.dataset.step ?? 0) >= step",
-        arg=[index, step],
-    )
 
 
 def read(page: NotebookPage, index: int) -> Any:
@@ -140,11 +133,6 @@ def test_every_button_works_while_another_cell_draws_and_leaves_its_figures_alon
     assert done == [(name, True) for name in ("save", "pause", "restore", "resume", "stop")]
 
 
-# As with ipykernel 6: clicks wait for the running cell.
-UNROUTED = """\
-from nbtrain.notebook import display
-display.harden = lambda widget: None
-"""
 SLEEP = """\
 print("it sleeps")
 while not os.path.exists('go-on-stopped'):

@@ -13,9 +13,9 @@ from playwright.sync_api import Locator, expect
 from nbtrain.core.states import Phase
 from nbtrain.core.text.log_lines import LogLine
 from nbtrain.rundir.journal import Mark
-from tests.core.test_panel import FakeRun
 from tests.page.bare import BarePage
-from tests.page.test_charts import shown
+from tests.page.charts import shown
+from tests.panels import FakeRun
 
 BEGAN = 1_790_000_000.0
 EPOCH = 50  # steps

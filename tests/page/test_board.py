@@ -18,6 +18,7 @@ from nbtrain.panel.board.board import Board
 from nbtrain.tfevents.writer import EventWriter
 from tests.logdirs import clock, write_curve, write_curves
 from tests.page.bare import BarePage
+from tests.page.boards import chart_of, drag, shown
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
 
@@ -36,37 +37,10 @@ def logdir(written: Path, own_folder: Path) -> Path:
     return shutil.copytree(written, own_folder / "logs")
 
 
-def shown(cell: Locator) -> Locator:
-    """The board in a cell, once it has drawn a curve."""
-    board = cell.locator(".nbt-board")
-    expect(board.locator(".u-over").first).to_be_visible()
-    return board
-
-
 @pytest.fixture
 def board(page: BarePage, logdir: Path) -> Locator:
     """A board of it."""
     return shown(page.line("scalars logs"))
-
-
-def chart_of(board: Locator, tag: str) -> Locator:
-    """A chart, scrolled into sight: out of it there is nothing drawn."""
-    chart = board.locator(f'section[data-tag="{tag}"]')
-    chart.scroll_into_view_if_needed()
-    expect(chart.locator(".u-over")).to_be_visible()
-    return chart
-
-
-def drag(chart: Locator, begin: float, end: float) -> None:
-    """Drag over a part of a chart, from 0 to 1."""
-    box = chart.locator(".u-over").bounding_box()
-    assert box is not None
-    y = box["y"] + box["height"] / 2
-    chart.page.mouse.move(box["x"] + begin * box["width"], y)
-    chart.page.mouse.down()
-    chart.page.mouse.move(box["x"] + (begin + end) / 2 * box["width"], y)
-    chart.page.mouse.move(box["x"] + end * box["width"], y)
-    chart.page.mouse.up()
 
 
 def edges(element: Locator) -> tuple[float, ...]:

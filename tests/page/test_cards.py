@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.logdirs import write_cards
 from tests.page.bare import BarePage, wait_until_coloured
+from tests.page.cards import turn_to
 
 WICKED = """
 <script>window.wicked = 1</script> <img src=x onerror="window.wicked = 2">
@@ -53,11 +54,6 @@ def card_of(board: Locator, tag: str, run: str = "sgd") -> Locator:
     card = board.locator(f'section[data-tag="{tag}"][data-run="{run}"]')
     card.scroll_into_view_if_needed()
     return card
-
-
-def turn_to(board: Locator, name: str) -> None:
-    board.get_by_role("tab", name=name).click()
-    expect(board.get_by_role("tab", name=name)).to_have_attribute("aria-selected", "true")
 
 
 def test_a_slider_stays_where_it_was_put_and_one_at_the_end_follows(

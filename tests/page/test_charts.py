@@ -11,27 +11,14 @@ from playwright.sync_api import Locator, expect
 
 from nbtrain.core.states import Phase
 from nbtrain.panel.live.panel import Panel
-from tests.core.test_panel import FakeRun
-from tests.core.test_store import add
 from tests.gate import eventually
 from tests.page.bare import BarePage
+from tests.page.charts import shown
+from tests.panels import FakeRun
+from tests.stores import add
 
 TAGS = [f"metric_{i}" for i in range(9)]
 LAPTOP = 600  # pixels of a page's height
-
-
-def shown(page: BarePage, run: FakeRun) -> Locator:
-    """The panel of a run that has recorded what it records."""
-    widget = Panel(run)
-    panel = page.show(widget).locator(".nbt")
-
-    def arrived() -> bool:
-        widget.tick()
-        return panel.get_attribute("data-phase") == str(run.status.phase)
-
-    eventually(arrived)
-    expect(panel.locator(".uplot").first).to_be_visible()
-    return panel
 
 
 @pytest.fixture

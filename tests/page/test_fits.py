@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.logdirs import category, chart, multiline, write_curve, write_layout
 from tests.page.bare import BarePage
-from tests.page.test_board import chart_of, shown
+from tests.page.boards import chart_of, shown
 
 ALIKE = "with_a_name_that_is_as_long_as_those_of_tutorials"
 FULL = "root => root.card.plot.series.slice(1).filter(({ alpha }) => alpha === 1).length"

@@ -15,8 +15,8 @@ from tensorboard.plugins.hparams import api as hp
 from tests.gate import eventually
 from tests.logdirs import TRIALS, write_tables
 from tests.page.bare import BarePage
-from tests.page.test_board import shown as drawn
-from tests.page.test_tables import count, shown
+from tests.page.boards import shown as drawn
+from tests.page.tables import count, shown
 
 RATE = "hyperparameters learning_rate"
 OPTIMIZER = "hyperparameters optimizer"

@@ -11,15 +11,8 @@ import nbtrain
 from tests.gate import SOON
 from tests.on_disk import journal
 from tests.page.bare import BarePage, click, phase, receipt
+from tests.page.fields import field, slider
 from tests.page.paced import Paced
-
-
-def slider(panel: Locator, name: str) -> Locator:
-    return panel.locator(f"[data-hyperparameter={name}] input[type=range]")
-
-
-def field(panel: Locator, name: str) -> Locator:
-    return panel.locator(f"[data-hyperparameter={name}] input[type=text]")
 
 
 def note(panel: Locator, name: str) -> Locator:

@@ -16,9 +16,10 @@ import nbtrain
 from nbtrain.rundir.journal import Mark
 from tests.models import applied
 from tests.on_disk import journal
+from tests.page.asked import ask, chart, menu, search, told
 from tests.page.bare import BarePage, click, in_text, phase, receipt, step_of, wait_for_step
+from tests.page.fields import field
 from tests.page.paced import Paced
-from tests.page.test_hyperparameters import field
 
 # The opaque grey pixels of a chart: what it has drawn of an abandoned curve.
 GREY = """\
@@ -34,19 +35,6 @@ canvas => {
 }"""
 
 
-def chart(panel: Locator) -> Locator:
-    return panel.locator("[data-tag=loss]")
-
-
-def told(panel: Locator) -> Locator:
-    """Returns the hover text of a mark."""
-    return chart(panel).locator("[data-role=mark]")
-
-
-def menu(panel: Locator) -> Locator:
-    return panel.locator("[data-role=marks]")
-
-
 def closed(panel: Locator) -> None:
     """Wait until the menu has closed by itself, and see that the chart has the focus again."""
     expect(menu(panel)).to_be_hidden()
@@ -56,29 +44,6 @@ def closed(panel: Locator) -> None:
 def marks(panel: Locator, count: int) -> None:
     """Wait until the chart has so many marks."""
     expect(chart(panel)).to_have_attribute("data-timeline", str(count))
-
-
-def search(panel: Locator, text: str, *, height: float = 60) -> float:
-    """Move the pointer along the chart until a mark is told of; where that was."""
-    over = chart(panel).locator(".u-over")
-    over.scroll_into_view_if_needed()
-    box = over.bounding_box()
-    assert box is not None
-    for left in range(0, int(box["width"]), 3):
-        panel.page.mouse.move(box["x"] + left, box["y"] + height)
-        if told(panel).is_visible() and text in told(panel).inner_text():
-            return box["x"] + left
-    raise AssertionError(f"no mark tells {text!r}")
-
-
-def ask(panel: Locator, text: str) -> Locator:
-    """Click on the mark that tells this; what it opens."""
-    left = search(panel, text)
-    box = chart(panel).locator(".u-over").bounding_box()
-    assert box is not None
-    panel.page.mouse.click(left, box["y"] + 60)
-    expect(menu(panel)).to_be_visible()
-    return menu(panel)
 
 
 def pause(panel: Locator) -> int:

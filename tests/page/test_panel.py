@@ -17,9 +17,9 @@ from playwright.sync_api import Locator, expect
 import nbtrain
 from nbtrain.panel.live.panel import Panel
 from nbtrain.rundir.mailbox import Address
-from tests.core.test_panel import FakeRun
 from tests.gate import eventually
 from tests.page.bare import BarePage, click, phase, receipt, silent, step_of, wait_for_step
+from tests.panels import FakeRun
 
 
 def test_a_failed_run_shows_the_traceback_and_can_be_started_again(page: BarePage) -> None:

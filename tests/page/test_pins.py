@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.logdirs import write_cards, write_curves
 from tests.page.bare import BarePage
-from tests.page.test_board import chart_of, shown
+from tests.page.boards import chart_of, shown
 
 PINS = "[data-group='/']"
 

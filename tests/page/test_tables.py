@@ -21,7 +21,8 @@ from tests.logdirs import (
     write_trial,
 )
 from tests.page.bare import BarePage
-from tests.page.test_board import chart_of
+from tests.page.boards import chart_of
+from tests.page.tables import count, shown
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
 
@@ -34,13 +35,6 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return logdir
 
 
-def shown(cell: Locator) -> Locator:
-    """The board in a cell, once a page of it is there."""
-    board = cell.locator(".nbt-board")
-    expect(board.locator(".nbt-front")).to_be_visible()
-    return board
-
-
 @pytest.fixture
 def board(page: BarePage, logdir: Path) -> Locator:
     """A board of the hyperparameters."""
@@ -50,10 +44,6 @@ def board(page: BarePage, logdir: Path) -> Locator:
 def rows(board: Locator) -> list[str]:
     """The names of the table's rows, from above."""
     return board.locator("tbody [data-session]").all_inner_texts()
-
-
-def count(board: Locator, text: str) -> None:
-    expect(board.locator("[data-role=row-count]")).to_have_text(text)
 
 
 def test_a_heading_sorts_numbers_as_numbers_by_click_and_by_key(

@@ -15,7 +15,6 @@ import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.core.values.arms import ArmResult
 from nbtrain.rundir.journal import Mark
-from tests.core.test_panel import FakeRun
 from tests.gate import SOON
 from tests.on_disk import journal
 from tests.page.bare import (
@@ -27,7 +26,8 @@ from tests.page.bare import (
     step_of,
     wait_for_step,
 )
-from tests.page.test_charts import shown
+from tests.page.charts import shown
+from tests.panels import FakeRun
 
 FOLDER = Path("runs/paced")
 

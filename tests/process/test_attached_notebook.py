@@ -22,7 +22,7 @@ from tests.forked import Forked
 from tests.gate import SOON, Gate, eventually
 from tests.kernels import forked_kernels
 from tests.models import Counter
-from tests.process.test_attached import FOLDER, train
+from tests.process.attached import FOLDER, train
 from tests.shells import Outputs, own_shell
 
 CELLS = [

@@ -25,7 +25,7 @@ from tests.gate import SOON, eventually
 from tests.kernels import forked_kernels
 from tests.leaving import IS_KNOWN, failure
 from tests.on_disk import journal
-from tests.process.test_script import Terminal
+from tests.process.terminals import Terminal
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings
 

@@ -20,7 +20,7 @@ from mcp_types.version import LATEST_MODERN_VERSION
 from nbtrain.core.states import Phase
 from tests.forked import Forked
 from tests.gate import SOON, eventually
-from tests.process.test_terminal import phase, train
+from tests.process.followed import phase, train
 
 READING = ["list_runs", "get_status", "get_curves", "get_journal", "get_log"]
 STEERING = [

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,32 +27,7 @@ from nbtrain.terminal import commands
 from nbtrain.terminal.main import main
 from tests.forked import Forked
 from tests.gate import eventually
-from tests.models import Line
-
-FOLDER = "runs/far"
-
-
-def train(pipe: Connection, steps: int | None = None) -> None:
-    """Trains until asked to stop, with a scalar that no trial makes worse."""
-    line = Line()
-    run = nbtrain.train(
-        lambda: {**line.step(), "error": 0.0},
-        steps=steps,
-        checkpoint=line.checkpoint,
-        hyperparameters={"learning_rate": line.optimizer.learning_rate},
-        name="far",
-    )
-    pipe.send("trains")
-    run.wait()
-    pipe.send("ended")
-
-
-def phase() -> Phase | None:
-    """The phase in the run's folder."""
-    try:
-        return status_file.read(Path(FOLDER)).status.phase
-    except FileNotFoundError:
-        return None
+from tests.process.followed import FOLDER, phase, train
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gc
 import io
-import json
 import math
 import os
 import shutil
@@ -13,7 +12,6 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ import pytest
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError, NbtrainError
-from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import boards
 from nbtrain.notebook.boards import Following, opened
 from nbtrain.notebook.verb_options import TABS
@@ -35,72 +32,14 @@ from nbtrain.panel.board.requests import answer
 from nbtrain.panel.figure import GROUND, INK
 from nbtrain.panel.widget import LEASE_SECS
 from nbtrain.recording.smoothing import smoothed
-from tests.core.test_figure import of, pixels_of
-from tests.core.test_panel import Clock
 from tests.event_files import NAME, simple, start, tensor, written
+from tests.figures import of, pixels_of
 from tests.gate import SOON
 from tests.logdirs import (
     write_media,
 )
-
-
-class ShownBoard(Board):
-    """A board whose messages are remembered."""
-
-    def __init__(self, scalars: Scalars, **options: Any) -> None:
-        self.sent: list[tuple[dict[str, Any], Sequence[bytes]]] = []
-        super().__init__(scalars, **options)
-
-    def send(self, content: Any, buffers: Any = None) -> None:
-        wire = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
-        self.sent.append((json.loads(wire), buffers or []))
-
-    def hear(self, **content: Any) -> tuple[dict[str, Any], Sequence[bytes]]:
-        """A message of the front end, the way ipywidgets hands it over; the last answer."""
-        data = {"method": "custom", "content": content}
-        self._handle_msg({"content": {"data": data}, "buffers": []})
-        return self.sent[-1]
-
-    def curves(self, tag: str = "loss", **more: Any) -> dict[str, Curve]:
-        """Returns the data of a tag that a page gets, by run."""
-        content, (buffer,) = self.hear(t="want", id=1, tag=tag, **more)
-        assert content["t"] == "curves"
-        return decoded(content, buffer)
-
-
-class Curve:
-    """One run's part of an answer."""
-
-    def __init__(self, entry: dict[str, Any], take: Any) -> None:
-        self.stride = entry["stride"]
-        self.numbers: list[float] = take(7).tolist()
-        self.rows: Any = take(5 * entry["n"]).reshape(-1, 5)
-        self.unseen: list[list[float]] = take(4 * entry["unseen"]).reshape(-1, 4).tolist()
-        self.tails = [take(5 * n).reshape(-1, 5) for n in entry["tails"]]
-
-
-def decoded(content: dict[str, Any], buffer: bytes) -> dict[str, Curve]:
-    values, at = np.frombuffer(buffer, "<f8"), 0
-
-    def take(count: int) -> Any:
-        nonlocal at
-        at += count
-        return values[at - count : at]
-
-    found = {entry["run"]: Curve(entry, take) for entry in content["runs"]}
-    assert at == len(values), "numbers that belong to no run"
-    return found
-
-
-def board_of(logdir: Path, **options: Any) -> ShownBoard:
-    return ShownBoard(nbtrain.scalars(logdir), **options)
-
-
-def run_of(path: Path, values: Sequence[float], tag: str = "loss") -> None:
-    """A run that has written these values at steps 0, 1, ..., a second apart."""
-    events = [simple(tag, step, value, 100.0 + step) for step, value in enumerate(values)]
-    written(path / NAME, events)
-
+from tests.panels import Clock
+from tests.training.boards import ShownBoard, board_of, decoded, hear, run_of
 
 # --- what there is ----------------------------------------------------------------
 
@@ -558,11 +497,6 @@ class Told:
         with self.news:
             assert self.news.wait_for(lambda: kind in self.kinds, SOON)
             self.kinds.clear()
-
-
-def hear(board: Board, **content: Any) -> None:
-    data = {"method": "custom", "content": content}
-    board._handle_msg({"content": {"data": data}, "buffers": []})
 
 
 def loopers() -> list[threading.Thread]:

@@ -21,32 +21,11 @@ from nbtrain.run.run import Run
 from nbtrain.rundir.names import LAST_GOOD
 from tests import fitted
 from tests.gate import SOON, Gate
-from tests.models import Count, Counter, Line, applied, refused
+from tests.models import Count, Line, applied, refused
 from tests.on_disk import journal, saved
+from tests.training.branches import Paced, parent
 
 RATE = "learning_rate"
-
-
-class Paced(Counter):
-    """Counts by a pace, which no checkpoint holds."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.pace = tf.Variable(1, dtype=tf.int64)
-
-    def step(self) -> dict[str, Any]:
-        self.count.assign_add(self.pace)
-        self._at_step(int(self.count.numpy()))
-        return {"count": self.count.read_value()}
-
-
-def parent(*, steps: int = 20, at: int = 10, **options: Any) -> tuple[Run, Paced]:
-    """A run that has ended, with a checkpoint of a step before."""
-    paced = Paced()
-    options = {"checkpoint": paced.checkpoint, "hyperparameters": {"pace": paced.pace}} | options
-    run = nbtrain.train(paced.step, steps=steps, name="a", start=False, **options)
-    run.post(Save(), at=at)
-    return run.start().wait(SOON), paced
 
 
 def counted(run: Run) -> tuple[list[int], list[float]]:

@@ -19,7 +19,7 @@ from nbtrain.panel.board.index import selections
 from nbtrain.panel.board.requests import BANDS, RIDGES
 from tests.event_files import NAME, simple, start, written
 from tests.other_events import WAV, event, png, tensor2
-from tests.training.test_board import ShownBoard, board_of
+from tests.training.boards import ShownBoard, board_of
 
 Answer = tuple[dict[str, Any], Sequence[bytes]]
 

@@ -24,7 +24,7 @@ from nbtrain.run.tuning.rates import Rates
 from tests.fitted import BATCH, STEPS, Late, SetAt, X, Y, started
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, reached
-from tests.training.test_hyperparameter_control import (
+from tests.training.tuned import (
     Tuned,
     curve,
     lines,

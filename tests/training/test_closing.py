@@ -18,8 +18,8 @@ from nbtrain.tf1.servers import limit_closing
 from tests.gate import SOON
 from tests.models import Count
 from tests.supervised import Counting, in_background
-from tests.training.test_monitored import value_of
-from tests.training.test_recovery import Aborting
+from tests.training.aborting import Aborting
+from tests.training.monitored import value_of
 
 v1 = tf.compat.v1
 

@@ -23,13 +23,13 @@ from nbtrain.run.run import Run
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.journal import Marks
 from nbtrain.tfevents.writer import EventWriter
-from tests.core.test_store import add
-from tests.core.test_wire import assert_equal, send
 from tests.event_files import simple, written
 from tests.front_end import FrontEnd
 from tests.gate import SOON
 from tests.models import Counter, applied, reached, ticked
-from tests.training.test_run_hook import Loop
+from tests.stores import add
+from tests.training.hooked import Loop
+from tests.wires import assert_equal, send
 
 FOLDER = Path("runs/a")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from nbtrain.panel.board import graph_requests
 from nbtrain.tfevents.graphs import Graph
 from tests.event_files import NAME, simple, start, written
 from tests.other_events import event, tensor2
-from tests.training.test_board import ShownBoard, board_of
+from tests.training.boards import ShownBoard, board_of
+from tests.training.graphs import edges, graph_in, shapes, siamese, write_keras
 
 v1 = tf.compat.v1
 Message = dict[str, Any]
@@ -42,41 +42,6 @@ def node_def(name: str, op: str = "NoOp", *inputs: str) -> Any:
 
 def graph_def(*nodes: Any) -> Any:
     return v1.GraphDef(node=nodes)
-
-
-def graph_in(folder: Path, tag: str, run: str = ".") -> Graph:
-    graph = nbtrain.summaries(folder, "graphs")[run, tag][-1]
-    assert isinstance(graph, Graph)
-    return graph
-
-
-def edges(graph: Graph) -> set[tuple[str, str]]:
-    pairs = graph.edges[:, :2].tolist()
-    return {(graph.nodes[source].name, graph.nodes[target].name) for source, target in pairs}
-
-
-def shapes(graph: Graph) -> Mapping[str, str]:
-    return {node.name: ", ".join(node.shapes()) for node in graph.nodes}
-
-
-def write_keras(folder: Path, model: keras.Model) -> None:
-    """Write a model as Keras's callback does."""
-    callback = keras.callbacks.TensorBoard(str(folder), write_graph=True)
-    callback.set_model(model)
-    callback.on_train_begin()
-    callback.on_train_end()
-
-
-def siamese() -> keras.Model:
-    """A model with two inputs, a shared model, an operation with a number, and two outputs."""
-    shared = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(3)], name="shared")
-    left, right = keras.Input((5,), name="left"), keras.Input((5,), name="right")
-    both = keras.layers.Concatenate(name="both")([shared(left), shared(right)])
-    shifted = both + 1.0
-    out = keras.layers.Dense(2, name="out")(shifted)
-    return keras.Model(
-        [left, right], [out, keras.layers.Flatten(name="flat")(both)], name="siamese"
-    )
 
 
 # --- TensorFlow 1 -----------------------------------------------------------------

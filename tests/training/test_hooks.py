@@ -17,7 +17,7 @@ import nbtrain
 from nbtrain.core.states import Phase
 from tests.gate import SOON, Gate
 from tests.models import Count, applied, reached
-from tests.training.test_monitored import AtStep, value_of
+from tests.training.monitored import AtStep, value_of
 
 v1 = tf.compat.v1
 

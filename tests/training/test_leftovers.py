@@ -22,7 +22,7 @@ from nbtrain.terminal import script
 from tests.gate import SOON, Gate
 from tests.models import Counter
 from tests.shells import Outputs, own_shell
-from tests.training.test_board import hear, run_of
+from tests.training.boards import hear, run_of
 
 
 def held() -> tuple[set[str], set[str], set[str]]:

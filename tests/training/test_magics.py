@@ -24,7 +24,7 @@ from tests.gate import SOON
 from tests.logdirs import write_graph, write_pr_curves
 from tests.models import Counter, applied, reached
 from tests.shells import own_shell
-from tests.training.test_find_learning_rate import Slope
+from tests.training.slopes import Slope
 
 LOOP = """
 while not run.should_stop():

@@ -13,8 +13,8 @@ from nbtrain.media.encoding import encoded
 from nbtrain.media.samples import Sample
 from nbtrain.panel.live.media_wire import RIDGES, STEPS, answer, extent
 from nbtrain.tfevents.writer import EventWriter
-from tests.core.test_panel import Clock, FakeRun, ShownPanel
 from tests.logdirs import write_media
+from tests.panels import Clock, FakeRun, ShownPanel
 
 Told = tuple[dict[str, Any], list[bytes]]
 

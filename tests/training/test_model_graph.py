@@ -22,7 +22,7 @@ from nbtrain.tfevents.graphs import FUNCTIONS
 from tests.fitted import COLUMNS, KINDS, Back, X, Y, classifier, started
 from tests.gate import SOON
 from tests.supervised import Counting
-from tests.training.test_graphs import edges, graph_in, shapes, siamese, write_keras
+from tests.training.graphs import edges, graph_in, shapes, siamese, write_keras
 
 v1 = tf.compat.v1
 

@@ -18,25 +18,9 @@ from nbtrain.core.errors import ArgumentError, BusyError, CheckpointError
 from nbtrain.core.states import Phase
 from tests.gate import SOON
 from tests.models import Count, applied, reached
+from tests.training.monitored import METHODS, AtStep, Raising, Watching, value_of
 
 v1 = tf.compat.v1
-
-
-def value_of(run: nbtrain.Run, name: str) -> Any:
-    """Returns the contents of the latest checkpoint on disk."""
-    return tf.train.load_checkpoint(run.checkpoints[-1].path).get_tensor(name)
-
-
-class AtStep(tf.compat.v1.train.SessionRunHook):
-    """Calls something in after_run, with the number of the call."""
-
-    def __init__(self, act: Callable[[int], object]) -> None:
-        self._act = act
-        self.calls = 0
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.calls += 1
-        self._act(self.calls)
 
 
 # --- the run ----------------------------------------------------------------------
@@ -314,38 +298,6 @@ def test_the_event_file_of_the_summaries_is_closed_when_the_run_ends(fails: bool
 
 
 # --- what goes wrong --------------------------------------------------------------
-
-
-class Raising(tf.compat.v1.train.SessionRunHook):
-    """Raises in one of its methods, and keeps the session that it saw."""
-
-    def __init__(self, method: str) -> None:
-        self.session: Any = None
-        self.ended = False
-        setattr(self, method, self._raise)
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        self.session = session
-
-    def end(self, session: Any) -> None:
-        self.ended = True
-
-    def _raise(self, *args: Any) -> None:
-        self.session = next(iter(args), None) if args and hasattr(args[0], "close") else None
-        raise LookupError("the hook is broken")
-
-
-class Watching(tf.compat.v1.train.SessionRunHook):
-    """Keeps every session that is made."""
-
-    def __init__(self) -> None:
-        self.sessions: list[Any] = []
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        self.sessions.append(session)
-
-
-METHODS = ["begin", "after_create_session", "before_run", "after_run", "end"]
 
 
 @pytest.mark.parametrize("method", METHODS)

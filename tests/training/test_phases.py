@@ -12,7 +12,7 @@ from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from tests.gate import SOON, Gate
 from tests.models import applied
-from tests.training.test_trial import Tried
+from tests.training.tried import Tried
 
 COMMANDS: dict[str, Callable[[Run], Receipt]] = {
     "pause": Run.pause,

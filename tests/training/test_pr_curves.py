@@ -17,7 +17,7 @@ from nbtrain.panel.board import pr_curves
 from nbtrain.tfevents.pr_curves import PrCurve
 from tests.event_files import NAME, start, written
 from tests.other_events import event, tensor2
-from tests.training.test_board import ShownBoard, board_of
+from tests.training.boards import ShownBoard, board_of
 
 v1 = tf.compat.v1
 Message = dict[str, Any]

@@ -26,11 +26,11 @@ from nbtrain.panel.board.index import KIND_OF
 from nbtrain.rundir.journal import Mark
 from nbtrain.rundir.mailbox import Address
 from tests import ROOT
-from tests.core.test_panel import Clock, FakeRun, ShownPanel
-from tests.core.test_still import Shows
-from tests.core.test_store import add
 from tests.logdirs import write_cards, write_graph, write_media, write_pr_curves, write_tables
-from tests.training.test_board import ShownBoard, board_of, run_of
+from tests.panels import Clock, FakeRun, ShownPanel
+from tests.stills import Shows
+from tests.stores import add
+from tests.training.boards import ShownBoard, board_of, run_of
 
 PROTOCOL = ROOT / "nbtrain/panel/js/protocol.d.ts"
 TSC = ROOT / "node_modules/.bin/tsc"

@@ -15,23 +15,10 @@ from nbtrain.tf1.servers import wait_secs
 from tests.diverging import GraphRegression
 from tests.gate import SOON
 from tests.models import Count, reached, refused
-from tests.training.test_monitored import value_of
+from tests.training.aborting import Aborting
+from tests.training.monitored import value_of
 
 v1 = tf.compat.v1
-
-
-class Aborting(tf.compat.v1.train.SessionRunHook):
-    """Raises a preemption error in before_run, at some calls of it."""
-
-    def __init__(self, at: set[int], error: type[tf.errors.OpError] = tf.errors.AbortedError):
-        self._at = at
-        self._error = error
-        self.calls = 0
-
-    def before_run(self, run_context: Any) -> None:
-        self.calls += 1
-        if self.calls in self._at:
-            raise self._error(None, None, "preempted")
 
 
 @pytest.mark.parametrize("error", [tf.errors.AbortedError, tf.errors.UnavailableError])

@@ -15,7 +15,7 @@ from nbtrain.rundir.entries import entries
 from nbtrain.steer.actions import Action
 from tests.gate import SOON, Gate
 from tests.models import Counter, applied, refused
-from tests.training.test_run_hook import Loop
+from tests.training.hooked import Loop
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from nbtrain.terminal.listing import runs_below
 from tests.forked import Forked
 from tests.gate import SOON, Gate, eventually
 from tests.models import Counter, applied, reached
-from tests.training.test_branch import Paced, parent
+from tests.training.branches import Paced, parent
 
 
 def words(text: str) -> list[list[str]]:

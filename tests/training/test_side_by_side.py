@@ -18,8 +18,8 @@ from nbtrain.run.trials.pairing import Pairing
 from tests.fitted import BATCH, STEPS, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import Count, applied, reached, refused
-from tests.training.test_hyperparameter_control import lines
-from tests.training.test_trial import Tried, ended, paused
+from tests.training.tried import Tried, ended, paused
+from tests.training.tuned import lines
 
 
 def aside(run: Run) -> list[str]:

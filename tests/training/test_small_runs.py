@@ -16,7 +16,7 @@ from nbtrain.logdir.reader import Reader
 from nbtrain.tfevents.decode import Batch, Decoder
 from nbtrain.tfevents.framing import ByteArray, Frames
 from tests.event_files import NAME, expected, read, records, rows, simple, start, tensor, written
-from tests.training.test_event_reader import FILES, other_events, same, scalar_events
+from tests.training.read_files import FILES, other_events, same, scalar_events
 
 v1 = tf.compat.v1
 

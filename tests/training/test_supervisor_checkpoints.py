@@ -25,7 +25,7 @@ from tests.supervised import (
     points,
     train_until,
 )
-from tests.training.test_torn import lockstep_graph, steps_in
+from tests.training.torn import lockstep_graph, steps_in
 
 v1 = tf.compat.v1
 

@@ -15,7 +15,7 @@ from tensorboard.plugins.hparams import api_pb2, summary
 
 import nbtrain
 from nbtrain.panel.board import layouts, tables
-from tests.training.test_board import ShownBoard, board_of
+from tests.training.boards import ShownBoard, board_of
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
 

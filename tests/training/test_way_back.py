@@ -21,7 +21,7 @@ from tests.gate import SOON
 from tests.models import Count, Counter, applied
 from tests.on_disk import copy_of
 from tests.room import no_room
-from tests.training.test_trial import Tried
+from tests.training.tried import Tried
 
 # A run's folder as it was left by the version of 2026-11-23, which ordered by clocks.
 EARLIER = Path(__file__).parent / "earlier_run"

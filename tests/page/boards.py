@@ -1,0 +1,32 @@
+"""Charts of a board on a page."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, expect
+
+
+def shown(cell: Locator) -> Locator:
+    """The board in a cell, once it has drawn a curve."""
+    board = cell.locator(".nbt-board")
+    expect(board.locator(".u-over").first).to_be_visible()
+    return board
+
+
+def chart_of(board: Locator, tag: str) -> Locator:
+    """A chart, scrolled into sight: out of it there is nothing drawn."""
+    chart = board.locator(f'section[data-tag="{tag}"]')
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".u-over")).to_be_visible()
+    return chart
+
+
+def drag(chart: Locator, begin: float, end: float) -> None:
+    """Drag over a part of a chart, from 0 to 1."""
+    box = chart.locator(".u-over").bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    chart.page.mouse.move(box["x"] + begin * box["width"], y)
+    chart.page.mouse.down()
+    chart.page.mouse.move(box["x"] + (begin + end) / 2 * box["width"], y)
+    chart.page.mouse.move(box["x"] + end * box["width"], y)
+    chart.page.mouse.up()
