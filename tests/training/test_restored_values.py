@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.core.commands import Restore
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Phase
 from nbtrain.engines.named_variables import survey
@@ -88,6 +89,21 @@ def test_a_trained_variable_without_a_value_pauses_the_run_and_nothing_is_saved(
     run.wait(SOON)
     assert run.status.phase is Phase.FINISHED
     assert [held.step for held in run.checkpoints][-1] == 6
+
+
+def test_a_restore_of_a_running_run_without_a_value_pauses_before_another_step() -> None:
+    first = Made(Chain(partly))
+    saved_by_tensorflow(first, Path("other/checkpoints"), model=first.model)
+    second = Made(Chain(partly))
+    run = started(second, start=False)
+    restore = run.post(Restore("other/checkpoints/ckpt-3"), at=5)
+    run.start()
+    assert restore.wait(SOON).applied
+    assert run.status.phase is Phase.PAUSED, "by the time that the restore is answered"
+    assert run.status.step == 3
+    assert "Paused at step 3: chain" in str(run.status.message)
+    applied(run.request_stop())
+    run.wait(SOON)
 
 
 def test_a_run_that_stops_without_a_value_keeps_the_checkpoint_it_had() -> None:

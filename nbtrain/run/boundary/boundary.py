@@ -214,6 +214,7 @@ class Boundary:
         while receipt := self.executor.take(all_planned=all_planned):
             self.steps.complete()
             outcome = self.executor.do(receipt)
+            self.executor.hold_unproven()  # before another step, whatever has restored
             if outcome is not None:
                 self._context.monitor.write_journal()  # a confirmed command survives a kill
                 receipt.answer(outcome)

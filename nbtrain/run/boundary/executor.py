@@ -160,11 +160,15 @@ class CommandExecutor:
             return
         if unused_reason := self._unused_reason():
             self._hold("names", unused_reason)
+        self.hold_unproven()
+        elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
+        self._monitor.notices.note("elsewhere", elsewhere)
+
+    def hold_unproven(self) -> None:
+        """Pauses if a restore has left a trained variable without its value."""
         if unproven := self._policy.proof.reason:
             what = "nothing is saved. Stop the run and start it with the model of the checkpoint"
             self._hold("restore", f"{unproven}; {what}; run.resume() goes on all the same")
-        elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
-        self._monitor.notices.note("elsewhere", elsewhere)
 
     def _unused_reason(self, *, due: bool = False) -> str:
         """Says why the next step would not train what is shown, and what to do; else empty."""
