@@ -258,6 +258,28 @@ def test_an_unknown_error_names_its_line_and_has_the_traceback_of_the_error() ->
     assert [part.name for part in parts] == ["raised_by_a_callee", "deep"]
 
 
+def raises_the_second_again(told: Told, kept: list[Exception]) -> None:
+    for number in turns(told):
+        try:
+            int(f"x{number}")
+        except ValueError as error:
+            try:
+                float("y")
+            except ValueError as other:
+                kept.append(other)
+            kept.append(error)
+            if number:
+                raise
+
+
+def test_an_error_that_is_raised_again_is_told_from_those_handled_meanwhile() -> None:
+    told: Told = []
+    kept: list[Exception] = []
+    with pytest.raises(ValueError, match="x1"):
+        raises_the_second_again(told, kept)
+    assert told[0] is kept[-1]
+
+
 MODULE = """
 for number in turns(told):
     1 / number

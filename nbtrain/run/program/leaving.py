@@ -44,9 +44,17 @@ def left_by() -> BaseException | None:
     Before Python 3.12 it is mostly an `UnknownError` with the traceback of the error.
     """
     frame = _loop_of(sys._getframe(1).f_back)
-    part = None if frame is None else _leaving(frame)
+    if frame is None or (instruction := _instruction(frame)) in _DROPS:
+        return None  # soon known: the others are found among the objects of the process
+    part: TracebackType | None = _newest(
+        lambda each: (
+            type(each) is TracebackType
+            and each.tb_frame is frame
+            and each.tb_lasti == frame.f_lasti
+        )
+    )
     if part is None:
-        return None
+        return _raised_again(frame) if instruction in _RAISES else None
     error: BaseException | None = _newest(
         lambda each: issubclass(type(each), BaseException) and each.__traceback__ is part
     )
@@ -70,19 +78,22 @@ def _instruction(frame: FrameType) -> str:
     return dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
-def _leaving(frame: FrameType) -> TracebackType | None:
-    """Returns the traceback of the error that leaves a frame at its present instruction."""
-    instruction = _instruction(frame)
-    if instruction in _DROPS:
-        return None  # soon known: the others are found among the objects of the process
-    found: TracebackType | None = _newest(
-        lambda each: (
-            type(each) is TracebackType
-            and each.tb_frame is frame
-            and (each.tb_lasti == frame.f_lasti or instruction in _RAISES)
-        )
-    )
-    return found
+def _raised_again(frame: FrameType) -> BaseException | None:
+    """Returns the error that a frame raises again; None if nothing refers to it.
+
+    The program may keep errors that it has handled in the meantime: these came after the one that
+    is raised again, and have it as their context. Errors of earlier turns are older.
+    """
+    found = [
+        each
+        for generation in range(3)
+        for each in reversed(gc.get_objects(generation))
+        if issubclass(type(each), BaseException)
+        and each.__traceback__ is not None
+        and each.__traceback__.tb_frame is frame
+    ]
+    known = {id(each) for each in found}
+    return next((each for each in found if id(each.__context__) not in known), None)
 
 
 def _newest(fits: Callable[[Any], bool]) -> Any:
