@@ -51,6 +51,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
     """
 
     in_foreground = True
+    _how_to_start = "write `for batch in run:`, where it trains"
 
     def __init__(
         self,

@@ -170,10 +170,16 @@ def is_closed(item: Any) -> bool:
 # --- coordinators -------------------------------------------------------------------------
 
 
+def threads_of(coord: tf.train.Coordinator) -> set[threading.Thread]:
+    """The set to which a coordinator adds each thread that is registered with it."""
+    found: set[threading.Thread] = coord._registered_threads
+    return found
+
+
 def registered_with(coord: tf.train.Coordinator) -> list[threading.Thread]:
     """The threads that are registered with a coordinator of any class; any thread."""
     with coord._lock:
-        return list(coord._registered_threads)
+        return list(threads_of(coord))
 
 
 def dead_workers(coordinator: Any) -> Iterator[int]:

@@ -62,7 +62,7 @@ class RunCallback(keras.callbacks.Callback):
     def set_model(self, model: Any) -> None:
         """Prepares the model, before Keras makes the train function."""
         super().set_model(model)
-        if not self._run.handle.is_own_thread():
+        if not self._run.trains_here():
             raise ArgumentError(
                 f"RunCallback of the run {self._run.name!r} was given to a fit in another thread "
                 "than its training thread: call fit in the loop of @nbtrain.background or in a "

@@ -100,6 +100,8 @@ class Display:
 
     def settle(self) -> None:
         """Redraws the picture below the panel; see `settle` below."""
+        if self._run.status.phase is Phase.CREATED:
+            return  # it has nothing new to show
         note = self._run.handle.note
         note("picture", None)  # first, because the picture contains the message
         try:

@@ -83,7 +83,7 @@ class Attempt(AttemptEnd):
         *,
         in_foreground: bool,
         input_ends: tuple[type[BaseException], ...],
-        abandon: Callable[[BaseException | None], object],
+        abandon: Callable[..., object],
     ) -> None:
         super().__init__(context)
         evaluation = evaluate and functools.partial(self._evaluate, evaluate)

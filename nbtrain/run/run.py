@@ -78,6 +78,10 @@ if TYPE_CHECKING:
 LAST_ROUND_SECS = 10.0
 
 
+class NotStartedError(PhaseError, AttributeError):
+    """What a start has is asked for before there was one; `hasattr` takes it for missing."""
+
+
 class Run(Requests):
     """A training that runs in the background and is steered from anywhere.
 
@@ -95,6 +99,7 @@ class Run(Requests):
     """
 
     in_foreground = False
+    _how_to_start = "call start() first"
     input_ends: tuple[type[BaseException], ...] = INPUT_ENDS
 
     def __init__(self, engine: Engine[Any], logdir: Logdir, settings: Settings) -> None:
@@ -122,10 +127,10 @@ class Run(Requests):
         """The present or the last start.
 
         Raises:
-            PhaseError: The run was not started.
+            NotStartedError: The run was not started.
         """
         if self._attempt is None:
-            raise PhaseError(f"The run {self.name!r} was not started; call start() first.")
+            raise NotStartedError(f"The run {self.name!r} was not started; {self._how_to_start}.")
         return self._attempt
 
     # --- start and end ----------------------------------------------------------
@@ -567,8 +572,8 @@ class Run(Requests):
             "threads": attempt.threads,
             "message": monitor.notices.message,
             "notice": monitor.notices.notice,
-            "error": error and tracebacks.formatted(error, attempt.traceback),
-            "failure": error and tracebacks.named(error),
+            "error": None if error is None else tracebacks.formatted(error, attempt.traceback),
+            "failure": None if error is None else tracebacks.named(error),
             "log": attempt.handle.log.lines,
             "mirror": attempt.monitor_threads.mirrored,
             "usage": monitor.resource_usage.usage,

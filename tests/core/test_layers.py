@@ -108,6 +108,15 @@ def _names_of(tree: ast.Module) -> Iterator[str]:
 OWN_NAMES = {name for module in MODULES.keys() - INSIDERS for name in _names_of(tree_of(module))}
 
 
+# What is named of another object in the modules that may do so, whoever binds the same name.
+FOREIGN_NAMES = {
+    node.attr
+    for module in INSIDERS
+    for node in ast.walk(tree_of(module))
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in PYTHON
+}
+
+
 @functools.cache
 def imports(module: str) -> frozenset[str]:
     """The modules that a source file imports: at its top, in functions, or by name."""
@@ -199,7 +208,7 @@ def private_names(module: str) -> set[str]:
             found.add(node.attr)
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr"):
             found |= {str(each.value) for each in node.args[1:2] if isinstance(each, ast.Constant)}
-    own = OWN_NAMES | {"_asdict"}  # of a named tuple
+    own = OWN_NAMES - FOREIGN_NAMES | {"_asdict"}  # of a named tuple
     return {name for name in found if re.match("_(?!nbtrain)[a-z]", name)} - own
 
 

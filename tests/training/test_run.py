@@ -426,7 +426,7 @@ def test_the_traceback_of_a_failed_run_shows_the_users_own_line() -> None:
         run.wait(SOON)
     assert run.status.error is not None
     assert 'raise ValueError("the user\'s own mistake")' in run.status.error
-    assert "nbtrain/run.py" not in run.status.error, "it begins with the user's first line"
+    assert "nbtrain/run/" not in run.status.error, "it begins with the user's first line"
     assert run.status.error.endswith("ValueError: the user's own mistake\n")
     assert raised.traceback[-1].name == "at_step"
 

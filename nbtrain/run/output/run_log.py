@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from nbtrain.core.text.log_lines import LEVELS, LogLine, LogLines, LogQueue, at_return
+from nbtrain.inner.tensorflow import threads_of
 from nbtrain.run.context import Context
 from nbtrain.run.output import log_sources
 from nbtrain.run.thread.threads import Coordinator
@@ -105,7 +106,7 @@ class RunLog:
         if threading.get_ident() == self._context.commands.thread:
             return True
         thread = threading.current_thread()
-        return any(thread in coord._registered_threads for coord in self._coords())
+        return any(thread in threads_of(coord) for coord in self._coords())
 
     def is_file(self, stream: Any) -> bool:
         """Returns whether a stream writes to the log's own file."""

@@ -19,9 +19,8 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import NO_VARIABLES
 from nbtrain.engines.hyperparameters import in_session
-from nbtrain.inner.tensorflow import reopen
+from nbtrain.inner.tensorflow import reopen, threads_of
 from nbtrain.run.boundary.hook_loop import HookLoop
-from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.run import Run
 from nbtrain.tf1.arguments import scalar_of
 from nbtrain.tf1.creators import WorkerSessionCreator, creator_of
@@ -87,7 +86,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             ArgumentError: This is not the training thread of the run, or a scalar is invalid.
             CheckpointError: The folder holds checkpoints of another model.
         """
-        if owner.get() is not self._run.handle.host:
+        if not self._run.trains_here():
             raise ArgumentError(
                 f"A RunHook of {self._run!r} is used outside that run's training thread: make the "
                 "session in the function that @nbtrain.background calls, or use "
@@ -121,8 +120,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             StopIteration: A stop was requested while it waited.
         """
         again = self._loop is not None
-        # The set itself, as other hooks add their threads to it.
-        limit_closing(session, self._run.handle.host.note, coord._registered_threads)
+        # As the set itself, since other hooks add their threads to it.
+        limit_closing(session, self._run.handle.host.note, threads_of(coord))
         show_tasks(session)
         self._close_session()  # a session lost while another hook prepared it
         self._opened = session, coord

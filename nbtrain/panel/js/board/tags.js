@@ -27,7 +27,7 @@ export function groups(tags) {
 }
 
 /**
- * Maps each tag to the runs that have it. board_index.py describes tags, sets and of.
+ * Maps each tag to the runs that have it. panel/board/index.py describes tags, sets and of.
  * @param {Tags} tags
  * @param {string[]} runs
  */
