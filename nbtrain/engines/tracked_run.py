@@ -177,7 +177,8 @@ class TrackedRun(LoopRun, Iterable[Any]):
         complete, is_told_to_end = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
         if isinstance(error, UnknownError):
             # It may be that of a second interrupt, or of a wait that the stop has cancelled.
-            is_told_to_end = self._interrupts.has_come or self.coord.should_stop()
+            is_cancelled = self.coord.should_stop() and _is_of_tensorflow(error)
+            is_told_to_end = self._interrupts.has_come or is_cancelled
         if is_told_to_end:
             self.coord.request_stop()
             error = None
@@ -199,6 +200,15 @@ class TrackedRun(LoopRun, Iterable[Any]):
             self.attempt.boundary.must_end = True  # so its position is kept
         for turns in list(self._loops):
             turns.close()
+
+
+def _is_of_tensorflow(error: BaseException) -> bool:
+    """Returns whether code of TensorFlow or Keras has raised an error."""
+    part = error.__traceback__
+    while part is not None and part.tb_next is not None:
+        part = part.tb_next
+    name = "" if part is None else part.tb_frame.f_globals.get("__name__", "")
+    return str(name).partition(".")[0] in ("tensorflow", "keras")
 
 
 def loop_at_hand() -> Callable[[], Sequence[Any]]:

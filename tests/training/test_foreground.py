@@ -345,6 +345,22 @@ def test_the_first_interrupt_stops_the_run_after_its_step(
     eventually(lambda: "saves a last checkpoint. A second interrupt" in capsys.readouterr().err)
 
 
+def test_an_error_of_the_program_after_a_stop_fails_the_run() -> None:
+    run = nbtrain.track(range(9), name="mine")
+
+    def train() -> None:
+        for _ in run:
+            for batch in run.track(range(5)):
+                if batch == 2:
+                    run.request_stop()
+            int("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        train()
+    assert run.status.phase is Phase.FAILED
+    assert failure("ValueError: invalid literal").match(run.status.failure or "")
+
+
 def test_the_second_interrupt_ends_the_loop_at_once() -> None:
     held = tf.train.Checkpoint(weight=tf.Variable(0.0))
     run = nbtrain.track(range(99), name="interrupted", checkpoint=held)
@@ -363,11 +379,13 @@ def test_the_second_interrupt_ends_the_loop_at_once() -> None:
 
 def test_a_wait_that_a_stop_cancels_is_no_failure() -> None:
     run = nbtrain.track(range(9), name="cancelled")
+    queue = tf.queue.FIFOQueue(1, [tf.float32])
 
     def train() -> None:
         for _ in run:
             run.request_stop()
-            raise tf.errors.CancelledError(None, None, "by the stop")
+            queue.close()
+            queue.enqueue(1.0)
 
     with pytest.raises(tf.errors.CancelledError):
         train()

@@ -158,6 +158,22 @@ def test_a_cell_waits_for_an_open_page_only_with_many_runs(
     assert len(waited) > 2
 
 
+def test_a_created_run_that_is_shown_hinders_no_other_at_the_end_of_a_cell(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled: list[still.Still] = []
+    created = nbtrain.train(Counter().step, steps=2, name="created", start=False)
+    display.show(created)
+    running = nbtrain.train(Counter(gate).step, steps=2, name="running")
+    display.show(running)
+    monkeypatch.setattr(still.Still, "settle", lambda shown: settled.append(shown))
+    display.settle()
+    assert settled == [display.display_of(running)._still]
+    gate.open()
+    running.wait(SOON)
+    created.start().wait(SOON)
+
+
 def test_a_run_that_cannot_be_drawn_is_told_in_its_own_cell_when_another_takes_its_place(
     outputs: Outputs, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
