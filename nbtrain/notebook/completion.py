@@ -60,16 +60,20 @@ def _behind_verb(name: str, given: Sequence[str]) -> list[str]:
             return _values(wanted[0], run) if run else []
         if given[-1:] == ["--run"]:
             return _possible(name)
+    parser = _parser(name)
+    if _wanting(parser, given) is not None:
+        return _unused(parser, given)
     if verb is not None and verb.sets_values:
         names = [f"{each}=" for each in run.hyperparameters] if run else []
         left = [each for each in names if not any(word.startswith(each) for word in given)]
-        return [] if given[-1:] == ["--timeout"] else ([] if given else _possible("set")) + left
-    found = [] if known or (verb and verb.words) else _possible(name)
+        return ([] if given else _possible("set")) + left
+    takes_run = any(each.dest == "run" and not each.option_strings for each in parser._actions)
+    found = _possible(name) if takes_run and not known else []
     if name == "actions" and any(word.isdecimal() for word in given):
         found = []  # the number is the last word
     elif name == "actions" and run is not None:
         found += [str(number) for number, _ in enumerate(listed_actions(run), 1)]
-    return found + _unused(_parser(name), given)
+    return found + _unused(parser, given)
 
 
 def _values(kind: Kind, run: AnyRun) -> list[str]:
@@ -142,18 +146,23 @@ def _possible(name: str) -> list[str]:
 
     The buttons of the panel tell; a verb without one has an effect in every phase.
     """
-    without = name not in ("try", "evaluate", "list")
-    return [run.name for run in at_hand() if controls(run.status).get(name, without)]
+    button = "try" if name == "find_learning_rate" else name
+    without = button not in ("try", "evaluate", "list")
+    return [run.name for run in at_hand() if controls(run.status).get(button, without)]
+
+
+def _wanting(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Action | None:
+    """Returns the option whose value comes next; None if an option or another word may."""
+    options = (each for each in parser._actions if each.nargs != 0)
+    return next((each for each in options if {*given[-1:]} & {*each.option_strings}), None)
 
 
 def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
     """The options not given yet; if the last one still needs its value, those that it can have."""
-    used = [action for action in parser._actions if {*action.option_strings} & {*given}]
-    for action in used:
-        if action.nargs != 0 and given[-1] in action.option_strings:
-            return [*map(word_of, action.choices or ())]
-    unused = [action for action in parser._actions if action not in used]
-    return [option for action in unused for option in action.option_strings]
+    if (wanting := _wanting(parser, given)) is not None:
+        return [*map(word_of, wanting.choices or ())]
+    unused = [each for each in parser._actions if not {*each.option_strings} & {*given}]
+    return [option for each in unused for option in each.option_strings]
 
 
 def _checkpoints_in(names: Mapping[str, object]) -> list[str]:

@@ -868,6 +868,14 @@ def test_the_tabulator_offers_folders_of_runs_and_a_run_to_replay_into(shell: An
     assert completed(shell, "%nbtrain runs ") == ["runs/"]
     assert completed(shell, "%nbtrain replay runs/") == ["runs/mine/"]
     assert completed(shell, "%nbtrain replay runs/mine/ ") == ["mine"]
+    for line in (
+        "runs runs/",
+        "open runs/mine/",
+        "runs --tag",
+        "pause --timeout",
+        "wait --timeout",
+    ):
+        assert "mine" not in completed(shell, f"%nbtrain {line} "), line
     ended(run)
     assert "mine" not in completed(shell, "%nbtrain replay runs/mine/ ")
 

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Pause, Save
+from nbtrain.core.commands import Pause, Save, Try
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from nbtrain.run.trials.metric import _change
@@ -611,3 +611,27 @@ def test_the_message_of_a_trial_tells_a_pause_and_its_end(gate: Gate) -> None:
     applied(run.resume())
     assert str(run.status.message).endswith("; a pause holds it up.")
     ended(run)
+
+
+def test_one_value_goes_on_with_the_draws_that_its_evaluation_has_left() -> None:
+    noise, rate = tf.random.Generator.from_seed(3), tf.Variable(1.0)
+    drawn: list[float] = []
+
+    def draw() -> dict[str, float]:
+        drawn.append(float(noise.uniform([]).numpy()))
+        return {"loss": drawn[-1]}
+
+    run = nbtrain.train(
+        draw,
+        evaluate=draw,
+        checkpoint=tf.train.Checkpoint(noise=noise, rate=rate),
+        hyperparameters={"rate": rate},
+        steps=20,
+        start=False,
+    )
+    tried = run.post(Try({"rate": 0.5}, 3), at=4)
+    run.start().wait(SOON)
+    assert tried.outcome is not None
+    again = tf.random.Generator.from_seed(3)
+    # Four steps, an evaluation, three steps and another evaluation.
+    assert drawn[:9] == [float(again.uniform([]).numpy()) for _ in range(9)]

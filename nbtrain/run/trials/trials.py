@@ -175,8 +175,11 @@ class Trials:
         wanted = [known.check(arm.values) for arm in arms]
         known.check(self._now(asked.names))  # it must be possible to set them back
         sweep = None if asked.sweep is None else RateRange(*asked.sweep, steps)
-        draws = self._draws(asked)
+        # Several values are compared from one state: each has the draws that come before the
+        # evaluation. One value goes on from what the evaluation has left.
+        draws = self._draws(asked) if asked.is_comparison else None
         before = self._metric.measure(asked)
+        draws = draws or self._draws(asked)
         if self._is_stopping:
             raise PhaseError("The run was asked to stop before the trial began.")
         saved = self._policy.aside.save_start() if self._policy.can_save else None
@@ -230,7 +233,7 @@ class Trials:
 
     def _begin_arm(self, trial: Trial) -> int:
         """Sets the values of the arm at hand; returns the step at which it ends."""
-        if trial.draws is not None:
+        if trial.draws is not None and trial.apart:
             moved = trial.draws.again(trial.repeat, trial.steps)
             trial.pairing.same_batches |= bool(trial.repeat) and not moved
         trial.edits = self._control.set({**trial.old, **trial.wanted[trial.number]})
