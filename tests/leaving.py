@@ -11,5 +11,5 @@ IS_KNOWN = sys.version_info >= (3, 12)
 
 def failure(words: str) -> re.Pattern[str]:
     """Returns what the failure of a run matches; `words` are those of the error if it is known."""
-    unknown = r"UnknownError: An error left the loop in line \d+ of .*"
+    unknown = r"UnknownError: An error left the loop in line \d+.*"
     return re.compile(re.escape(words) if IS_KNOWN else unknown)

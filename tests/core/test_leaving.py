@@ -251,8 +251,8 @@ def test_an_unknown_error_names_its_line_and_has_the_traceback_of_the_error() ->
     (error,) = told
     assert error is not None
     assert str(error) == (
-        f"An error left the loop in line {raised.traceback[1].lineno + 1} of {__file__}. Python "
-        "before 3.12 does not tell which error it was."
+        f"An error left the loop in line {raised.traceback[1].lineno + 1} of {__file__}, "
+        "`deep()`. Python before 3.12 does not tell which error it was."
     )
     parts = traceback.extract_tb(error.__traceback__)
     assert [part.name for part in parts] == ["raised_by_a_callee", "deep"]

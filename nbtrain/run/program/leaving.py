@@ -19,8 +19,10 @@ from __future__ import annotations
 import dis
 import gc
 import inspect
+import linecache
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -60,7 +62,10 @@ def left_by() -> BaseException | None:
     )
     if error is not None:
         return error
-    line = f"line {part.tb_lineno} of {part.tb_frame.f_code.co_filename}"
+    filename, number = frame.f_code.co_filename, part.tb_lineno
+    source = linecache.getline(filename, number).strip()
+    where = f"line {number} of {filename}" if Path(filename).exists() else f"line {number}"
+    line = f"{where}, `{source}`" if source else where
     text = f"An error left the loop in {line}. Python before 3.12 does not tell which error it was."
     return UnknownError(text).with_traceback(part)
 
