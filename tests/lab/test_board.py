@@ -172,7 +172,7 @@ def test_the_boards_in_light_and_dark(page: NotebookPage, lab: Lab, tmp_path: Pa
 @pytest.mark.cells(
     """\
 import threading, time
-from nbtrain.panel import board as room
+from nbtrain.panel.board import board as room
 
 gate, answer = threading.Event(), room.answer
 room.answer = lambda *asked: gate.wait() and answer(*asked)

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, expect
 def shown(cell: Locator) -> Locator:
     """The board in a cell, once it has drawn a curve."""
     board = cell.locator(".nbt-board")
+    board.locator("section[data-tag]").first.scroll_into_view_if_needed()
     expect(board.locator(".u-over").first).to_be_visible()
     return board
 
