@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from nbtrain.cluster import lifeline, own_cluster, ports, task_file
 from nbtrain.cluster.description import TF_CONFIG, Description, TaskAddress, described
-from nbtrain.cluster.sign_of_life import SignOfLife
+from nbtrain.cluster.sign_of_life import TaskSigns
 from nbtrain.cluster.task_file import State
 from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # not there waits for ever.
     os.environ.setdefault("GRPC_FAIL_FAST", "true")
     os.environ[TF_CONFIG] = description.tf_config
-    sign = SignOfLife(task, folder)
+    sign = TaskSigns(task, folder)
     if given.lifeline:
         lifeline.watch(lambda: _end_program(sign) if given.program else _leave(sign))
     if given.program:
@@ -102,7 +102,7 @@ def _print_to(log: Path) -> None:
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
 
-def _serve(task: TaskAddress, description: Description, sign: SignOfLife) -> NoReturn:
+def _serve(task: TaskAddress, description: Description, sign: TaskSigns) -> NoReturn:
     """Runs a server until SIGTERM or SIGINT."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -129,7 +129,7 @@ def _serve(task: TaskAddress, description: Description, sign: SignOfLife) -> NoR
     _leave(sign, server)
 
 
-def _run(program: Sequence[str], sign: SignOfLife) -> int:
+def _run(program: Sequence[str], sign: TaskSigns) -> int:
     """Runs a script as `python script.py ...` does."""
     script = Path(program[0])
     if not script.is_file():
@@ -151,13 +151,13 @@ def _run(program: Sequence[str], sign: SignOfLife) -> int:
     return 0
 
 
-def _fail(sign: SignOfLife, reason: str) -> int:
+def _fail(sign: TaskSigns, reason: str) -> int:
     print(reason, flush=True)  # noqa: T201
     sign.tell(State.FAILED, reason)
     return 1
 
 
-def _leave(sign: SignOfLife, _server: object = None) -> NoReturn:
+def _leave(sign: TaskSigns, _server: object = None) -> NoReturn:
     """Ends the process without finalizing: a server cannot be stopped, and its threads go on."""
     sign.tell(State.ENDED)
     with contextlib.suppress(OSError):
@@ -165,7 +165,7 @@ def _leave(sign: SignOfLife, _server: object = None) -> NoReturn:
     os._exit(0)
 
 
-def _end_program(sign: SignOfLife) -> None:
+def _end_program(sign: TaskSigns) -> None:
     """Asks a program and its processes to end, because its parent has; then ends them."""
     number, own = signal.SIGTERM, os.getsid(0) == os.getpid()
     for secs in (_GRACE_SECS, 0.0):

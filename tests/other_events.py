@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.plugin_event_accumulator import EventA
 
 from nbtrain.tfevents.graphs import Graph
 from nbtrain.tfevents.pr_curves import PrCurve
-from nbtrain.tfevents.values import Audio, Histogram, Images, Text, Value
+from nbtrain.tfevents.values import AudioValue, HistogramValue, Images, Text, Value
 
 v1 = tf.compat.v1
 
@@ -87,11 +87,11 @@ def ours(value: Value) -> str:
         case Images():
             sizes = [str(value.width).encode(), str(value.height).encode()]
             return repr([*sizes, *value.encoded])
-        case Histogram():
+        case HistogramValue():
             return repr(value.buckets.astype(np.float32).tolist())
         case Text():
             return repr(np.vectorize(str.encode, otypes=[object])(value.array).tolist())
-        case Audio():
+        case AudioValue():
             return repr(list(value.clips))
         case PrCurve() | Graph():
             return repr(value)

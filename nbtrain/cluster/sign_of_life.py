@@ -16,7 +16,7 @@ from nbtrain.cluster.description import TaskAddress
 from nbtrain.cluster.task_file import ALIVE_SECS, State, TaskStatus
 
 
-class SignOfLife:
+class TaskSigns:
     """The status file of the task that this process runs; any thread.
 
     Args:

@@ -7,7 +7,7 @@ import wave
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.tfevents.values import Audio, Images, Text
+from nbtrain.tfevents.values import AudioValue, Images, Text
 
 # The most that a card shows: samples, pixels, bytes of all of them. The same limits apply to the
 # characters of a text and to the rows and columns of its table.
@@ -39,7 +39,7 @@ def images(value: Images, *, most_pixels: int | None = None) -> Sent:
     return {**size, "samples": entries, "more": len(value.encoded) - count}, buffers
 
 
-def sounds(value: Audio) -> Sent:
+def sounds(value: AudioValue) -> Sent:
     """Returns each sound with its label and length, or says why it cannot be played."""
     entries: list[dict[str, Any]] = []
     buffers: list[bytes] = []

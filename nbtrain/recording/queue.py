@@ -24,7 +24,7 @@ LIMIT = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RecordBatch:
     """Consecutive records with the same tags.
 
     Attributes:
@@ -41,7 +41,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SegmentMark:
     """The run continues from `step`.
 
     Attributes:
@@ -101,18 +101,18 @@ class RecordQueue:
         """All tags that were recorded here. Any thread may read it."""
         return frozenset(tag for tags in list(self._known) for tag in tags)
 
-    def mark(self, segment: Segment) -> None:
+    def mark(self, segment: SegmentMark) -> None:
         """Adds the mark that a segment begins; training thread only."""
         for tag, point in self._thinned_points():  # these came before the mark
             self.items.extend((self.tags_of({tag: 0.0}), *point))
         self.items.extend((None, segment))
 
-    def take(self) -> list[Batch | Segment]:
+    def take(self) -> list[RecordBatch | SegmentMark]:
         """Returns everything that waits, in order; one thread at a time."""
         items = [self.items.popleft() for _ in range(len(self.items))]
         batches = list(_batches(items))
         for tag, (step, wall_time, value) in self._thinned_points():
-            batches.append(Batch((tag,), [step], [wall_time], [[value]]))
+            batches.append(RecordBatch((tag,), [step], [wall_time], [[value]]))
         return batches
 
     def _thin(self, step: int, wall_time: float, values: Values) -> None:
@@ -154,7 +154,7 @@ class _Extremes:
         return sorted({*extremes, *self._others.values()})
 
 
-def _batches(items: Sequence[Any]) -> Iterator[Batch | Segment]:
+def _batches(items: Sequence[Any]) -> Iterator[RecordBatch | SegmentMark]:
     begin = 0
     while begin < len(items):
         tags = items[begin]
@@ -167,11 +167,11 @@ def _batches(items: Sequence[Any]) -> Iterator[Batch | Segment]:
         while end < len(items) and items[end] is tags:
             end += width
         step, wall_time, *columns = (items[begin + 1 + i : end : width] for i in range(width - 1))
-        yield Batch(tags, step, wall_time, columns)
+        yield RecordBatch(tags, step, wall_time, columns)
         begin = end
 
 
-def by_tag(batches: Sequence[Batch]) -> list[Batch]:
+def by_tag(batches: Sequence[RecordBatch]) -> list[RecordBatch]:
     """Groups the same records by tag."""
     merged: dict[str, tuple[list[int], list[float], list[SupportsFloat]]] = {}
     for batch in batches:
@@ -180,4 +180,4 @@ def by_tag(batches: Sequence[Batch]) -> list[Batch]:
             steps.extend(batch.steps)
             walls.extend(batch.wall_times)
             column.extend(values)
-    return [Batch((tag,), steps, walls, [col]) for tag, (steps, walls, col) in merged.items()]
+    return [RecordBatch((tag,), steps, walls, [col]) for tag, (steps, walls, col) in merged.items()]

@@ -26,7 +26,7 @@ from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.earlier import Earlier
 from nbtrain.recording.event_file import EventFile, words
 from nbtrain.recording.loss_monitor import LossMonitor
-from nbtrain.recording.queue import LIMIT, Batch, RecordQueue, Segment, by_tag
+from nbtrain.recording.queue import LIMIT, RecordBatch, RecordQueue, SegmentMark, by_tag
 from nbtrain.recording.sample_queue import SampleQueue
 from nbtrain.recording.store import ScalarStore
 from nbtrain.recording.tags import changes
@@ -37,7 +37,7 @@ _COMPLEX = {np.complex64, np.complex128, np.clongdouble}
 _NUMBER = 8  # bytes
 
 # Scalars, and serialized events with their steps, up to a wall time.
-Beside = Callable[[float], tuple[Sequence[Batch], Sequence[tuple[int, bytes]]]]
+Beside = Callable[[float], tuple[Sequence[RecordBatch], Sequence[tuple[int, bytes]]]]
 
 
 class Recorder:
@@ -114,7 +114,7 @@ class Recorder:
         """
         if marked:
             self._openings.append(step)
-        self.queue.mark(Segment(step, wall_time or time.time(), limits, marked))
+        self.queue.mark(SegmentMark(step, wall_time or time.time(), limits, marked))
 
     def add_sample(self, tag: str, step: int, wall_time: float, value: Any, of: int) -> None:
         """Queues a value of `samples.taken` to be encoded; training thread only."""
@@ -180,15 +180,15 @@ class Recorder:
             at, now = step(), time.time()
             if not self._drain():
                 self._keep(
-                    [Batch(tuple(values), [at], [now], [[each] for each in values.values()])]
+                    [RecordBatch(tuple(values), [at], [now], [[each] for each in values.values()])]
                 )
 
     def _drain(self) -> bool:
         """Drains the queue; returns whether a segment was opened."""
         self._file.write_on()
-        opened, batches = False, list[Batch]()
+        opened, batches = False, list[RecordBatch]()
         for entry in self.queue.take():
-            if isinstance(entry, Batch):
+            if isinstance(entry, RecordBatch):
                 batches.append(entry)
             else:
                 self._keep(batches)
@@ -247,7 +247,7 @@ class Recorder:
         with self._draining:
             self._file.close()
 
-    def _segment(self, segment: Segment) -> None:
+    def _segment(self, segment: SegmentMark) -> None:
         self._store.open_segment(segment.step, segment.limits)
         if not segment.marked:
             return
@@ -259,7 +259,7 @@ class Recorder:
             [segment.step], lambda writer: writer.session_start(segment.step, segment.wall_time)
         )
 
-    def _keep(self, batches: Sequence[Batch]) -> None:
+    def _keep(self, batches: Sequence[RecordBatch]) -> None:
         """Stores and writes records; if their tags differ, tag by tag, each in order."""
         if len({batch.tags for batch in batches}) > 1:
             batches = by_tag(batches)
@@ -272,7 +272,7 @@ class Recorder:
                     f"Scalars of steps {first:,} to {last:,} could not be kept: {words(error)}"
                 )
 
-    def _keep_one(self, batch: Batch) -> None:
+    def _keep_one(self, batch: RecordBatch) -> None:
         steps = np.array(batch.steps, dtype=np.int64)
         walls = np.array(batch.wall_times)
         columns = {

@@ -37,7 +37,7 @@ _IDS_KEPT = 1024
 
 
 @dataclass(slots=True)
-class _Sent:
+class _Posted:
     """A command on its way.
 
     Attributes:
@@ -75,7 +75,7 @@ class Outbox:
         self.thread = 0
         self._folder, self._receipts, self._liveness = folder, receipts, liveness
         self._clock = clock
-        self._sent: dict[str, _Sent] = {}
+        self._sent: dict[str, _Posted] = {}
         self._known: dict[str, Receipt] = {}  # by the ids that senders gave
         self._shut: str | None = None
         self._lock = threading.Lock()  # protects these three
@@ -103,7 +103,7 @@ class Outbox:
             self._receipts.append(receipt)
             refusal = self._shut or self._liveness.refusal
             if refusal is None:
-                self._sent[key] = _Sent(key, receipt)
+                self._sent[key] = _Posted(key, receipt)
         if refusal is None:
             try:
                 outgoing.send(self._folder, key, fields)

@@ -27,7 +27,7 @@ from nbtrain.rundir.names import ASIDE
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class LineageState:
     """The state of a lineage after some lines.
 
     Attributes:
@@ -39,7 +39,7 @@ class State:
     values: Mapping[str, float] = field(default_factory=dict)
     gap: str = ""
 
-    def edited(self, line: int, step: int, values: Mapping[str, float]) -> State:
+    def edited(self, line: int, step: int, values: Mapping[str, float]) -> LineageState:
         """Returns the state after an edit."""
         edits = (*self.edits, (line, step, values))
         return replace(self, edits=edits, values={**self.values, **values})
@@ -64,8 +64,8 @@ class Lineage:
         self, folder: Path, origin: Entry | None = None, known: tuple[Path, ...] = ()
     ) -> None:
         self.lines = _before(origin, list(entries(folder)))
-        self.state = State()
-        self.saved: dict[int, State] = {}
+        self.state = LineageState()
+        self.saved: dict[int, LineageState] = {}
         self.kept: dict[int, Mapping[str, tuple[float, float, bool]]] = {}
         self._folder, self._known = folder, (*known, folder.resolve())
         self._first: Mapping[str, float] | None = None
@@ -73,7 +73,7 @@ class Lineage:
         if self.lines and self.lines[0]["event"] == "folder":  # made again by an earlier version
             step = self.lines[0]["step"]
             gap = f"the folder that it had up to step {step:,} was deleted or renamed"
-            self.state = State(gap=f"{gap}, and what led there is written in that alone")
+            self.state = LineageState(gap=f"{gap}, and what led there is written in that alone")
         for number, entry in enumerate(self.lines):
             self._follow(number, entry)
 
@@ -100,7 +100,7 @@ class Lineage:
         step, values = entry["step"], numbers_of(entry.get("values"))
         origin, self._origin = self._origin, None
         if origin is not None and origin["step"] == step:
-            state: State | None = self._elsewhere(origin, values)
+            state: LineageState | None = self._elsewhere(origin, values)
         else:
             state = self.saved.get(step)
         if self._first is None or (state is None and step == 0):  # the run begins, or starts over
@@ -119,14 +119,14 @@ class Lineage:
         if new:
             self.kept[number] = {name: (old[name], new[name], name in outlived) for name in new}
 
-    def _cut(self, step: int) -> State:
+    def _cut(self, step: int) -> LineageState:
         """Returns the state at a step, before any edit at that step."""
-        state = State(values=self._first or {}, gap=self.state.gap if step else "")
+        state = LineageState(values=self._first or {}, gap=self.state.gap if step else "")
         for each in self.state.edits:
             state = state.edited(*each) if each[1] < step else state
         return state
 
-    def _elsewhere(self, entry: Entry, values: Mapping[str, float]) -> State:
+    def _elsewhere(self, entry: Entry, values: Mapping[str, float]) -> LineageState:
         """Returns the state of a checkpoint in another folder."""
         step, path = entry["step"], self._folder / str(entry.get("checkpoint"))
         folder = run_of(path)
@@ -138,7 +138,7 @@ class Lineage:
         except (OSError, KeyError):
             where = os.path.relpath(path, self._folder)
             gap = f"at step {step:,} it goes on from {where}, and what led there is not written"
-            return State(gap=gap, values=values)
+            return LineageState(gap=gap, values=values)
 
 
 def run_of(checkpoint: Path) -> Path:

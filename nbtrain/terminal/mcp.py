@@ -25,7 +25,7 @@ from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.rundir.status_file import plain
 from nbtrain.steer.verbs import VERBS
 from nbtrain.terminal.exits import DONE
-from nbtrain.terminal.mcp_tools import Fields, Folders, Reading, Steering
+from nbtrain.terminal.mcp_tools import Fields, FolderTools, Reading, Steering
 
 _INSTRUCTIONS = (
     "Trainings of TensorFlow, each in a folder. list_runs names them; the other tools take such a "
@@ -83,7 +83,7 @@ def server(base: Path, *, allow_steering: bool) -> MCPServer[Any]:
     """Returns the server with its tools."""
     text = _INSTRUCTIONS + (_STEERING if allow_steering else _READING)
     made = _Server("nbtrain", instructions=text, log_level="WARNING")
-    reading = Reading(Folders(base))
+    reading = Reading(FolderTools(base))
     _add(
         made,
         ToolAnnotations(read_only_hint=True, open_world_hint=False),
@@ -91,7 +91,7 @@ def server(base: Path, *, allow_steering: bool) -> MCPServer[Any]:
         *(reading.get_journal, reading.get_log),
     )
     if allow_steering:
-        steering = Steering(Folders(base))
+        steering = Steering(FolderTools(base))
         # Tools that can be undone stand before those that cannot.
         for verb in sorted(VERBS.values(), key=lambda verb: verb.is_destructive):
             hints = ToolAnnotations(destructive_hint=verb.is_destructive, open_world_hint=False)

@@ -41,7 +41,7 @@ Seconds = Annotated[float, Field(ge=0, le=3600, description="Seconds to wait for
 Lines = Annotated[int, Field(ge=1, le=1000, description="The newest lines to return, at most.")]
 
 
-class Folders:
+class FolderTools:
     """The folders of the runs that can be seen.
 
     Args:
@@ -80,7 +80,7 @@ class Folders:
 class Reading:
     """The tools that change nothing."""
 
-    def __init__(self, folders: Folders) -> None:
+    def __init__(self, folders: FolderTools) -> None:
         self._folders = folders
 
     def list_runs(self) -> Fields:
@@ -166,7 +166,7 @@ class Steering:
     `state` is applied, refused (`text` says why, and nothing has changed) or unanswered.
     """
 
-    def __init__(self, folders: Folders) -> None:
+    def __init__(self, folders: FolderTools) -> None:
         self._folders = folders
 
     def tool(self, verb: Verb) -> Callable[..., Fields]:

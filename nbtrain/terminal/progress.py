@@ -30,7 +30,7 @@ class _Bar(tqdm):
     monitor_interval = 0
 
 
-class Line:
+class ProgressLine:
     """The line of one run; the run's looper calls `tick`."""
 
     def __init__(self, run: Watched, file: Any = None) -> None:

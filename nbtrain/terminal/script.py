@@ -28,9 +28,9 @@ def meet() -> None:
 def show(run: Any) -> None:
     """Shows the line of a run that has started, or only its warnings if no terminal shows it."""
     if sys.stderr is not None and sys.stderr.isatty():
-        from nbtrain.terminal.progress import Line
+        from nbtrain.terminal.progress import ProgressLine
 
-        Line(run)
+        ProgressLine(run)
     else:
         Lines(run)
 

@@ -23,7 +23,7 @@ _PLUGIN = "scalars"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LayoutPlace:
     """The position and type of a value.
 
     Attributes:
@@ -50,7 +50,7 @@ class Layout:
 
     length: int
     step_bytes: int
-    places: tuple[Place, ...]
+    places: tuple[LayoutPlace, ...]
 
     def varying(self) -> Iterator[int]:
         """Yields the bytes that differ between events with this layout and the same tags."""
@@ -92,13 +92,13 @@ def _layout_of(event: bytes) -> tuple[Layout, tuple[str, ...]]:
     return Layout(len(event), step_bytes, tuple(places)), tuple(tags)
 
 
-def _value(event: bytes, at: int, end: int) -> tuple[str, Place]:
+def _value(event: bytes, at: int, end: int) -> tuple[str, LayoutPlace]:
     """Returns the tag of a `Summary.Value` and the position of its scalar."""
     _expect(event[at] == 0x0A)
     begin, at = _inside(event, at + 1)
     tag = event[begin:at].decode()
     if event[at] == 0x15:
-        place, at = Place(at + 1, "<f4"), at + 5
+        place, at = LayoutPlace(at + 1, "<f4"), at + 5
     else:
         _expect(event[at] == 0x42)
         begin, at = _inside(event, at + 1)
@@ -107,12 +107,12 @@ def _value(event: bytes, at: int, end: int) -> tuple[str, Place]:
         _expect(event[at] == 0x4A)
         begin, at = _inside(event, at + 1)
         _expect(_plugin(event, begin, at) == _PLUGIN)
-        place = Place(place.offset, place.dtype)
+        place = LayoutPlace(place.offset, place.dtype)
     _expect(at == end)
     return tag, place
 
 
-def _tensor(event: bytes, at: int, end: int) -> Place:
+def _tensor(event: bytes, at: int, end: int) -> LayoutPlace:
     """Returns the position of the single number in a `TensorProto`."""
     _expect(event[at] == 0x08)
     kind, at = event[at + 1], at + 2
@@ -125,7 +125,7 @@ def _tensor(event: bytes, at: int, end: int) -> Place:
     else:
         dtype = {(0x2A, _FLOAT): "<f4", (0x32, _DOUBLE): "<f8"}.get((field, kind), "")
     _expect(bool(dtype) and size == int(dtype[-1]) and at + 2 + size == end)
-    return Place(at + 2, dtype, bare=True)
+    return LayoutPlace(at + 2, dtype, bare=True)
 
 
 def _plugin(event: bytes, at: int, end: int) -> str:

@@ -75,7 +75,7 @@ class Images:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class HistogramValue:
     """The histogram of one step.
 
     Attributes:
@@ -104,7 +104,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Audio:
+class AudioValue:
     """The encoded sounds of one step.
 
     Attributes:
@@ -122,7 +122,7 @@ class Audio:
         return f"<{len(self.clips)} sounds of type {self.content_type}>"
 
 
-Value = Images | Histogram | Text | Audio | PrCurve | Graph
+Value = Images | HistogramValue | Text | AudioValue | PrCurve | Graph
 
 
 def value_of(kind: str, value: Any, tag: str) -> Value:
@@ -147,13 +147,13 @@ def _images(value: Any) -> Images:
     return Images(int(width), int(height), tuple(encoded))
 
 
-def _histogram(value: Any) -> Histogram:
+def _histogram(value: Any) -> HistogramValue:
     if value.HasField("histo"):
-        return Histogram(_buckets(value.histo))
+        return HistogramValue(_buckets(value.histo))
     array = array_of(value.tensor).astype(np.float64)
     if array.ndim != 2 or array.shape[1] != 3:
         raise ValueError(f"its shape is {array.shape}, not (k, 3)")
-    return Histogram(array)
+    return HistogramValue(array)
 
 
 def _buckets(histo: Any) -> FloatArray:
@@ -177,7 +177,7 @@ def _text(value: Any) -> Text:
     return Text(np.array(texts, object).reshape(array.shape))
 
 
-def _audio(value: Any) -> Audio:
+def _audio(value: Any) -> AudioValue:
     if value.HasField("audio"):
         rows = [[value.audio.encoded_audio_string]]
     else:
@@ -185,7 +185,7 @@ def _audio(value: Any) -> Audio:
         rows = array.reshape(len(array), -1).tolist() if array.size else []
     clips = tuple(row[0] for row in rows)
     labels = tuple(row[1].decode(errors="replace") if len(row) > 1 else "" for row in rows)
-    return Audio(clips, _type_of(clips[0] if clips else b""), labels)
+    return AudioValue(clips, _type_of(clips[0] if clips else b""), labels)
 
 
 def _type_of(clip: bytes) -> str:

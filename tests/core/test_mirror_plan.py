@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtrain.run.outside.mirror_plan import (
+    CopyStep,
     Snapshot,
-    Step,
     Version,
     complete,
     is_mirrored,
@@ -49,7 +49,7 @@ class Run:
                 files[f"{FOLDER}{name}.{ending}"] = Version(1, save, 1)
         return Snapshot(files, {FOLDER: state(*self.saved)}) if self.saved else Snapshot({})
 
-    def do(self, step: Step) -> None:
+    def do(self, step: CopyStep) -> None:
         if step.version is None:
             del self.mirrored[step.path]
         else:
@@ -74,7 +74,7 @@ def state(*names: str) -> bytes:
     return "\n".join([*lines, *(f'all_model_checkpoint_paths: "{n}"' for n in names)]).encode()
 
 
-def short(found: Sequence[Step]) -> list[str]:
+def short(found: Sequence[CopyStep]) -> list[str]:
     """The steps in words."""
     words = [step.path.removeprefix(FOLDER).replace("-00000-of-00001", "") for step in found]
     return [("" if step.version else "-") + word for step, word in zip(found, words, strict=True)]

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtrain.recording.queue import Batch, RecordQueue, Segment
+from nbtrain.recording.queue import RecordBatch, RecordQueue, SegmentMark
 
 TAGS = st.sets(st.sampled_from(["loss", "accuracy", "rate"]))
 ACTS = st.lists(
@@ -28,11 +28,11 @@ def number(_tag: str, _step: int, value: Any) -> float:
     return float(value)
 
 
-def flat(entries: list[Batch | Segment]) -> list[tuple[Any, ...]]:
+def flat(entries: list[RecordBatch | SegmentMark]) -> list[tuple[Any, ...]]:
     """Returns the records one by one: step, wall time, values by tag; a mark has no values."""
     found: list[tuple[Any, ...]] = []
     for entry in entries:
-        if isinstance(entry, Segment):
+        if isinstance(entry, SegmentMark):
             found.append((entry.step, entry.wall_time, None))
             continue
         rows = zip(*entry.columns, strict=True) if entry.tags else [()] * len(entry.steps)
@@ -52,7 +52,7 @@ def test_records_are_taken_in_order(acts: list[tuple[str, set[str]]]) -> None:
             queue.append(step, step / 4, values)
             added.append((step, step / 4, values))
         elif act == "mark":
-            queue.mark(Segment(step, step / 4))
+            queue.mark(SegmentMark(step, step / 4))
             added.append((step, step / 4, None))
         else:
             taken += flat(queue.take())
@@ -66,7 +66,7 @@ def test_records_with_the_same_tags_come_as_one_batch() -> None:
     for step in (1, 2, 3):
         queue.append(step, 0.0, {"loss": step, "accuracy": 0.5})
     (batch,) = queue.take()
-    assert isinstance(batch, Batch)
+    assert isinstance(batch, RecordBatch)
     assert batch.tags == ("loss", "accuracy")
     assert [list(column) for column in batch.columns] == [[1, 2, 3], [0.5, 0.5, 0.5]]
 
@@ -101,7 +101,7 @@ def test_a_mark_comes_after_earlier_thinned_records() -> None:
     queue = RecordQueue(number, limit=1)
     for step in (1, 2, 3):
         queue.append(step, 0.0, {"loss": step})
-    queue.mark(Segment(1, 0.0))
+    queue.mark(SegmentMark(1, 0.0))
     assert [step for step, _, values in flat(queue.take()) if values] == [1, 2, 3]
 
 

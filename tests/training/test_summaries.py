@@ -20,7 +20,7 @@ from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.summaries import Summaries
 from nbtrain.tfevents.decode import Decoder
 from nbtrain.tfevents.framing import frames_in
-from nbtrain.tfevents.values import Audio, Histogram, Images, Text
+from nbtrain.tfevents.values import AudioValue, HistogramValue, Images, Text
 from tests.event_files import (
     NAME,
     expected,
@@ -174,7 +174,7 @@ def test_values_of_tensorboardx_are_read(tmp_path: Path) -> None:
 def test_a_histogram_keeps_the_digits_that_were_written(tmp_path: Path) -> None:
     written(tmp_path / NAME, [event(1, histogram1("h", [0, 2, 1, 0]))])
     value = nbtrain.summaries(tmp_path, "histograms")[".", "h"][0]
-    assert isinstance(value, Histogram)
+    assert isinstance(value, HistogramValue)
     assert value.buckets.tolist() == [[-7.5, 0.0, 2.0], [0.0, 99.25, 1.0]]
 
 
@@ -285,13 +285,13 @@ def test_the_type_of_a_sound_is_what_it_begins_with(
     sound.audio.encoded_audio_string, sound.audio.content_type = begin, "text/html"
     written(tmp_path / NAME, [event(1, sound)])
     value = nbtrain.summaries(tmp_path, "audio")[".", "a"][0]
-    assert value == Audio((begin,), kind, ("",))
+    assert value == AudioValue((begin,), kind, ("",))
 
 
 def test_the_labels_of_sounds(tmp_path: Path) -> None:
     clips = np.array([[WAV, b"one"], [WAV, b"two"]], object)
     written(tmp_path / NAME, [event(1, tensor2("a", "audio", clips))])
-    assert nbtrain.summaries(tmp_path, "audio")[".", "a"][0] == Audio(
+    assert nbtrain.summaries(tmp_path, "audio")[".", "a"][0] == AudioValue(
         (WAV, WAV), "audio/wav", ("one", "two")
     )
 

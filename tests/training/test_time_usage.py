@@ -12,7 +12,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.run.beside.resource_usage import ResourceUsage, gpu_memory, memory_limit
-from nbtrain.run.beside.time_usage import EVALUATE, LOOP, PAUSED, SAVE, Draws, TimeUsage
+from nbtrain.run.beside.time_usage import EVALUATE, LOOP, PAUSED, SAVE, DrawTimes, TimeUsage
 from nbtrain.run.run import Run
 from tests.fitted import X, Y, classifier
 from tests.gate import SOON
@@ -131,7 +131,7 @@ def test_input_is_told_from_the_step_where_it_was_measured(
             clock.pass_by(2)
             yield number
 
-    time_usage.waits = draws = Draws(slowly(), clock)
+    time_usage.waits = draws = DrawTimes(slowly(), clock)
     time_usage.begin()
     for _ in draws:
         clock.pass_by(1)
@@ -148,7 +148,7 @@ def test_a_draw_that_lasts_is_input_before_it_is_over(time_usage: TimeUsage, clo
         seen.update(time_usage.seconds)
         yield 1
 
-    time_usage.waits = draws = Draws(stalled(), clock)
+    time_usage.waits = draws = DrawTimes(stalled(), clock)
     time_usage.begin()
     next(draws)
     time_usage.look()
@@ -161,7 +161,7 @@ def test_a_draw_that_fails_is_counted_and_fails(clock: Clock) -> None:
         raise OSError("torn")
         yield 1
 
-    draws = Draws(torn(), clock)
+    draws = DrawTimes(torn(), clock)
     with pytest.raises(OSError, match="torn"):
         next(draws)
     clock.pass_by(1)

@@ -23,7 +23,7 @@ from nbtrain.engines.data.beginning import beginning
 from nbtrain.engines.data.iterators import NAMES, Iterators
 from nbtrain.engines.data.pass_length import PassLength
 from nbtrain.engines.signatures import whole
-from nbtrain.run.beside.time_usage import Draws
+from nbtrain.run.beside.time_usage import DrawTimes
 from nbtrain.run.handle import LoopHandle
 
 # The names of the position and of elements in a checkpoint, in all versions.
@@ -105,7 +105,7 @@ class EpochIterator(Iterator[Any]):
                 f"{ended}: there is nothing left to train. Give more {more}=, or another name= to "
                 "start from scratch.",
             )
-        draws = Draws(self)
+        draws = DrawTimes(self)
         loop.time_usage.waits = draws
         return draws
 

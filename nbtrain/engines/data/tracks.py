@@ -27,7 +27,7 @@ from nbtrain.engines.data.open_loop import OpenLoop
 from nbtrain.engines.data.passes import Passes
 from nbtrain.engines.data.sources import Sources
 from nbtrain.engines.data.turns import Turns, size_of
-from nbtrain.run.boundary.track_loop import Source
+from nbtrain.run.boundary.track_loop import LoopSource
 from nbtrain.run.handle import LoopHandle
 
 Path = list[tuple[int, int]]
@@ -111,7 +111,7 @@ class Tracks:
         """
         opened: list[OpenLoop] = []
 
-        def enter() -> Source:
+        def enter() -> LoopSource:
             opened.append(self._enter(iterable, loop, again=around is not None))
             if around is not None and not self._next:
                 loop.inform_too(around)

@@ -16,14 +16,14 @@ import keras
 import numpy as np
 
 from nbtrain.inner.keras import adapter_of
-from nbtrain.keras.data.data import Data, Sample
+from nbtrain.keras.data.data import Data, DataSample
 
 
 class Batches(Data):
     """A `keras.utils.PyDataset`, in an order determined by the seed and the epoch's number."""
 
     kept = True
-    sample: Sample
+    sample: DataSample
     repeats = (
         "nbtrain repeats the epochs of a new PyDataset that makes its generator from a fixed seed, "
         "such as self.random = np.random.default_rng(1); or leave the order to fit(shuffle=True)."
@@ -41,7 +41,7 @@ class Batches(Data):
     ) -> None:
         super().__init__(None, steps, size, batches.num_batches)
         self.seed = seed
-        self.sample = Sample()
+        self.sample = DataSample()
         self._batches = batches
         self._shuffle, self._class_weight = shuffle, class_weight
         self._adapter: Any = None  # made, and given to no `fit` yet
@@ -117,7 +117,7 @@ class _Ordered(keras.utils.PyDataset):
         is_within: Whether an epoch has begun that has not ended.
     """
 
-    def __init__(self, batches: Any, sample: Sample) -> None:
+    def __init__(self, batches: Any, sample: DataSample) -> None:
         super().__init__(
             workers=batches.workers,
             use_multiprocessing=batches.use_multiprocessing,

@@ -53,13 +53,13 @@ class Data:
         seed: The seed of the order, if it is drawn here; saved with the position.
         kept: Whether the position in the data can be saved exactly.
         why: Why it cannot.
-        sample: A batch that the user's own code has made, if it makes them: see `Sample`.
+        sample: A batch that the user's own code has made, if it makes them: see `DataSample`.
         repeats: What the user can do so that the same batches come after a restart.
     """
 
     kept = False
     why = "the position of such an object cannot be saved"
-    sample: Sample | None = None
+    sample: DataSample | None = None
     repeats = ""
 
     def __init__(
@@ -169,7 +169,7 @@ class Data:
         next(iterator)
 
 
-class Sample:
+class DataSample:
     """A batch of data that the user's own code makes, compared after a restart.
 
     Their order and their random numbers may come from a state that no checkpoint holds.

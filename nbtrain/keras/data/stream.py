@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from nbtrain.keras.data.data import Data, Sample
+from nbtrain.keras.data.data import Data, DataSample
 
 
 class Stream(Data):
@@ -19,7 +19,7 @@ class Stream(Data):
     """
 
     kept = True
-    sample: Sample
+    sample: DataSample
     repeats = (
         "A new generator is drawn from up to the batch: have it make its random numbers from a "
         "fixed seed, such as np.random.default_rng(1)."
@@ -29,7 +29,7 @@ class Stream(Data):
     def __init__(self, batches: Any, steps: int | None, size: int) -> None:
         super().__init__(None, steps, size)
         self._batches = batches
-        self.sample = Sample()
+        self.sample = DataSample()
         self._ahead: collections.deque[Any] = collections.deque()  # drawn, perhaps not trained
         self._first = 0  # the number of the first of them
         self._next = 0  # the number of the batch to train next

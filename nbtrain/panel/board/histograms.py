@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from nbtrain.core.values.arrays import FloatArray
 from nbtrain.logdir.history import History
-from nbtrain.tfevents.values import Histogram
+from nbtrain.tfevents.values import HistogramValue
 
 BINS = 60
 _LARGEST = 1e150  # sums and differences up to here are finite
@@ -74,7 +74,7 @@ def spread(count: int, most: int) -> npt.NDArray[np.int64]:
 def buckets_of(history: History, places: Iterable[int]) -> list[FloatArray]:
     """Reads the buckets of the histograms at some indices from their files."""
     values = [history[place] for place in places]
-    return [value.buckets for value in values if isinstance(value, Histogram)]
+    return [value.buckets for value in values if isinstance(value, HistogramValue)]
 
 
 def _usable(buckets: FloatArray) -> FloatArray:

@@ -117,7 +117,7 @@ class TimeUsage:
         return {kind: spent[kind] for kind in KINDS if spent[kind] > 0}
 
 
-class Draws(Iterator[Any]):
+class DrawTimes(Iterator[Any]):
     """An iterator that measures its draws, for `TimeUsage.waits`.
 
     Args:

@@ -30,7 +30,7 @@ class ProgramEnd(BaseException):
     """Ends a program that begins another tracked loop although the run must end."""
 
 
-class Source(Protocol):
+class LoopSource(Protocol):
     """The elements of a loop."""
 
     @property
@@ -89,7 +89,7 @@ class TrackLoop:
                 "which counts the steps already: use one of the two. A stop ends a tracked loop."
             )
 
-    def turns(self, enter: Callable[[], Source], leave: Callable[..., object]) -> Iterator[Any]:
+    def turns(self, enter: Callable[[], LoopSource], leave: Callable[..., object]) -> Iterator[Any]:
         """Yields the elements of a loop, with a boundary after each.
 
         The same as asking `reach` once per turn, but faster: the locals of a generator stay warm.

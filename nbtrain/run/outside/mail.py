@@ -51,7 +51,7 @@ _UNANSWERED = (
 _EARLY = "It was sent before the run was started again; send it again if it is still wanted."
 
 
-class Steered(Protocol):
+class MailedRun(Protocol):
     """The run behind the door."""
 
     @property
@@ -98,7 +98,7 @@ class Mail:
 
     def __init__(
         self,
-        run: Steered,
+        run: MailedRun,
         logdir: Logdir,
         note: Callable[[str, str | None], object],
         gone: Callable[[], bool],

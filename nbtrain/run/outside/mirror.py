@@ -20,7 +20,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.text_table import some
 from nbtrain.run.outside import mirror_files, mirror_plan
 from nbtrain.run.outside.mirror_files import Opened
-from nbtrain.run.outside.mirror_plan import Snapshot, Step
+from nbtrain.run.outside.mirror_plan import CopyStep, Snapshot
 from nbtrain.run.outside.store import words
 from nbtrain.run.process import endings
 from nbtrain.rundir.folder import Logdir
@@ -153,14 +153,14 @@ class Mirror:
             if not (last or self._is_due(steps)) or not self._copy(look, steps):
                 return False
 
-    def _is_due(self, steps: Sequence[Step]) -> bool:
+    def _is_due(self, steps: Sequence[CopyStep]) -> bool:
         """Returns whether it is time to copy; a new checkpoint makes it soon."""
         now = self._clock()
         if not all(mirror_plan.is_growing(step.path) for step in steps):
             self._due = min(self._due, now + _SETTLED_SECS)
         return now >= self._due
 
-    def _copy(self, look: Snapshot, steps: Sequence[Step]) -> bool:
+    def _copy(self, look: Snapshot, steps: Sequence[CopyStep]) -> bool:
         """Does all steps; returns False if the run has saved meanwhile, or no longer waits."""
         with mirror_files.held(self._folder, steps) as places:
             if places is None:
@@ -179,7 +179,7 @@ class Mirror:
         name = mirror_plan.latest(look, self._mirrored) or self._state[0]
         self._state = name, len(mirror_plan.lacking(look, self._mirrored))
 
-    def _do(self, step: Step, places: Mapping[str, Path]) -> None:
+    def _do(self, step: CopyStep, places: Mapping[str, Path]) -> None:
         self._began = self._clock()
         if step.version is None:
             self._store.delete(step.path)

@@ -18,7 +18,7 @@ from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.own_files import NotOwnError
 from nbtrain.run.outside import mirror_plan
-from nbtrain.run.outside.mirror_plan import FOLDERS, JOURNAL, STATE, Snapshot, Step, Version
+from nbtrain.run.outside.mirror_plan import FOLDERS, JOURNAL, STATE, CopyStep, Snapshot, Version
 from nbtrain.run.outside.store import PART, Store, words
 
 # The folder in a run's folder that a fetch writes into: while it is there, the fetch has not ended.
@@ -79,7 +79,7 @@ def _version(found: os.stat_result) -> Version:
 
 
 @contextlib.contextmanager
-def held(folder: Path, steps: Sequence[Step]) -> Iterator[dict[str, Path] | None]:
+def held(folder: Path, steps: Sequence[CopyStep]) -> Iterator[dict[str, Path] | None]:
     """Holds the files of some steps aside: the run may delete, replace or extend them meanwhile.
 
     Yields:
@@ -97,7 +97,7 @@ def held(folder: Path, steps: Sequence[Step]) -> Iterator[dict[str, Path] | None
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _hold(path: Path, place: Path, step: Step) -> bool:
+def _hold(path: Path, place: Path, step: CopyStep) -> bool:
     """Links a file aside, or copies one that grows; returns whether it is still that of the step.
 
     A file system without links gets a copy too.

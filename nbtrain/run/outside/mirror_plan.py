@@ -58,7 +58,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CopyStep:
     """One file to copy, or to delete in the mirror.
 
     Attributes:
@@ -114,24 +114,24 @@ def _is_whole(kinds: Iterable[str]) -> bool:
     return "index" in kinds and bool(data) and len(data) == int(data[0].rpartition("-")[2])
 
 
-def steps(snapshot: Snapshot, mirrored: Mirrored) -> list[Step]:
+def steps(snapshot: Snapshot, mirrored: Mirrored) -> list[CopyStep]:
     """Returns what to do next, in order; of several new checkpoints, the newest is copied.
 
     The others follow when the folder has been looked at again: by then, a newer one may be there.
     """
     lacks = lacking(snapshot, mirrored)
-    grown = [Step(path, snapshot.files[path]) for path in lacks if is_growing(path)]
+    grown = [CopyStep(path, snapshot.files[path]) for path in lacks if is_growing(path)]
     found = [step for step in grown if step.path == JOURNAL]
     for folder in FOLDERS:
         # A new checkpoint comes before one that was saved again, which the mirror loses meanwhile.
         todo = [files for files in _checkpoints(snapshot, folder) if set(lacks) & set(files)]
         for *data, index in sorted(todo, key=lambda files: files[-1] in mirrored)[:1]:
             if index in mirrored:
-                found.append(Step(index, None))
-            found += [Step(path, snapshot.files[path]) for path in data if path in lacks]
-            found.append(Step(index, snapshot.files[index]))
+                found.append(CopyStep(index, None))
+            found += [CopyStep(path, snapshot.files[path]) for path in data if path in lacks]
+            found.append(CopyStep(index, snapshot.files[index]))
         if (state := folder + STATE) in lacks:
-            found.append(Step(state, snapshot.files[state], snapshot.states[folder]))
+            found.append(CopyStep(state, snapshot.files[state], snapshot.states[folder]))
     found += [step for step in grown if step.path != JOURNAL]
     return found + _deletions(snapshot, mirrored)
 
@@ -161,7 +161,7 @@ def _checkpoints(snapshot: Snapshot, folder: str) -> list[list[str]]:
     return [whole[name] for name in reversed(named(snapshot.states.get(folder))) if name in whole]
 
 
-def _deletions(snapshot: Snapshot, mirrored: Mirrored) -> list[Step]:
+def _deletions(snapshot: Snapshot, mirrored: Mirrored) -> list[CopyStep]:
     """Returns the deletions of checkpoints that the run has no more, each index before its data.
 
     A run that names no checkpoint of its own was damaged or has saved none, and its mirror stays.
@@ -178,7 +178,7 @@ def _deletions(snapshot: Snapshot, mirrored: Mirrored) -> list[Step]:
         return part is not None and part["name"] not in names[folder]
 
     gone = sorted(filter(is_gone, mirrored), key=lambda path: not path.endswith((STATE, ".index")))
-    return [Step(path, None) for path in gone]
+    return [CopyStep(path, None) for path in gone]
 
 
 def _split(path: str) -> tuple[str, str]:

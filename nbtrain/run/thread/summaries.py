@@ -27,7 +27,7 @@ import tensorflow as tf
 
 from nbtrain.core.text.tracebacks import named
 from nbtrain.inner.tensorflow import eagerly, is_closed, is_in_xla, summary_state
-from nbtrain.recording.queue import Batch
+from nbtrain.recording.queue import RecordBatch
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.process import endings
 from nbtrain.tfevents import messages
@@ -43,7 +43,7 @@ _Event = tuple[float, int, bytes]  # wall time, step, serialized
 Note = Callable[[str, str | None], object]  # shows a message under a topic; None clears it
 
 
-class Writer:
+class SummaryWriter:
     """A writer of TensorFlow's, which one run after the other uses.
 
     Attributes:
@@ -95,14 +95,14 @@ class Writer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class Step:
+class RunStep:
     """The step of the run, as `tf.summary.experimental.get_step()` returns it.
 
     It can be used like a tensor: compared, added, divided. In a traced function it is read at each
     call, at no cost for steps without a summary.
     """
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: SummaryWriter) -> None:
         self._writer = writer
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
@@ -130,27 +130,27 @@ def _reflected(name: str) -> Callable[..., Any]:
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Step, f"__{_name}__", _as_tensor(_name))
+    setattr(RunStep, f"__{_name}__", _as_tensor(_name))
 for _name in ("add", "sub", "mul", "mod", "floordiv", "truediv"):
-    setattr(Step, f"__{_name}__", _as_tensor(_name))
-    setattr(Step, f"__r{_name}__", _reflected(_name))
+    setattr(RunStep, f"__{_name}__", _as_tensor(_name))
+    setattr(RunStep, f"__r{_name}__", _reflected(_name))
 
 
 _lock = threading.RLock()  # protects the list, and who uses them
-_writers: list[Writer] = []
+_writers: list[SummaryWriter] = []
 
 
-def _free() -> Writer:
+def _free() -> SummaryWriter:
     """Returns the writer that the next run will use."""
     with _lock:
         for writer in _writers:
             if not writer.is_used and writer.is_there:
                 return writer
-        _writers.append(Writer())
+        _writers.append(SummaryWriter())
         return _writers[-1]
 
 
-def _use(step: Callable[[], int]) -> Writer:
+def _use(step: Callable[[], int]) -> SummaryWriter:
     with _lock:
         writer = _free()
         writer.is_used, writer.step = True, step
@@ -165,7 +165,7 @@ def _delete() -> None:
 endings.afterwards(_delete)
 
 
-class Summaries:
+class TakenSummaries:
     """The summaries of one start of a run, on their way to its recorder; one thread at a time.
 
     Args:
@@ -173,14 +173,14 @@ class Summaries:
         note: Shows a message, or clears it.
     """
 
-    def __init__(self, writer: Writer, note: Note) -> None:
+    def __init__(self, writer: SummaryWriter, note: Note) -> None:
         self._writer, self._note = writer, note
         self._decoder = Decoder()
         self._tail = writer.tail(self._decoder)
         self._scalars: list[Decoded] = []
         self._events: list[_Event] = []
 
-    def take(self, until: float) -> tuple[Sequence[Batch], Sequence[tuple[int, bytes]]]:
+    def take(self, until: float) -> tuple[Sequence[RecordBatch], Sequence[tuple[int, bytes]]]:
         """Returns the scalars and other events that were written up to a wall time."""
         try:
             self._writer.flush()
@@ -193,7 +193,7 @@ class Summaries:
         self._events = [each for each in self._events if each[0] > until]
         tags = self._decoder.tags
         batches = [
-            Batch(
+            RecordBatch(
                 (tags[int(each.tags[0])],),
                 each.steps.tolist(),
                 each.wall_times.tolist(),
@@ -269,7 +269,7 @@ def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[N
         return
     try:
         writer = _use(step)
-        recorder.take_beside(Summaries(writer, note).take)
+        recorder.take_beside(TakenSummaries(writer, note).take)
     except (OSError, tf.errors.OpError) as error:  # no room for temporary files
         note("tf.summary", _NOT_RECORDED.format(named(error)))
         yield
@@ -286,7 +286,7 @@ def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[N
 
 
 @contextlib.contextmanager
-def _as_default(writer: Writer) -> Iterator[None]:
+def _as_default(writer: SummaryWriter) -> Iterator[None]:
     """Makes a writer the default of the calling thread, with the step of its run."""
     state, thread = summary_state, threading.get_ident()
     if state.writer is not None:  # it is left over
@@ -294,7 +294,7 @@ def _as_default(writer: Writer) -> Iterator[None]:
     before = state.is_recording, state.step
     state.writer = writer.own
     state.is_recording = _can_record if before[0] is None else before[0]
-    state.step = Step(writer) if before[1] is None else before[1]
+    state.step = RunStep(writer) if before[1] is None else before[1]
     try:
         yield
     finally:

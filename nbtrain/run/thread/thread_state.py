@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from nbtrain.inner.keras import state_of_thread
 from nbtrain.inner.tensorflow import add_callback, callbacks, device_name
-from nbtrain.run.thread.summaries import Step, theirs
+from nbtrain.run.thread.summaries import RunStep, theirs
 
 
 class ThreadState:
@@ -42,7 +42,7 @@ class ThreadState:
         self._filters = tf.debugging.is_traceback_filtering_enabled()
         self._theirs = theirs()
         step = tf.summary.experimental.get_step()
-        self._step = None if isinstance(step, Step) else step
+        self._step = None if isinstance(step, RunStep) else step
         self._errors = np.geterr()  # in a context variable only since NumPy 2.0
 
     @contextlib.contextmanager

@@ -19,7 +19,7 @@ from nbtrain.tf1.creators import ChiefSessionCreator
 from nbtrain.tf1.graphs import BUILD_AGAIN, adding_to, adopt_global_step
 from nbtrain.tf1.hooks.hook_arguments import check_hooks, check_tags
 from nbtrain.tf1.hooks.run_hook import RunHook
-from nbtrain.tf1.supervising.summaries import EventFile
+from nbtrain.tf1.supervising.summaries import SupervisorEventFile
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -199,7 +199,7 @@ def _training_session(
         if summarizes and adopt_global_step(graph) is not None:
             # summary_dir is not used: its file and thread would stay open in TensorFlow's cache
             # until the kernel ends.
-            writer = EventFile(str(folder.path))
+            writer = SupervisorEventFile(str(folder.path))
             stack.callback(writer.close)
             summary_hook = v1.train.SummarySaverHook(
                 save_steps=_SUMMARY_STEPS, summary_writer=writer, scaffold=filled

@@ -21,7 +21,7 @@ from nbtrain.tf1.saving.savers import saves, supervised_saver
 from nbtrain.tf1.saving.writing import SupervisorSaver
 from nbtrain.tf1.signatures import bound, taking
 from nbtrain.tf1.supervising.queues import add_closing
-from nbtrain.tf1.supervising.summaries import EventFile
+from nbtrain.tf1.supervising.summaries import SupervisorEventFile
 
 v1 = tf.compat.v1
 
@@ -64,7 +64,7 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
             # Unwrapped: without TensorFlow's advice, in every notebook, to use something else.
             inspect.unwrap(v1.train.Supervisor.__init__)(self, *given.args, **given.kwargs)
             if own and self._logdir:
-                self._summary_writer = EventFile(self._logdir)
+                self._summary_writer = SupervisorEventFile(self._logdir)
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
         self._run: SessionHost | None = None  # under which it trains, and which saves for it

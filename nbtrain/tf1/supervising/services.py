@@ -15,7 +15,7 @@ from nbtrain.tf1.saving.writing import Checkpoints
 from nbtrain.tf1.servers import LOST, unanswered
 from nbtrain.tf1.session_mutex import SessionMutex
 from nbtrain.tf1.supervising.step_services import ByStepServices
-from nbtrain.tf1.supervising.summaries import StepRate, Summaries
+from nbtrain.tf1.supervising.summaries import StepRate, SupervisorSummaries
 
 # A summary is on disk within a second, even the last of a burst.
 _FLUSH_SECS = 1.0
@@ -60,13 +60,13 @@ class Services:
         self._checkpoints: Checkpoints | None = None
         if saves(supervisor.saver) and (save_model_secs or save_model_steps):
             self._checkpoints = Checkpoints(supervisor, self._sess)
-        self._summaries: Summaries | None = None
+        self._summaries: SupervisorSummaries | None = None
         if (
             supervisor.summary_writer
             and supervisor.summary_op is not None
             and (supervisor.save_summaries_secs or save_summaries_steps)
         ):
-            self._summaries = Summaries(supervisor, self._sess)
+            self._summaries = SupervisorSummaries(supervisor, self._sess)
         self._by_steps = ByStepServices(self._step)
         self._warned = False
         if self._checkpoints and save_model_steps:

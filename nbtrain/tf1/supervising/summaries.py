@@ -25,7 +25,7 @@ _NO_INPUT = (
 _opened = itertools.count()
 
 
-class EventFile(tf.compat.v1.summary.FileWriter):
+class SupervisorEventFile(tf.compat.v1.summary.FileWriter):
     """A `tf.compat.v1.summary.FileWriter` with a file of its own, flushed within a second.
 
     TensorFlow names a file by the second in which it is opened, so a second file in the same second
@@ -41,11 +41,11 @@ class EventFile(tf.compat.v1.summary.FileWriter):
     def reopen(self) -> None:
         """Continues after `close` in another file."""
         if self._closed:
-            self.event_writer: Any = EventFile(self._logdir).event_writer
+            self.event_writer: Any = SupervisorEventFile(self._logdir).event_writer
         super().reopen()
 
 
-class Summaries:
+class SupervisorSummaries:
     """The summaries of a Supervisor's session.
 
     Raises:
