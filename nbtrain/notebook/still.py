@@ -118,6 +118,7 @@ class Still:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._widget, self._text, self._words = widget, text, words
+        self._model = widget.model_id  # it has none any more once somebody has closed it
         self._draw, self._state, self._clock = draw, state, clock
         self._drawn: tuple[object, ...] = ()  # the state in the last picture
         self._drawn_at = clock()
@@ -141,7 +142,7 @@ class Still:
         captured = isinstance(publisher, CapturingDisplayPublisher)
         name = f"nbtrain-{id(self)}-{next(_numbers)}"
         outputs = _Outputs(name, place(), None if captured else publisher)
-        view = {"model_id": self._widget.model_id, "version_major": 2, "version_minor": 0}
+        view = {"model_id": self._model, "version_major": 2, "version_minor": 0}
         # A page that cannot show widgets, or does not trust the notebook, shows the pixel.
         live = {_VIEW: view, **bundle(None, self._text)}
         display(live, raw=True, display_id=f"{name}-live")
@@ -251,7 +252,7 @@ class Still:
         for outputs in list(self._outputs):
             for which, data in drawn.items():
                 outputs.replace(which, data)
-        self._widget.send({"t": "still", "id": self._widget.model_id, **drawn})
+        self._widget.send({"t": "still", "id": self._model, **drawn})
 
     def _below(self, drawn: Bundle) -> dict[str, Bundle]:
         """The two outputs below that of the widget, which has the text."""

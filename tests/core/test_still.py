@@ -234,6 +234,16 @@ def test_an_export_without_widget_state_shows_no_text_for_the_widget(
     assert "<pre>text" not in page
 
 
+def test_a_widget_that_the_user_has_closed_still_gets_its_last_picture(outputs: Outputs) -> None:
+    shows = Shows()
+    shows.still.show()
+    shows.widget.close()  # as `Widget.close_all()` does
+    shows.state = ("ended", 1)
+    shows.still.finish()
+    assert "No picture of it" not in str(outputs.shown)
+    assert len(shows.threads) == 2, "the first and the last were drawn"
+
+
 def test_a_text_without_a_picture_is_shown_with_the_words(outputs: Outputs) -> None:
     Shows().still.show({"text/plain": "<script>1</script>"})
     _, picture, words = outputs.shown.values()
