@@ -1,4 +1,4 @@
-"""What a run knows of the error that has left its loop."""
+"""The failure of a run whose loop an error has left, as far as Python tells it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Told = list[BaseException | None]
 
 
 def is_unknown(error: BaseException | None) -> bool:
-    """Whether it stands for an error of which Python says no more."""
+    """Returns whether it stands for an error of which Python says no more."""
     return isinstance(error, UnknownError) and not IS_KNOWN
 
 

@@ -55,14 +55,21 @@ def left_by() -> BaseException | None:
             and each.tb_lasti == frame.f_lasti
         )
     )
+    if part is None and instruction in _RAISES:
+        return _raised_again(frame) or _unknown(frame, None)
     if part is None:
-        return _raised_again(frame) if instruction in _RAISES else None
+        return None
     error: BaseException | None = _newest(
         lambda each: issubclass(type(each), BaseException) and each.__traceback__ is part
     )
     if error is not None:
         return error
-    filename, number = frame.f_code.co_filename, part.tb_lineno
+    return _unknown(frame, part)
+
+
+def _unknown(frame: FrameType, part: TracebackType | None) -> UnknownError:
+    """Returns an error that names the present line of a frame, with the traceback if known."""
+    filename, number = frame.f_code.co_filename, frame.f_lineno
     source = linecache.getline(filename, number).strip()
     where = f"line {number} of {filename}" if Path(filename).exists() else f"line {number}"
     line = f"{where}, `{source}`" if source else where
