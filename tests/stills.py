@@ -1,4 +1,4 @@
-"""What a cell shows, for tests of the picture below a widget."""
+"""A shown widget and its picture, without a page."""
 
 from __future__ import annotations
 

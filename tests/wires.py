@@ -1,4 +1,4 @@
-"""What a page has of a panel, compared with the store."""
+"""The messages of a panel to a page, and the curves that arrive there."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def metrics_given_to(model: Any) -> tuple[Any, Any]:
 
 
 def direction_of(metric: Any) -> str:
-    """Whether a metric is better "up" or "down", as it says; empty if it says neither."""
+    """The direction in which a metric is better, "up" or "down"; empty if it does not say."""
     return str(getattr(metric, "_direction", None) or "")
 
 

@@ -96,7 +96,7 @@ def forget_deletions(saver: Any) -> None:
 
 
 def slice_of(part: Any) -> Any:
-    """Which part of a whole a partitioned variable's part is, for a saver; None for a whole."""
+    """The place of a part in its partitioned variable, for a saver; None for a whole variable."""
     return getattr(part, "_get_save_slice_info", lambda: None)()
 
 

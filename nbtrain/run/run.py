@@ -79,7 +79,7 @@ LAST_ROUND_SECS = 10.0
 
 
 class NotStartedError(PhaseError, AttributeError):
-    """What a start has is asked for before there was one; `hasattr` takes it for missing."""
+    """The run has no start yet, and so not what was asked of it; `hasattr` takes it for missing."""
 
 
 class Run(Requests):
@@ -96,6 +96,7 @@ class Run(Requests):
     Attributes:
         in_foreground: Whether the thread that starts it trains.
         input_ends: The errors that say that the input is exhausted, and end the loop well.
+        media: Its pictures and media, found in the event files of its folder.
     """
 
     in_foreground = False

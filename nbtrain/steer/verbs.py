@@ -126,7 +126,7 @@ class Verb:
 
     @property
     def about(self) -> str:
-        """What it does, in sentences."""
+        """Its meaning, in sentences."""
         return f"{sentence(self.help)} {self.more}".strip()
 
     @property
@@ -136,7 +136,7 @@ class Verb:
 
     @property
     def sets_values(self) -> bool:
-        """Whether these words are `NAME=VALUE ...`."""
+        """True if these words are `NAME=VALUE ...`."""
         return self.words is not None and self.words.kind in (VALUES, TRIED)
 
     def read(self, given: Mapping[str, Any]) -> Asked:

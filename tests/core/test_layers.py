@@ -61,7 +61,7 @@ PUBLIC = {"", "cluster", "media", "tf1"}
 # Inner modules of libraries, and the modules that alone may name what is private there.
 INNER = re.compile(r"(tensorflow\.(python|core|compiler)|keras\.src)\b")
 INSIDERS = {"inner.tensorflow", "inner.keras", "panel.comm"}
-# Whose private names are Python's own.
+# Objects with private names of Python's own, and of the class at hand.
 PYTHON = {"sys", "threading", "argparse", "self", "cls"}
 # Modules that keep time, start threads, or are heavier than NumPy.
 NOT_PURE = {"tensorflow", "time", "asyncio", "ipywidgets", "anywidget", "IPython", "matplotlib"}
@@ -108,7 +108,7 @@ def _names_of(tree: ast.Module) -> Iterator[str]:
 OWN_NAMES = {name for module in MODULES.keys() - INSIDERS for name in _names_of(tree_of(module))}
 
 
-# What is named of another object in the modules that may do so, whoever binds the same name.
+# Private names of other objects in the modules that may use them, whoever binds the same name.
 FOREIGN_NAMES = {
     node.attr
     for module in INSIDERS
@@ -227,22 +227,7 @@ def test_the_panel_imports_neither_tensorflow_nor_a_run() -> None:
         assert "recording.recorder" not in inside(module), module
 
 
-@pytest.mark.parametrize(
-    "layer",
-    [
-        "inner",
-        "rundir",
-        "media",
-        "recording",
-        "checkpoints",
-        "steer",
-        "run",
-        "remote",
-        "engines",
-        "keras",
-        "tf1",
-    ],
-)
+@pytest.mark.parametrize("layer", LAYERS[: LAYERS.index("panel")])
 def test_engines_import_no_widget(layer: str) -> None:
     for module in in_layers(layer):
         drawing = {"matplotlib"} if module == "media.drawing" else set()

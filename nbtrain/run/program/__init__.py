@@ -1,1 +1,1 @@
-"""What is read from the user's program: what its names refer to, and how its loops end."""
+"""Reads the user's program: the objects that its names refer to, and how its loops end."""
