@@ -113,9 +113,9 @@ class Forked:
         assert not isinstance(answer, BaseException), answer
         return answer
 
-    def wait(self) -> int | None:
+    def wait(self, secs: float = SOON) -> int | None:
         """Its exit code, once it has ended by itself; None if it does not end."""
-        self._process.join(SOON)
+        self._process.join(secs)
         return self.exitcode
 
     def leave(self) -> int | None:
@@ -146,7 +146,8 @@ class Forked:
 def printed(target: Callable[..., object], *args: Any, folder: Path | None = None) -> str:
     """Returns the prints of a function in a child; fails unless the child runs to its end."""
     with Forked(target, *args, folder=folder) as child:
-        assert child.wait() == 0, f"exit code {child.exitcode}\n{child.err}"
+        # It does the work of a whole test, for which pytest's own limit is 300 s.
+        assert child.wait(2 * SOON) == 0, f"exit code {child.exitcode}\n{child.err}"
         return child.out
 
 

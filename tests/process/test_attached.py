@@ -282,9 +282,13 @@ def test_a_killed_process_is_said_with_what_to_do_and_its_next_start_followed() 
         eventually(lambda: run.status.phase is Phase.RUNNING)
         assert f"started again, by process {second.pid} on" in str(run.status.notice)
         applied(run.pause())
-        second.send("points")
-        own: Points = second.answer()
-        eventually(lambda: points(run) == own)
+
+        def own() -> Points:  # it reads the records of the first process beside the training
+            second.send("points")
+            answer: Points = second.answer()
+            return answer
+
+        eventually(lambda: points(run) == own())
         run.close()
 
 
