@@ -1,4 +1,4 @@
-"""Notes and tags of a run: commands while it trains, lines of its journal after its end."""
+"""Notes and tags of a run that has ended: lines that are added to its journal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from nbtrain.core.commands import NO_SENDER, Command, Note, Sender, Tag
+from nbtrain.core.commands import Note, Sender, Tag
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Status
-from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import tags_of
 from nbtrain.rundir.files import Untrusted
@@ -29,48 +28,6 @@ class Annotated(Protocol):
     @property
     def status(self) -> Status:
         """The state of the run."""
-
-
-class Annotations:
-    """Notes and tags, from any thread and at any time, also after the end of the run."""
-
-    marks: Marks
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """The words by which the run can be found again."""
-        return self.marks.tags
-
-    def post(
-        self, command: Command, *, at: int | None = None, sender: Sender = NO_SENDER
-    ) -> Receipt:
-        """Queues a command for the next step boundary, and returns its receipt."""
-        raise NotImplementedError
-
-    def note(self, text: str) -> Receipt:
-        """Adds a note to the history of the run, as a mark at its present step.
-
-        Args:
-            text: What to remember, on one line.
-
-        Raises:
-            ArgumentError: The text is empty or too long.
-
-        Example:
-            >>> run.note("the loss is flat: lower the rate")
-        """
-        return self.post(Note(checked_note(text)))
-
-    def tag(self, *tags: str) -> Receipt:
-        """Gives the run these tags in place of those that it has; without any, none.
-
-        Raises:
-            ArgumentError: One is no tag.
-
-        Example:
-            >>> run.tag("baseline", *run.tags)
-        """
-        return self.post(Tag(checked(tags)))
 
 
 def annotate(run: Annotated, command: Note | Tag, sender: Sender) -> Receipt:

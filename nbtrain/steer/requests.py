@@ -12,6 +12,7 @@ from nbtrain.core.commands import (
     NO_SENDER,
     Command,
     Evaluate,
+    Note,
     Pause,
     Restore,
     Resume,
@@ -19,14 +20,15 @@ from nbtrain.core.commands import (
     Sender,
     Set,
     Stop,
+    Tag,
     Try,
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Checkpoint, Status
+from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.rundir.journal import Marks
 from nbtrain.steer.actions import Action, Actions
-from nbtrain.steer.annotations import Annotations
 from nbtrain.steer.held_trial import post
 from nbtrain.steer.learning_rate import range_test
 
@@ -51,7 +53,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Requests(Annotations):
+class Requests:
     """The commands of a run, from any thread; each is executed at a step boundary.
 
     Attributes:
@@ -92,6 +94,36 @@ class Requests(Annotations):
     def refuse(self, command: Command, why: str) -> Receipt:
         """Answers a command at once, because it cannot be done; returns its receipt."""
         raise NotImplementedError
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The words by which the run can be found again."""
+        return self.marks.tags
+
+    def note(self, text: str) -> Receipt:
+        """Adds a note to the history of the run, as a mark at its present step.
+
+        Args:
+            text: What to remember, on one line.
+
+        Raises:
+            ArgumentError: The text is empty or too long.
+
+        Example:
+            >>> run.note("the loss is flat: lower the rate")
+        """
+        return self.post(Note(checked_note(text)))
+
+    def tag(self, *tags: str) -> Receipt:
+        """Gives the run these tags in place of those that it has; without any, none.
+
+        Raises:
+            ArgumentError: One is no tag.
+
+        Example:
+            >>> run.tag("baseline", *run.tags)
+        """
+        return self.post(Tag(checked(tags)))
 
     def actions(self) -> tuple[Action, ...]:
         """Returns what can be done about the newest marks: go back, or undo an edit.
