@@ -7,8 +7,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from nbtrain.core.at_hand import AtHand
 from nbtrain.core.commands import NO_SENDER, Command, Sender, Stop
+from nbtrain.core.current_step import CurrentStep
 from nbtrain.core.receipts import Outcome, Receipt
 
 # Commands whose ids are known: those of the last minutes, also of a page that sends many.
@@ -22,7 +22,7 @@ class CommandQueue:
     Commands planned for a later step do not count.
 
     Attributes:
-        at_hand: The step that the training thread is at; None before its first start.
+        steps: The step that the training thread is at; None before its first start.
         attention: Whether the training thread should interrupt its steps; see `call`.
         thread: Identity of the training thread, which sets it.
     """
@@ -38,7 +38,7 @@ class CommandQueue:
         self._closed: str | None = "the run has not been started"
         self._coming = True  # whether a start to plan for can still come
         self._woken = False
-        self.at_hand: AtHand | None = None
+        self.steps: CurrentStep | None = None
         self.attention = False
         self.thread = 0
 
@@ -167,8 +167,8 @@ class CommandQueue:
         interruption, so no call is lost.
         """
         self.attention = True
-        if self.at_hand is not None:
-            self.at_hand.next = 0
+        if self.steps is not None:
+            self.steps.next = 0
 
     def open(self) -> None:
         """Accepts commands; called before a training thread starts."""

@@ -255,7 +255,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def _ask(self, *, over: bool = False) -> None:
         """Reaches the step boundary; `over`: Keras ends by itself."""
         self._at_hand = False
-        told = self._run_loop.reach(last=over, ended=over and self.model.stop_training)
+        told = self._run_loop.should_stop(last=over, ended=over and self.model.stop_training)
         if self._position.moved or (told and not over):
             raise StopFit
 

@@ -19,34 +19,38 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import SupportsFloat
 
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core.commands import Save
-from nbtrain.core.errors import WaitError
-from nbtrain.core.states import Phase
+from nbtrain.core.errors import PhaseError, WaitError
+from nbtrain.core.states import Event, Phase
+from nbtrain.core.text import tracebacks
 from nbtrain.core.text.log_lines import LogLines
 from nbtrain.core.text.visible import say
-from nbtrain.run.attempt_end import AttemptEnd
 from nbtrain.run.beside.machine import Machine
 from nbtrain.run.beside.time_usage import PAUSED
 from nbtrain.run.boundary.boundary import Boundary
-from nbtrain.run.boundary.loops import OwnLoop
+from nbtrain.run.boundary.loop import Loop
 from nbtrain.run.boundary.remote_loop import RemoteLoop
 from nbtrain.run.boundary.session_host import SessionHost, owner
-from nbtrain.run.boundary.session_loop import SessionLoop
 from nbtrain.run.boundary.track_loop import TrackLoop
 from nbtrain.run.context import Context
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.handle import LoopHandle
+from nbtrain.run.model_graph import ModelGraph
+from nbtrain.run.monitor_threads import MonitorThreads
 from nbtrain.run.output.run_log import RunLog
 from nbtrain.run.outside.mail import Mail
 from nbtrain.run.outside.mirror import Mirror
 from nbtrain.run.process import endings
 from nbtrain.run.saving.unsaved import Unsaved
+from nbtrain.run.thread.switching import begin_short_turns, end_short_turns
 from nbtrain.run.thread.thread_state import ThreadState
+from nbtrain.run.thread.threads import names_of_live
 from nbtrain.steer import registry
 
 _UNHEARD = (
@@ -60,7 +64,7 @@ _UNHEARD = (
 INPUT_ENDS: tuple[type[BaseException], ...] = (StopIteration, tf.errors.OutOfRangeError)
 
 
-class Attempt(AttemptEnd):
+class Attempt:
     """One start of a run.
 
     Args:
@@ -71,6 +75,8 @@ class Attempt(AttemptEnd):
         abandon: Ends a loop in the foreground that nobody goes on with; its thread.
 
     Attributes:
+        ended: Set at the end of all.
+        model_graph: Writes the graph of the model, if the engine gives one.
         unsaved: Reports steps that are not saved.
         ident: The identifier of the training thread while it trains; otherwise 0.
     """
@@ -85,18 +91,22 @@ class Attempt(AttemptEnd):
         input_ends: tuple[type[BaseException], ...],
         abandon: Callable[..., object],
     ) -> None:
-        super().__init__(context)
+        self.context = context
+        self.ended = threading.Event()
+        self.model_graph = ModelGraph(context)
+        self.monitor_threads = MonitorThreads(context, self.model_graph)
+        self._raised: tuple[BaseException, TracebackType | None] | None = None
+        self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
         evaluation = evaluate and functools.partial(self._evaluate, evaluate)
         self.boundary = Boundary(context, evaluation)
-        self.session = SessionLoop(context, self.boundary)
-        self.loop = OwnLoop(context, self.boundary, self.session)
+        self.loop = loop = Loop(context, self.boundary)
         self.handle = LoopHandle(
             context,
             self.boundary,
-            self.loop,
-            TrackLoop(context, self.boundary, self.session, self.loop, self._is_own_thread),
-            SessionHost(context, self.boundary, self.session, self.loop),
-            RemoteLoop(context, self.boundary, self.session),
+            loop,
+            TrackLoop(context, self.boundary, loop, self._is_own_thread),
+            SessionHost(context, self.boundary, loop),
+            RemoteLoop(context, self.boundary, loop),
             self._is_own_thread,
             lambda: self.ident == 0,
         )
@@ -179,6 +189,27 @@ class Attempt(AttemptEnd):
     # --- state ----------------------------------------------------------------------
 
     @property
+    def error(self) -> BaseException | None:
+        """The error that ended the attempt; None while it runs or if it ended well."""
+        return self._raised and self._raised[0]
+
+    @property
+    def traceback(self) -> TracebackType | None:
+        """The lines of the user that have raised it."""
+        return self._raised and self._raised[1]
+
+    @property
+    def step(self) -> int:
+        """Completed steps."""
+        return self.context.steps.step
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Names of the live threads of all its coordinators, sorted."""
+        coords = {self.context.coord, *self.handle.host.coords}
+        return tuple(sorted(name for coord in coords for name in names_of_live(coord)))
+
+    @property
     def steps_per_s(self) -> float | None:
         """The current speed; after the end, the average of the attempt without its pauses."""
         throughput = self.context.monitor.throughput
@@ -217,7 +248,7 @@ class Attempt(AttemptEnd):
             opened.enter_context(self.handle.log.listening())
             saver = opened.enter_context(session())
             opened.enter_context(self.handle.host.left_open)
-            self.session.go_on(saver)
+            self.loop.resume(saver)
             self._opened = opened.pop_all()
 
     def leave(self, error: BaseException | None, *, complete: bool = True) -> None:
@@ -241,7 +272,7 @@ class Attempt(AttemptEnd):
             else:
                 with self._opened:
                     error = self._of_loop(error)
-                    self.session.leave(finished=error is None and complete)
+                    self.loop.end(finished=error is None and complete)
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             if self._is_interrupt(raised):
                 interrupt = raised
@@ -296,3 +327,74 @@ class Attempt(AttemptEnd):
         """Returns the error; None if it only says that a stop has cancelled a wait."""
         caused = self._stopped_by is not None and isinstance(error, tf.errors.CancelledError)
         return None if caused else error
+
+    # --- stop and end ---------------------------------------------------------------
+
+    def _join(self) -> BaseException | None:
+        """Ends the threads of the coordinator; returns the first error of one."""
+        self.context.coord.on_stop = None
+        self.context.coord.request_stop()
+        try:
+            grace_secs = self.context.settings.stop_grace_secs
+            self.context.coord.join(stop_grace_period_secs=grace_secs, ignore_live_threads=True)
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again by wait()
+            return error
+        if self.threads:
+            self.context.monitor.notices.note(
+                "threads", f"Threads that have not ended: {', '.join(self.threads)}."
+            )
+        return None
+
+    def _close(self, error: BaseException | None) -> None:
+        """Ends the attempt; if one part fails, the others are still done."""
+        context = self.context
+        event = Event.STOPPED if self._stopped_by == "the user" else Event.FINISHED
+        if error is None and event is Event.FINISHED:  # a program without a step
+            context.monitor.write_from_here()
+        step = self.step
+        self.ident = context.commands.thread = 0  # the system reuses identifiers
+        with contextlib.ExitStack() as last_first:
+            last_first.callback(end_short_turns, self)
+            last_first.callback(self.ended.set)
+            last_first.callback(endings.dismiss, self)
+            last_first.callback(self.monitor_threads.stop)
+            last_first.callback(lambda: context.lifecycle.apply(Event.FAILED if error else event))
+            last_first.callback(context.folder.release)
+            last_first.callback(registry.release, context.folder.name)
+            last_first.callback(self.monitor_threads.finish_mirror)
+            if context.monitor.holds_back:
+                last_first.callback(context.recorder.delete_event_file)
+            else:
+                last_first.callback(context.recorder.close, failed=error is not None)
+            graph = functools.partial(self.model_graph.tick, ends=True)
+            last_first.callback(context.monitor.guarded, "graph", graph)
+            last_first.callback(context.recorder.samples.finish, context.settings.stop_grace_secs)
+            last_first.callback(context.coord.request_stop)
+            last_first.callback(context.commands.close, "the run has ended", step=step)
+            if error is not None:
+                self._raised = error, tracebacks.of_the_user(error.__traceback__)
+            context.monitor.throughput.ended = time.monotonic()
+            with contextlib.suppress(PhaseError):  # it failed while preparing
+                context.lifecycle.apply(Event.LOOP_ENDED)
+            context.monitor.folder.look(step, last=True)
+            text = tracebacks.named(error) if error is not None else ""
+            how = "failed" if error else str(event)
+            self.boundary.executor.end(how)
+            context.monitor.log(event=how, step=step, text=text)
+            context.monitor.write_journal()  # while the folder is still locked
+            context.monitor.drop_held_back()
+            if saved := self.unsaved.say_saved():
+                endings.say(saved)
+
+    def _on_stop(self) -> None:
+        """Handles a stop that anyone has requested from the coordinator."""
+        context = self.context
+        with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
+            context.lifecycle.apply(Event.STOP)
+            self._stopped_by = "the program" if context.coord.exhausted else "the user"
+            context.monitor.notices.stop_asked()
+            begin_short_turns(self)
+            if self.ended.is_set():  # it has ended meanwhile
+                end_short_turns(self)
+        self.handle.host.stop()
+        context.commands.wake()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
+from nbtrain.core.current_step import CurrentStep
 from nbtrain.core.states import Lifecycle
 from nbtrain.core.values.hyperparameters import Hyperparameters
 from nbtrain.logdir.run_media import RunMedia
@@ -32,5 +32,5 @@ class Context:
     bindings: Bindings
     hyperparameters: Hyperparameters
     media: RunMedia
-    steps: AtHand
+    steps: CurrentStep
     total: Callable[[], int | None]

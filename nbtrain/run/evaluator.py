@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, SupportsFloat
 
 from nbtrain.core.cadence import Every
+from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.text.tracebacks import told
 from nbtrain.media.samples import taken
 from nbtrain.recording.recorder import Recorder

@@ -8,8 +8,8 @@ from typing import SupportsFloat
 
 from nbtrain.checkpoints.files import Saver
 from nbtrain.run.beside.time_usage import TimeUsage
-from nbtrain.run.boundary.boundary import Boundary, Counting
-from nbtrain.run.boundary.loops import OwnLoop
+from nbtrain.run.boundary.boundary import Boundary
+from nbtrain.run.boundary.loop import Counting, Loop
 from nbtrain.run.boundary.remote_loop import RemoteLoop
 from nbtrain.run.boundary.session_host import SessionHost
 from nbtrain.run.boundary.track_loop import TrackLoop
@@ -27,7 +27,7 @@ class LoopHandle:
         host: Accepts the sessions of the engine, and says whether a stop was requested.
         is_own_thread: Returns whether the calling thread is the training thread, not evaluating.
         is_evaluating: Returns whether the training thread evaluates between two steps.
-        reach: The step boundary; returns whether the loop must end.
+        should_stop: The step boundary; returns whether the loop must end.
         record: Stores scalars for the current step.
         track: The loops of the program over tracked iterables.
         note: Shows a warning in the panel; None clears it.
@@ -40,7 +40,7 @@ class LoopHandle:
         self,
         context: Context,
         boundary: Boundary,
-        loop: OwnLoop,
+        loop: Loop,
         track: TrackLoop,
         host: SessionHost,
         remote: RemoteLoop,
@@ -50,7 +50,7 @@ class LoopHandle:
         self.steps = boundary.steps
         self.host, self.remote = host, remote
         self.is_own_thread, self.is_evaluating = is_own_thread, is_evaluating
-        self.reach, self.record = loop.reach, loop.record
+        self.should_stop, self.record = loop.should_stop, loop.record
         self.note, self.inform = context.monitor.notices.note, context.monitor.notices.inform
         self.track = track
         self.log = Log()
@@ -93,7 +93,7 @@ class LoopHandle:
     @property
     def counts(self) -> bool:
         """True while a loop counts the steps."""
-        return self._boundary.counting is not Counting.NOBODY
+        return self._loop.counting is not Counting.NOBODY
 
     def summaries(self) -> AbstractContextManager[None]:
         """Records what the calling thread gives to `tf.summary` within a block."""
@@ -126,7 +126,7 @@ class LoopHandle:
 
     def end(self) -> None:
         """Ends the counting after the boundary of a step; the next loop that asks counts on."""
-        self._loop.end()
+        self._loop.end_counting()
 
     @property
     def evaluated(self) -> frozenset[str]:

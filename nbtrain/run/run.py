@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from nbtrain.checkpoints.branches import Branch
 from nbtrain.checkpoints.listing import find, restorable, saved
-from nbtrain.core.at_hand import AtHand
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import (
     NO_SENDER,
@@ -38,6 +37,7 @@ from nbtrain.core.commands import (
     Tag,
     Try,
 )
+from nbtrain.core.current_step import CurrentStep
 from nbtrain.core.errors import ArgumentError, PhaseError, WaitError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Event, Lifecycle, Phase, Status
@@ -50,7 +50,6 @@ from nbtrain.recording.store import ScalarStore
 from nbtrain.run.after_end import carry_out
 from nbtrain.run.attempt import INPUT_ENDS, Attempt
 from nbtrain.run.beside.monitor import Monitor
-from nbtrain.run.boundary.loops import StepLoop
 from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.context import Context
 from nbtrain.run.engine import Engine, first_step
@@ -118,7 +117,7 @@ class Run(Requests):
         self._functions = Listeners()
         self._branch: Branch | None = None
         self._attempt: Attempt | None = None
-        self._at_hand = AtHand(deque(), 0)  # of the attempt, once there is one
+        self._steps = CurrentStep(deque(), 0)  # of the attempt, once there is one
         # The step from which the start continues, if it is known before the training, and the
         # checkpoints at the end of the last start.
         self._before: tuple[int, tuple[Checkpoint, ...]] = 0, ()
@@ -170,7 +169,7 @@ class Run(Requests):
                 self._attempt.monitor_threads.join(LAST_ROUND_SECS)
             self._before = first_step(engine), self.checkpoints
             self._attempt = attempt = self._attempt_with(recorder, names)
-            self._at_hand = self._commands.at_hand = attempt.context.steps
+            self._steps = self._commands.steps = attempt.context.steps
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from here on, the attempt releases these
         holds_back = not launched.is_waiting(self.logdir)
@@ -215,7 +214,7 @@ class Run(Requests):
             bindings=bindings,
             hyperparameters=self._hyperparameters,
             media=self.media,
-            steps=AtHand(recorder.queue.items, recorder.queue.most_items),
+            steps=CurrentStep(recorder.queue.items, recorder.queue.most_items),
             total=lambda: self.total_steps,
         )
         return Attempt(
@@ -350,7 +349,7 @@ class Run(Requests):
         if at is None and (receipt := self._after_end(command, sender)) is not None:
             self.receipts.append(receipt)
             return receipt
-        step, why = self._at_hand.step, self._unknown(command) if at is None else None
+        step, why = self._steps.step, self._unknown(command) if at is None else None
         receipt = self._commands.post(command, step=step, at=at, sender=sender, refusal=why)
         if receipt.sender is not sender:
             return receipt  # the one of the same command, which came first
@@ -376,7 +375,7 @@ class Run(Requests):
 
     def refuse(self, command: Command, why: str) -> Receipt:
         """Refuses a command at once, and logs that while the run trains."""
-        step, receipt = self._at_hand.step, Receipt(command)
+        step, receipt = self._steps.step, Receipt(command)
         receipt.answer(Outcome(applied=False, step=step, text=why))
         if self._lifecycle.allows(Event.STOP):
             self.attempt.context.monitor.log(event=receipt.name, step=step, applied=False, text=why)
@@ -411,25 +410,25 @@ class Run(Requests):
         queues its record, saves if due, executes commands, and blocks while paused. Another
         thread only gets the answer.
         """
-        at_hand = self._at_hand
-        if get_ident() != at_hand.thread or at_hand.tracked:
+        steps = self._steps
+        if get_ident() != steps.thread or steps.tracked:
             return self._ask()
-        at_hand.step = step = at_hand.step + 1
-        values = at_hand.values
+        steps.step = step = steps.step + 1
+        values = steps.values
         if values is not None:
-            items = at_hand.items
-            if len(items) < at_hand.most_items:
-                at_hand.values = None
+            items = steps.items
+            if len(items) < steps.most_items:
+                steps.values = None
                 if values:
-                    items.extend((at_hand.tags, step, time(), *values))
+                    items.extend((steps.tags, step, time(), *values))
             else:
                 self.attempt.boundary.hand_over()
-        return step >= at_hand.next and self.attempt.boundary.look_up()
+        return step >= steps.next and self.attempt.boundary.look_up()
 
     def _ask(self) -> bool:
         """Handles the other cases: the first call, another loop, or another thread."""
         if self.trains_here():
-            return self.attempt.loop.reach()
+            return self.attempt.loop.should_stop()
         return bool(self.coord.should_stop())
 
     def trains_here(self) -> bool:
@@ -466,17 +465,17 @@ class Run(Requests):
         Example:
             >>> run.record(loss=loss, samples=images, note="after a *restart*")
         """
-        at_hand = self._at_hand
+        steps = self._steps
         given = scalars or values
         if (
             type(given) is dict
-            and (*given,) == at_hand.tags
-            and get_ident() == at_hand.thread
-            and at_hand.values is None
+            and (*given,) == steps.tags
+            and get_ident() == steps.thread
+            and steps.values is None
             and step is None
             and (given is values or values is NO_VALUES)
         ):
-            at_hand.values = (*given.values(),)
+            steps.values = (*given.values(),)
             return
         if not self.trains_here():
             raise ArgumentError(f"record() of the run {self.name!r} was called {self._called()}")
@@ -502,8 +501,7 @@ class Run(Requests):
 
         The same as `while not run.should_stop(): run.record(step())`, but faster.
         """
-        attempt = self.attempt
-        StepLoop(attempt.context, attempt.boundary, attempt.session, attempt.loop).drive(step)
+        self.attempt.loop.drive(step)
 
     def loop(
         self,
@@ -529,8 +527,8 @@ class Run(Requests):
     @property
     def _step(self) -> int:
         """Completed steps; until the checkpoint is restored, the steps of the checkpoint."""
-        step, attempt = self._at_hand.step, self._attempt
-        known = attempt is None or attempt.session.taken_up or self._lifecycle.phase.ended
+        step, attempt = self._steps.step, self._attempt
+        known = attempt is None or attempt.loop.resumed or self._lifecycle.phase.ended
         return step if known else step or self._before[0]
 
     @property

@@ -99,7 +99,7 @@ class TrackedLoop(OwnLoop):
 
     def loop(self, clocked: Step, count: int) -> None:
         """As a tutorial has it."""
-        self._run.attempt.loop.end()  # the other ways count the steps
+        self._run.attempt.loop.end_counting()  # the other ways count the steps
         record = self._run.record
         for _ in self._turns(count):
             record(clocked())

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from nbtrain.core.cadence import Every
+from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
-from nbtrain.core.step_counter import StepCounter
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore

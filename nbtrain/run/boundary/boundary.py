@@ -1,6 +1,6 @@
 """The step boundary: the only place where a training is changed.
 
-The loop that counts the steps (see `loops`) calls it between two of them:
+The loop that counts the steps (see `loop`) calls it between two of them:
 
     boundary.begin()        # at the first boundary: the run is running
     boundary.look_up()      # now and then: saves if due, executes commands, waits while paused
@@ -14,11 +14,9 @@ import contextlib
 import functools
 import sys
 import time
-from enum import Enum
 
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.states import Event, Phase
-from nbtrain.recording.tags import KnownTags
 from nbtrain.run.boundary.executor import CommandExecutor
 from nbtrain.run.boundary.recovery import Recovery
 from nbtrain.run.context import Context
@@ -29,14 +27,6 @@ from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
 
 _NEVER = sys.maxsize
-
-
-class Counting(Enum):
-    """The part that counts the steps at this moment."""
-
-    NOBODY = "nobody"
-    LOOP = "loop"  # the run's loop, or a loop of the program that asks whether to stop
-    HOOK = "hook"  # the hook of a MonitoredSession
 
 
 class Boundary:
@@ -53,7 +43,6 @@ class Boundary:
         settings, recorder, monitor = context.settings, context.recorder, context.monitor
         self._context = context
         self.steps = steps = context.steps
-        self.tags = KnownTags()
         health = Health(recorder, monitor, steps)
         self.policy = CheckpointPolicy(settings.save_cadence(), monitor, health, steps)
         attend = functools.partial(setattr, steps, "next", 0)
@@ -72,18 +61,12 @@ class Boundary:
         self.executor = CommandExecutor(context, self.policy, control, evaluator)
         self._recovery = Recovery(context, self.executor, self.policy)
         self.begun = self.must_end = False
-        self.counting = Counting.NOBODY
         self._later = 0  # step at which to look up even if the program sets nothing
 
     @property
     def evaluated(self) -> frozenset[str]:
         """Tags of the curves from evaluations between two steps."""
         return self.executor.evaluator.tags
-
-    def count_by(self, who: Counting) -> None:
-        """Sets the part that counts the steps from now on."""
-        self.counting = who
-        self.steps.thread = 0
 
     def begin(self) -> None:
         """Handles the first boundary: the run is running from now on."""

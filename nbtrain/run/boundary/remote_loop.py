@@ -20,7 +20,7 @@ from nbtrain.core.states import Phase
 from nbtrain.core.tasks import TaskState
 from nbtrain.core.values.hyperparameters import Variable
 from nbtrain.run.boundary.boundary import Boundary
-from nbtrain.run.boundary.session_loop import SessionLoop
+from nbtrain.run.boundary.loop import Loop
 from nbtrain.run.context import Context
 
 
@@ -53,10 +53,10 @@ class RemoteLoop:
         end_silent: Ends the tasks that give no sign of life; returns their names.
     """
 
-    def __init__(self, context: Context, boundary: Boundary, session: SessionLoop) -> None:
+    def __init__(self, context: Context, boundary: Boundary, loop: Loop) -> None:
         self._context = context
         self._boundary = boundary
-        self._session = session
+        self._loop = loop
         self.watch = context.monitor.tasks
         self.end_silent: Callable[[], list[str]] = list
         self._variables: Mapping[str, Variable] = {}
@@ -108,7 +108,7 @@ class RemoteLoop:
         steps = self._context.steps
         self._hold(variables)
         steps.move_to(0)  # until a checkpoint is restored
-        self._session.go_on(saver)
+        self._loop.resume(saver)
         if saver is None:
             self._boundary.executor.open_segment()
         return steps.step

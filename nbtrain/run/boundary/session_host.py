@@ -21,9 +21,7 @@ from nbtrain.checkpoints.files import Saver
 from nbtrain.core.cadence import Every
 from nbtrain.core.tasks import Task
 from nbtrain.run.boundary.boundary import Boundary
-from nbtrain.run.boundary.hook_loop import HookLoop
-from nbtrain.run.boundary.loops import OwnLoop
-from nbtrain.run.boundary.session_loop import SessionLoop
+from nbtrain.run.boundary.loop import Loop
 from nbtrain.run.context import Context
 from nbtrain.run.thread.threads import Coordinator, serves
 
@@ -38,9 +36,7 @@ class SessionHost:
             or None. Set by a hook before its session is made.
     """
 
-    def __init__(
-        self, context: Context, boundary: Boundary, session: SessionLoop, loop: OwnLoop
-    ) -> None:
+    def __init__(self, context: Context, boundary: Boundary, loop: Loop) -> None:
         self.left_open = contextlib.ExitStack()
         self.own_tags: frozenset[str] | None = None
         self.initial: Callable[[Any], str | None] = lambda _saver: None
@@ -48,7 +44,6 @@ class SessionHost:
         self._coord = context.coord
         self._commands = context.commands
         self._boundary = boundary
-        self._session = session
         self._loop = loop
         # The coordinator of each session, and what to undo at its release.
         self._guests: dict[tf.train.Coordinator, contextlib.ExitStack] = {}
@@ -66,7 +61,7 @@ class SessionHost:
     def should_stop(self) -> bool:
         """Returns whether the loop must end; a step boundary in the training thread. Any thread."""
         if self.own_tags is None and threading.get_ident() == self._commands.thread:
-            return self._loop.reach()
+            return self._loop.should_stop()
         return self.asked_to_stop()
 
     def asked_to_stop(self) -> bool:
@@ -117,15 +112,15 @@ class SessionHost:
             lost = self._boundary.steps.step
             if saver is not None:
                 self._boundary.policy.lose()
-                self._session.go_on(saver, due, step)
+                self._loop.resume(saver, due, step)
             saving = "save_model_steps= or save_model_secs=" if saver is not None else None
             self._tell_of_recovery(lost, saving)
             return
         with contextlib.ExitStack() as undo:
             if saver is not None:
                 undo.enter_context(self._context.folder.holding(saver.directory))
-                self._session.go_on(saver, due, step)
-                undo.callback(self._session.let_go)
+                self._loop.resume(saver, due, step)
+                undo.callback(self._loop.close_session)
             undo.callback(setattr, coord, "on_stop", None)
             self._guests[coord] = undo.pop_all()
         coord.on_stop = functools.partial(self._follow, coord)
@@ -135,20 +130,19 @@ class SessionHost:
     def pass_by(self, recount: Callable[[int], int]) -> None:
         """Handles the boundary for a loop that never asks whether to stop; training thread only."""
         if self.own_tags is None:
-            self._session.pass_by(recount)
+            self._loop.before_call(recount)
 
     def attach(
         self, coord: tf.train.Coordinator, saver: Saver | None, step: int, *, again: bool
-    ) -> HookLoop:
+    ) -> Loop:
         """Accepts a hook's session until `release`; training thread only."""
         lost = self._boundary.steps.step
-        loop = HookLoop(self._context, self._boundary, self._session)
-        loop.attach(saver, step, again=again)
+        self._loop.count_by_hook(saver, step, again=again)
         self._guests[coord] = contextlib.ExitStack()
-        self._guests[coord].callback(self._session.let_go)
+        self._guests[coord].callback(self._loop.close_session)
         if again:
             self._tell_of_recovery(lost, "save_steps= or save_secs=")
-        return loop
+        return self._loop
 
     def show_tasks(self, source: Callable[[], Sequence[Task]]) -> None:
         """Shows the tasks of the cluster that its session trains on."""

@@ -13,9 +13,8 @@ from time import time
 from typing import Any, Protocol
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.run.boundary.boundary import Boundary, Counting
-from nbtrain.run.boundary.loops import OwnLoop
-from nbtrain.run.boundary.session_loop import SessionLoop
+from nbtrain.run.boundary.boundary import Boundary
+from nbtrain.run.boundary.loop import Counting, Loop
 from nbtrain.run.context import Context
 from nbtrain.run.program.leaving import left_by
 
@@ -50,14 +49,12 @@ class TrackLoop:
         self,
         context: Context,
         boundary: Boundary,
-        session: SessionLoop,
-        own: OwnLoop,
+        loop: Loop,
         is_own_thread: Callable[[], bool],
     ) -> None:
         self._context = context
         self._boundary = boundary
-        self._session = session
-        self._own = own
+        self._loop = loop
         self._is_own_thread = is_own_thread
         self.ends_program = False
         self._nested: list[bool] = []  # for each open loop, whether its turn has had a loop in it
@@ -81,9 +78,7 @@ class TrackLoop:
                 f"track() of the run {name!r} was used outside of its training thread: write the "
                 "loop in the function or the cell that the run runs."
             )
-        if self._own.driven or (
-            not self._nested and self._boundary.counting is not Counting.NOBODY
-        ):
+        if self._loop.driven or (not self._nested and self._loop.counting is not Counting.NOBODY):
             raise ArgumentError(
                 f"track() of the run {name!r} was used within a loop that asks run.should_stop(), "
                 "which counts the steps already: use one of the two. A stop ends a tracked loop."
@@ -92,7 +87,7 @@ class TrackLoop:
     def turns(self, enter: Callable[[], LoopSource], leave: Callable[..., object]) -> Iterator[Any]:
         """Yields the elements of a loop, with a boundary after each.
 
-        The same as asking `reach` once per turn, but faster: the locals of a generator stay warm.
+        The same as asking `should_stop` once per turn, but faster: a generator keeps its locals.
 
         Args:
             enter: Begins the loop, and returns its elements.
@@ -106,8 +101,8 @@ class TrackLoop:
         self._check()
         if self.ends_program and self.must_end:
             raise ProgramEnd
-        at, boundary, nested = self._context.steps, self._boundary, self._nested
-        items, most_items, look_up = at.items, at.most_items, boundary.look_up
+        steps, boundary, nested = self._context.steps, self._boundary, self._nested
+        items, most_items, look_up = steps.items, steps.most_items, boundary.look_up
         ident, depth, broken, failed = get_ident(), len(nested), False, False
         source = enter()
         try:
@@ -121,23 +116,23 @@ class TrackLoop:
                         nested[depth] = False
                         del nested[depth + 1 :]  # left open, or drawn from by turns with this one
                         self._hand_over()
-                        if boundary.must_end or (at.step >= at.next and look_up()):
+                        if boundary.must_end or (steps.step >= steps.next and look_up()):
                             return
                         break
-                    if at.thread != ident:
-                        if self._own.count_and_look():
+                    if steps.thread != ident:
+                        if self._loop.count_and_act():
                             return
                         break
-                    at.step = number = at.step + 1
-                    values = at.values
+                    steps.step = number = steps.step + 1
+                    values = steps.values
                     if values is not None:
                         if len(items) < most_items:
-                            at.values = None
+                            steps.values = None
                             if values:
-                                items.extend((at.tags, number, time(), *values))
+                                items.extend((steps.tags, number, time(), *values))
                         else:
                             boundary.hand_over()
-                    if number >= at.next:
+                    if number >= steps.next:
                         if look_up():
                             return
                         break  # a restore may have gone to other elements
@@ -160,12 +155,12 @@ class TrackLoop:
 
         One in a loop has at least one turn otherwise: what follows it may need it.
         """
-        at = self._context.steps
+        steps = self._context.steps
         self._hand_over()
         self._nested.append(False)
         if len(self._nested) == 1:
-            must_end = self._own.count_and_look()
-            at.tracked = True
+            must_end = self._loop.count_and_act()
+            steps.tracked = True
             return must_end
         self._nested[-2] = True
         return self.must_end
@@ -174,16 +169,17 @@ class TrackLoop:
         """Ends a loop, and all that are still open within it."""
         if not self._is_own_thread():
             return  # an error has ended the run, and its frames are being dropped
-        at = self._context.steps
-        self._left = broken and at.values is not None and not any(self._nested[depth:])
+        steps = self._context.steps
+        self._left = broken and steps.values is not None and not any(self._nested[depth:])
         del self._nested[depth:]
         if not self._nested:
-            at.tracked = False
-            self._own.end()
-            self._session.left = not self._left
+            steps.tracked = False
+            self._loop.end_counting()
+            self._loop.is_closed = not self._left
             # Without a step the latest checkpoint stays: it may hold the place of a loop that has
             # not begun.
-            self._session.gone_on = self._session.gone_on and at.steps_done > 0
+            if steps.steps_done == 0:
+                self._loop.may_have_trained = False
 
     def _hand_over(self) -> None:
         """Queues what was recorded since the last loop; counts the step that a `break` has left.

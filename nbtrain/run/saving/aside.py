@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from nbtrain.checkpoints.files import Saver, delete_all, listed
+from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
-from nbtrain.core.step_counter import StepCounter
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.run.saving.catalog import Catalog, check_listed
 from nbtrain.run.saving.draws import Draws

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbtrain.checkpoints.files import Saver
-from nbtrain.core.step_counter import StepCounter
+from nbtrain.core.current_step import StepCounter
 from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.beside.monitor import Monitor

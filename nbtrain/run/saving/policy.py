@@ -17,9 +17,9 @@ from nbtrain.checkpoints.files import Restored, Saver, at
 from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, LastGood
 from nbtrain.checkpoints.listing import find
 from nbtrain.core.cadence import Every
+from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint
-from nbtrain.core.step_counter import StepCounter
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.run.beside.time_usage import RESTORE, SAVE
 from nbtrain.run.saving.aside import Aside

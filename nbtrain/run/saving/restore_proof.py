@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Lacking, Restored, Saver
+from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import CheckpointError
-from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.text.text_table import some
 from nbtrain.core.text.tracebacks import told
 from nbtrain.run.beside.monitor import Monitor

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 
 from nbtrain.core.commands import Try
+from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError, UnknownTagError
-from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.values.arms import ArmResult
 from nbtrain.core.values.direction import Direction, Directions, parted
 from nbtrain.core.values.side_tags import WHOLE, metrics

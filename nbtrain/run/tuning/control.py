@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.step_counter import StepCounter
 from nbtrain.core.values.hyperparameters import PREFIX, Edit, Hyperparameters
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.beside.monitor import Monitor

@@ -20,7 +20,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import NO_VARIABLES
 from nbtrain.engines.hyperparameters import in_session
 from nbtrain.inner.tensorflow import reopen, threads_of
-from nbtrain.run.boundary.hook_loop import HookLoop
+from nbtrain.run.boundary.loop import Loop
 from nbtrain.run.run import Run
 from nbtrain.tf1.arguments import scalar_of
 from nbtrain.tf1.creators import WorkerSessionCreator, creator_of
@@ -75,7 +75,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._opened: tuple[tf.compat.v1.Session, tf.train.Coordinator] | None = None
         self.train_op: Any = None  # fetches that must advance the global step, if it is known
         self.hyperparameters = NO_VARIABLES  # those of this session
-        self._loop: HookLoop | None = None
+        self._loop: Loop | None = None
         self._end_first_call: Callable[[], object] = lambda: None
         self._lost = 0  # sessions in a row that were lost without completing a step
 
@@ -144,7 +144,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             self._lost += 1
             if self._run.coord.wait_for_stop(wait_secs(self._lost - 1)):
                 raise StopIteration
-        elif self._loop.arrive(0, None, lambda step: step):
+        elif self._loop.after_call(0, None, lambda step: step):
             self._told_to_stop = True
             coord.request_stop()
 
@@ -164,7 +164,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             self._end_first_call()
             steps = self._fetches.learn(run_context.session, run_context.original_args.fetches)
         self._lost = 0
-        if self._loop.arrive(steps, run_values.results, self._recount):
+        if self._loop.after_call(steps, run_values.results, self._recount):
             self._stop(run_context, steps)
 
     def end(self, session: tf.compat.v1.Session) -> None:  # noqa: ARG002 - TensorFlow's

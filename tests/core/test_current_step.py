@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbtrain.core.step_counter import StepCounter
+from nbtrain.core.current_step import StepCounter
 
 
 def test_taking_a_step_counts() -> None:
