@@ -61,10 +61,9 @@ class AttachedRun(Requests):
     def __init__(self, folder: Path, sign: SignOfLife) -> None:
         self.logdir = folder
         self.receipts: deque[Receipt] = deque(maxlen=8)
-        self._follower = Follower(folder, sign, self.receipts)
-        records = self._follower.records
-        self.scalars, self.marks, self.log = records.scalars, records.marks, records.log
-        self.media = records.media
+        self._follower = follower = Follower(folder, sign, self.receipts)
+        self.scalars, self.marks, self.log = follower.scalars, follower.marks, follower.log
+        self.media = follower.media
         self._closing, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(
             target=self._follow, name=f"nbtrain attached {self.name}", daemon=True

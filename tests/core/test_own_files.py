@@ -16,13 +16,12 @@ from nbtrain.core.own_files import LONGEST_LINE, NotOwnError
 from nbtrain.core.text.log_lines import LogLine
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.last_step import last_step
-from nbtrain.remote.journal_tail import JournalTail
 from nbtrain.run.outside.mirror_files import snapshot
 from nbtrain.rundir import files, lock, log_file, outgoing, status_file
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import Logdir
-from nbtrain.rundir.journal import Marks
+from nbtrain.rundir.journal import JournalTail, Marks
 from nbtrain.rundir.log_text import LogTail, append
 from nbtrain.rundir.mailbox import Mailbox, make
 from nbtrain.rundir.timeline import RunTimeline
