@@ -10,7 +10,10 @@ outbox.settle("The run has ended.")    # what has no answer is taken back, and r
 from __future__ import annotations
 
 import contextlib
+import getpass
+import os
 import secrets
+import socket
 import threading
 import time
 from collections import deque
@@ -20,8 +23,8 @@ from pathlib import Path
 
 from nbtrain.core.command_json import fields_of
 from nbtrain.core.commands import NO_SENDER, Command, Restore, Sender, Stop
+from nbtrain.core.errors import WaitError
 from nbtrain.core.receipts import Outcome, Receipt
-from nbtrain.remote.letters import SentReceipt, sender_here
 from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.words import shown
 from nbtrain.rundir import mailbox, outgoing
@@ -193,3 +196,29 @@ class Outbox:
                 withdrawn = outgoing.withdraw(self._folder, key)
                 done = "was not done" if withdrawn else "was sent, and may still be carried out"
                 self._refuse(key, sent.receipt, f"the command {done}: {why}", answered=withdrawn)
+
+
+class SentReceipt(Receipt):
+    """The receipt of a command that was sent to another process."""
+
+    def __init__(self, command: Command, thread: int, sender: Sender) -> None:
+        super().__init__(command, sender=sender)
+        self._reader = thread
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Blocks until the command has been answered; see `Receipt.wait`."""
+        if self.outcome is None and threading.get_ident() == self._reader:
+            raise WaitError(
+                f"A function of on_tick cannot wait for {self.name}: its own thread reads the "
+                "answer. Leave out wait() here."
+            )
+        return super().wait(timeout)
+
+
+def sender_here() -> str:
+    """Names this process: `ada@lab-3, process 4711`."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user without a name
+        user = str(os.getuid()) if hasattr(os, "getuid") else "somebody"
+    return f"{user}@{socket.gethostname()}, process {os.getpid()}"
