@@ -26,7 +26,6 @@ from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.core.text.visible import visible
 from nbtrain.remote.follower import TICK_SECS, Follower
-from nbtrain.remote.words import of
 from nbtrain.rundir.mailbox import Address
 from nbtrain.rundir.status_file import CHECKPOINTS, SignOfLife
 from nbtrain.steer.annotations import annotate
@@ -159,7 +158,7 @@ class AttachedRun(Requests):
     @property
     def trained_by(self) -> str:
         """The process that trains, such as "process 4711 on lab-3"."""
-        return of(self.sign.writer)
+        return str(self.sign.writer)
 
     @property
     def sign(self) -> SignOfLife:
@@ -201,10 +200,8 @@ class AttachedRun(Requests):
 
     def __repr__(self) -> str:
         """Name, process, phase and step."""
-        status, writer = self.status, self.sign.writer
-        return (
-            f"<nbtrain run {self.name!r} of {of(writer)}: {status.phase} at step {status.step:,}>"
-        )
+        status, process = self.status, self.trained_by
+        return f"<nbtrain run {self.name!r} of {process}: {status.phase} at step {status.step:,}>"
 
     # --- commands and the end -------------------------------------------------------
 

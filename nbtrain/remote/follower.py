@@ -29,9 +29,9 @@ from nbtrain.recording.store import ScalarStore
 from nbtrain.remote.curves import Curves
 from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.outbox import Outbox
-from nbtrain.remote.words import shown
 from nbtrain.rundir import status_file
 from nbtrain.rundir.files import Malformed, Untrusted
+from nbtrain.rundir.folder import shown
 from nbtrain.rundir.journal import JournalTail, Marks
 from nbtrain.rundir.log_text import LogTail
 from nbtrain.rundir.names import LOG

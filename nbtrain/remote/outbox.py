@@ -26,9 +26,9 @@ from nbtrain.core.commands import NO_SENDER, Command, Restore, Sender, Stop
 from nbtrain.core.errors import WaitError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.remote.liveness import Liveness
-from nbtrain.remote.words import shown
 from nbtrain.rundir import mailbox, outgoing
 from nbtrain.rundir.answers import outcome_of
+from nbtrain.rundir.folder import shown
 from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.timeline import name_of
 

@@ -191,6 +191,14 @@ class Logdir:
         path.mkdir(parents=True, exist_ok=True)
 
 
+def shown(path: Path) -> str:
+    """Returns a path as a user types it: relative if it is below the working folder."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
 def unwritable(path: Path, error: OSError) -> ArgumentError:
     """Returns the error to raise for a folder that cannot be written, before a start."""
     if isinstance(error, FileExistsError):
