@@ -26,7 +26,7 @@ from nbtrain.core.commands import NO_SENDER, Command, Restore, Sender, Stop
 from nbtrain.core.errors import WaitError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.remote.liveness import Liveness
-from nbtrain.rundir import mailbox, outgoing
+from nbtrain.rundir import mailbox
 from nbtrain.rundir.answers import outcome_of
 from nbtrain.rundir.folder import shown
 from nbtrain.rundir.names import MAILBOX
@@ -109,7 +109,7 @@ class Outbox:
                 self._sent[key] = _Posted(key, receipt)
         if refusal is None:
             try:
-                outgoing.send(self._folder, key, fields)
+                mailbox.send(self._folder, key, fields)
             except OSError as error:
                 refusal = self._unsent(error)
         if refusal is not None:
@@ -150,7 +150,7 @@ class Outbox:
         found = []
         for key, sent in list(self._sent.items()):
             with contextlib.suppress(OSError):  # the share is away: it is read later
-                fields = outgoing.answer(self._folder, key)
+                fields = mailbox.answer_to(self._folder, key)
                 outcome = None if fields is None else outcome_of(fields)
                 if outcome is not None and outcome != sent.receipt.outcome:
                     found.append((key, outcome))
@@ -175,7 +175,7 @@ class Outbox:
         for key, sent in list(self._sent.items()):
             if sent.receipt.outcome is not None:
                 continue
-            if outgoing.withdraw(self._folder, key):
+            if mailbox.withdraw(self._folder, key):
                 self._refuse(key, sent.receipt, f"the command was not done: {why}")
             elif sent.until is None:
                 sent.until = now + _GRACE_SECS
@@ -193,7 +193,7 @@ class Outbox:
             self._shut = why
         for key, sent in list(self._sent.items()):
             if sent.receipt.outcome is None:
-                withdrawn = outgoing.withdraw(self._folder, key)
+                withdrawn = mailbox.withdraw(self._folder, key)
                 done = "was not done" if withdrawn else "was sent, and may still be carried out"
                 self._refuse(key, sent.receipt, f"the command {done}: {why}", answered=withdrawn)
 
