@@ -21,8 +21,10 @@ from nbtrain.core.text.visible import visible
 from nbtrain.core.values.arms import ArmResult
 from nbtrain.rundir.answers import results_in
 from nbtrain.rundir.entries import (
+    ENDS,
     FILE,
     MOST_BYTES,
+    UNMARKED,
     Entry,
     arm_of,
     edits_of,
@@ -33,7 +35,6 @@ from nbtrain.rundir.entries import (
     tags_of,
     when,
 )
-from nbtrain.rundir.events import ENDS, UNMARKED
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.timeline import RunTimeline, side_folder
 

@@ -19,11 +19,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, numbers_of, step_of, when
-from nbtrain.rundir.names import ASIDE
-from nbtrain.rundir.timeline import SAVED, RunTimeline, side_folder
+from nbtrain.rundir.timeline import SAVED, RunTimeline, run_of, side_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,21 +146,6 @@ class Lineage:
             where = os.path.relpath(path, self._folder)
             gap = f"at step {step:,} it goes on from {where}, and what led there is not written"
             return LineageState(gap=gap, values=values)
-
-
-def run_of(checkpoint: Path) -> Path:
-    """Returns the folder of the run that has saved a checkpoint."""
-    folder = checkpoint.parent
-    folder = folder.parent if folder.name in ASIDE else folder
-    return folder.parent if folder.name == "checkpoints" else folder
-
-
-def parent_of(entry: Entry) -> Mapping[str, Any] | None:
-    """Returns the parent of a branch, from its start; or None."""
-    parent = entry.get("parent")
-    if not isinstance(parent, Mapping) or type(parent.get("step")) is not int:
-        return None
-    return parent if isinstance(parent.get("logdir"), str) else None
 
 
 def _before(origin: Entry | None, lines: list[Entry]) -> list[Entry]:

@@ -163,6 +163,13 @@ def side_folder(path: str) -> str:
     return folder if folder in ASIDE else ""
 
 
+def run_of(checkpoint: Path) -> Path:
+    """Returns the folder of the run that has saved a checkpoint."""
+    folder = checkpoint.parent
+    folder = folder.parent if folder.name in ASIDE else folder
+    return folder.parent if folder.name == "checkpoints" else folder
+
+
 @functools.lru_cache(maxsize=4096)  # asked for every mark at every change
 def name_of(path: str) -> str:
     """Returns the name of a checkpoint after the name of its folder, as a copy has the same one."""
