@@ -33,7 +33,7 @@ from nbtrain.rundir import status_file
 from nbtrain.rundir.files import Malformed, Untrusted
 from nbtrain.rundir.folder import shown
 from nbtrain.rundir.journal import JournalTail, Marks
-from nbtrain.rundir.log_text import LogTail
+from nbtrain.rundir.log_file import LogTail
 from nbtrain.rundir.names import LOG
 from nbtrain.rundir.polled import Polled
 from nbtrain.rundir.status_file import SignOfLife

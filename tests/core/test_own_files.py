@@ -22,7 +22,7 @@ from nbtrain.rundir.entries import entries
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import JournalTail, Marks
-from nbtrain.rundir.log_text import LogTail, append
+from nbtrain.rundir.log_file import LogTail, append
 from nbtrain.rundir.mailbox import Mailbox, make
 from nbtrain.rundir.timeline import RunTimeline
 
