@@ -30,12 +30,11 @@ from nbtrain.remote.curves import Curves
 from nbtrain.remote.liveness import Liveness
 from nbtrain.remote.outbox import Outbox
 from nbtrain.rundir import status_file
-from nbtrain.rundir.files import Malformed, Untrusted
+from nbtrain.rundir.files import Malformed, Polled, Untrusted
 from nbtrain.rundir.folder import shown
 from nbtrain.rundir.journal import JournalTail, Marks
 from nbtrain.rundir.log_file import LogTail
 from nbtrain.rundir.names import LOG
-from nbtrain.rundir.polled import Polled
 from nbtrain.rundir.status_file import SignOfLife
 
 TICK_SECS = 0.1
