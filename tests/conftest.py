@@ -61,8 +61,8 @@ def no_run_is_left_alive() -> Iterator[None]:
     room = sys.modules.get("nbtrain.run.run")
     if room is None:  # a test of a pure floor: nothing was imported that could run
         return
-    if known := sys.modules.get("nbtrain.remote.known"):
-        known.forget_all()
+    if attached := sys.modules.get("nbtrain.remote.attached"):
+        attached.forget_ended()
     left = [run for run in room.registry.runs.values() if not run.status.phase.ended]
     for run in left:
         run.coord.request_stop()

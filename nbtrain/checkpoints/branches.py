@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Checkpoint
-from nbtrain.rundir.lineage import run_of
+from nbtrain.rundir.timeline import run_of
 
 
 @dataclass(frozen=True, slots=True)

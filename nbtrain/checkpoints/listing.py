@@ -11,9 +11,8 @@ from pathlib import Path
 from nbtrain.checkpoints.files import at, listed
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
-from nbtrain.rundir.lineage import run_of
 from nbtrain.rundir.names import ASIDE, BEST, TRIAL
-from nbtrain.rundir.timeline import RunTimeline
+from nbtrain.rundir.timeline import RunTimeline, run_of
 
 
 class Listing:

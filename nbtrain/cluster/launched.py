@@ -25,7 +25,7 @@ from nbtrain.cluster.task_file import State, TaskStatus
 from nbtrain.core.errors import WaitError
 from nbtrain.core.tasks import Task
 from nbtrain.core.text.text_table import in_columns
-from nbtrain.rundir.polled import Polled
+from nbtrain.rundir.files import Polled
 
 # Seconds for tasks to end when they are asked to.
 _END_SECS = 10.0

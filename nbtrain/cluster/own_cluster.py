@@ -17,8 +17,7 @@ from nbtrain.cluster.description import Description
 from nbtrain.cluster.task_display import TaskDisplay
 from nbtrain.cluster.task_file import State, TaskStatus
 from nbtrain.core.tasks import Task
-from nbtrain.rundir.files import Untrusted
-from nbtrain.rundir.polled import Polled
+from nbtrain.rundir.files import Polled, Untrusted
 from nbtrain.rundir.processes import is_gone
 
 _joined: Callable[[], Sequence[Task]] | None = None

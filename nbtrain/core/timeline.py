@@ -70,6 +70,11 @@ class Timeline:
         """The last step that counts of each segment; missing segments were abandoned."""
         return {segment: step for segment, (step, _) in self._known[1].items()}
 
+    @property
+    def continued(self) -> float:
+        """The entry from which the current segment continues; infinity if it is unknown."""
+        return self._known[0][-1].last
+
     def add(self) -> int:
         """Adds an entry, and returns its number."""
         self.order += 1

@@ -21,8 +21,7 @@ from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
 from nbtrain.panel.live.panel import Panel
-from nbtrain.remote import known
-from nbtrain.remote.attached import AttachedRun
+from nbtrain.remote.attached import AttachedRun, is_known
 
 if TYPE_CHECKING:
     from nbtrain.run.run import Run
@@ -58,7 +57,7 @@ class Display:
     def forgotten(self) -> bool:
         """Returns whether the run has ended, or is followed no longer, and nobody can find it."""
         if isinstance(self._run, AttachedRun):
-            return not known.is_known(self._run)
+            return not is_known(self._run)
         return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
 
     def is_elsewhere(self) -> bool:

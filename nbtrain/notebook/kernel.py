@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.remote import known
+from nbtrain.remote.attached import AttachedRun, ended, followed
 from nbtrain.steer import registry
 
 if TYPE_CHECKING:
-    from nbtrain.remote.attached import AttachedRun
     from nbtrain.run.run import Run
 
 
@@ -29,13 +28,13 @@ def at_hand() -> list[Run | AttachedRun]:
     """
     others: list[Run | AttachedRun] = [*runs().values(), *attached()]
     again = {run.logdir for run in others}
-    ended = {run.logdir: run for run in known.ended() if run.logdir not in again}
-    return [*ended.values(), *others]
+    over = {run.logdir: run for run in ended() if run.logdir not in again}
+    return [*over.values(), *others]
 
 
 def attached() -> list[AttachedRun]:
     """Returns the live attached runs: for each folder, the one that was attached last."""
-    return [*{run.logdir: run for run in known.followed()}.values()]
+    return [*{run.logdir: run for run in followed()}.values()]
 
 
 def find_run(name: str | None = None) -> Run | AttachedRun:

@@ -22,11 +22,19 @@ from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.kernel import runs
 from nbtrain.remote.liveness import Liveness
 from nbtrain.rundir import status_file
-from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, step_of, tags_in, when
-from nbtrain.rundir.events import ENDS
+from nbtrain.rundir.entries import (
+    ENDS,
+    FILE,
+    Entry,
+    edits_of,
+    entries,
+    parent_of,
+    step_of,
+    tags_in,
+    when,
+)
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import BASE
-from nbtrain.rundir.lineage import parent_of
 from nbtrain.rundir.lock import is_held
 
 _HEAD = ("run", "phase", "step", "branch", "tags", "last note")

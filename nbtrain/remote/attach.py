@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.remote.attached import AttachedRun
-from nbtrain.remote.words import shown
 from nbtrain.rundir import entries, status_file
 from nbtrain.rundir.files import Malformed, Untrusted
+from nbtrain.rundir.folder import shown
 from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.status_file import SignOfLife
 from nbtrain.steer import registry

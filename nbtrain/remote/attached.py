@@ -9,7 +9,10 @@ run.close()                             # follow it no longer; the run does not 
 
 from __future__ import annotations
 
+import asyncio
+import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -22,18 +25,30 @@ from nbtrain.core.notes import Notes
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.core.text.visible import visible
-from nbtrain.remote import known
 from nbtrain.remote.follower import TICK_SECS, Follower
-from nbtrain.remote.waiting import AttachedWaiting
-from nbtrain.remote.words import of
 from nbtrain.rundir.mailbox import Address
 from nbtrain.rundir.status_file import CHECKPOINTS, SignOfLife
 from nbtrain.steer.annotations import annotate
 from nbtrain.steer.listeners import added
 from nbtrain.steer.requests import Requests, planned
+from nbtrain.steer.waiting import Waiting
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+# Seconds between two checks of an `await`.
+_AWAIT_SECS = 0.1
+
+# The runs that are followed, in the order in which they were attached; each until it has ended, or
+# is closed.
+_followed: list[AttachedRun] = []
+
+# The last runs that were followed to their ends: their panels can still be explored.
+_last_ended: deque[weakref.ref[AttachedRun]] = deque(maxlen=8)
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # A forked process has no threads of its parent, so it follows nothing.
+    os.register_at_fork(after_in_child=_followed.clear)
 
 
 class AttachedRun(Requests):
@@ -61,15 +76,14 @@ class AttachedRun(Requests):
     def __init__(self, folder: Path, sign: SignOfLife) -> None:
         self.logdir = folder
         self.receipts: deque[Receipt] = deque(maxlen=8)
-        self._follower = Follower(folder, sign, self.receipts)
-        records = self._follower.records
-        self.scalars, self.marks, self.log = records.scalars, records.marks, records.log
-        self.media = records.media
+        self._follower = follower = Follower(folder, sign, self.receipts)
+        self.scalars, self.marks, self.log = follower.scalars, follower.marks, follower.log
+        self.media = follower.media
         self._closing, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(
             target=self._follow, name=f"nbtrain attached {self.name}", daemon=True
         )
-        known.enlist(self)
+        _followed.append(self)
         self._thread.start()
 
     # --- the thread ---------------------------------------------------------------
@@ -90,7 +104,9 @@ class AttachedRun(Requests):
             if not more:
                 self._closing.wait(TICK_SECS)
         follower.outbox.shut(why)
-        known.forget(self)
+        if self.status.phase.ended:
+            _last_ended.append(weakref.ref(self))
+        _followed[:] = [other for other in _followed if other is not self]
 
     def close(self) -> None:
         """Stops following the run, which does not notice; what was read stays.
@@ -142,7 +158,7 @@ class AttachedRun(Requests):
     @property
     def trained_by(self) -> str:
         """The process that trains, such as "process 4711 on lab-3"."""
-        return of(self.sign.writer)
+        return str(self.sign.writer)
 
     @property
     def sign(self) -> SignOfLife:
@@ -184,10 +200,8 @@ class AttachedRun(Requests):
 
     def __repr__(self) -> str:
         """Name, process, phase and step."""
-        status, writer = self.status, self.sign.writer
-        return (
-            f"<nbtrain run {self.name!r} of {of(writer)}: {status.phase} at step {status.step:,}>"
-        )
+        status, process = self.status, self.trained_by
+        return f"<nbtrain run {self.name!r} of {process}: {status.phase} at step {status.step:,}>"
 
     # --- commands and the end -------------------------------------------------------
 
@@ -248,3 +262,71 @@ class AttachedRun(Requests):
             error = f"\n\n{status.error}" if status.error else ""
             raise RunFailedError(visible(f"{self!r}: {status.failure}{error}"))
         return self
+
+
+class AttachedWaiting(Waiting):
+    """One wait for the end of a run; any thread except the one that follows it.
+
+    Args:
+        run: The run.
+        thread: The thread that follows it.
+        ended: Set when the run has ended.
+
+    Raises:
+        WaitError: The calling thread is that one, and would wait for itself.
+    """
+
+    def __init__(self, run: AttachedRun, thread: threading.Thread, ended: threading.Event) -> None:
+        super().__init__(ended)
+        self._run, self._thread = run, thread
+        if thread is threading.current_thread():
+            raise WaitError(
+                f"A function of on_tick cannot wait for the end of the run {run.name!r}: its own "
+                "thread reads of it. Leave out wait() here."
+            )
+
+    def awaited(self) -> Generator[Any, None, None]:
+        """Waits without blocking the event loop; reports pauses meanwhile."""
+        while not self._ended.is_set():
+            self._pauses.look()
+            yield from asyncio.sleep(_AWAIT_SECS).__await__()
+
+    def paused(self) -> str | None:
+        """Returns the words to say while the run is paused; None while it is not.
+
+        Raises:
+            WaitError: Nobody follows the run any more.
+        """
+        if not self._thread.is_alive() and not self._ended.is_set():
+            raise WaitError(
+                f"{self._run!r} is followed no longer, because close() was called: attach again."
+            )
+        status = self._run.status
+        if status.phase is not Phase.PAUSED:
+            return None
+        return (
+            f"The run {self._run.name!r} is paused at step {status.step:,}, and this waits for "
+            "its end. Resume in its panel, or run.resume(), lets it go on. Interrupting the wait "
+            "does not affect the run."
+        )
+
+
+def is_known(run: AttachedRun) -> bool:
+    """Returns whether a run is followed, or was one of the last."""
+    return run in _followed or any(ref() is run for ref in _last_ended)
+
+
+def forget_ended() -> None:
+    """Forgets the runs that are followed no longer."""
+    _last_ended.clear()
+
+
+def followed() -> list[AttachedRun]:
+    """Returns the runs that are followed and have not ended, the latest attached last."""
+    return [run for run in list(_followed) if not run.status.phase.ended]
+
+
+def ended() -> list[AttachedRun]:
+    """Returns the last runs that have ended, also those whose next start is waited for."""
+    last = [run for ref in list(_last_ended) if (run := ref()) is not None]
+    return [run for run in [*last, *_followed] if run.status.phase.ended]

@@ -27,11 +27,10 @@ from nbtrain.core.states import Phase, Status
 from nbtrain.remote.attach import opened
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.liveness import is_gone
-from nbtrain.remote.words import LAUNCHED, of, shown
 from nbtrain.rundir import mailbox, status_file
 from nbtrain.rundir.files import Untrusted
-from nbtrain.rundir.folder import Logdir, unwritable
-from nbtrain.rundir.launched import VARIABLE
+from nbtrain.rundir.folder import Logdir, shown, unwritable
+from nbtrain.rundir.launched import FIRST_LINE, VARIABLE
 from nbtrain.rundir.names import LOG, MAILBOX
 from nbtrain.rundir.status_file import LAUNCH, SignOfLife, Writer
 
@@ -147,7 +146,7 @@ def _last(folder: Path) -> Status | None:
         return None
     if sign.writer.launched and not is_gone(sign):
         raise BusyError(
-            f"{folder} is held by {of(sign.writer)}, which was launched and is about to start its "
+            f"{folder} is held by {sign.writer}, which was launched and is about to start its "
             f"run. Stop it first: run = nbtrain.attach({shown(folder)!r}); run.request_stop(); "
             "run.wait(). Or give another name= or logdir=."
         )
@@ -164,7 +163,7 @@ def _process(program: Program, folder: Path) -> subprocess.Popen[bytes]:
     environment |= {**program.env, VARIABLE: str(folder)}
     with own_files.opened(folder / LOG, own_files.APPEND) as log:
         when = time.strftime("%Y-%m-%d %H:%M:%S")
-        line = f"{LAUNCHED} at {when}: {shlex.join(command[2:])}\n"
+        line = f"{FIRST_LINE} at {when}: {shlex.join(command[2:])}\n"
         log.write(line.encode())
         return subprocess.Popen(  # noqa: S603 - the user's own script
             command,

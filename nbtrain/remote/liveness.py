@@ -19,10 +19,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from nbtrain.core.states import Checkpoint, Phase, Status
-from nbtrain.remote.words import end_of_log, how_to_go_on, of, shown
-from nbtrain.rundir import processes
+from nbtrain.rundir import launched, processes
+from nbtrain.rundir.folder import shown
 from nbtrain.rundir.names import LOG
 from nbtrain.rundir.status_file import ALIVE_SECS, SignOfLife
+from nbtrain.rundir.timeline import side_folder
 
 # Seconds without a sign of life until a message says so: two seconds, less one look.
 SILENT_SECS = 1.9
@@ -88,7 +89,7 @@ class Liveness:
             return
         before = self.sign.writer
         if sign.writer.attempt != before.attempt and not (sign.writer.launched or before.launched):
-            self._notice = f"The run was started again, by {of(sign.writer)}."
+            self._notice = f"The run was started again, by {sign.writer}."
             self._noticed_at = self._clock()
         self.sign = sign
         self._heard_at = self._clock()
@@ -108,7 +109,7 @@ class Liveness:
         if (self._starts or silent >= OVERDUE_SECS) and now - self._looked_at >= _LOOK_SECS:
             self._looked_at = now
             dead = self._gone(self.sign)
-            self.printed = (end_of_log(self._folder) if dead else None) or None
+            self.printed = (launched.printed(self._folder) if dead else None) or None
             self.failure = self._death() if dead else None
         if not there:
             self.message = (
@@ -140,13 +141,13 @@ class Liveness:
             local = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(alive))
             dated = f", dated {local} by its clock"
         return (
-            f"No sign of life of {of(self.sign.writer)} for {secs:.0f} s; the last was at step "
+            f"No sign of life of {self.sign.writer} for {secs:.0f} s; the last was at step "
             f"{step:,}{dated}."
         )
 
     def _death(self) -> str:
         status = self.sign.status
-        process = of(self.sign.writer)
+        process = str(self.sign.writer)
         process = process[0].upper() + process[1:]
         if self.sign.writer.launched:
             log = shown(self._folder / LOG)
@@ -156,7 +157,7 @@ class Liveness:
             return f"{process} ended before it started a run. The last line of {log}: {last}"
         return (
             f"{process} ended without a word; its last sign of life was at step {status.step:,}. "
-            f"{how_to_go_on(status, self._folder)}"
+            f"{_how_to_go_on(status, self._folder)}"
         )
 
     @property
@@ -190,7 +191,7 @@ class Liveness:
             return None
         return (
             f"the run has ended ({status.phase} at step {status.step:,}). "
-            f"{how_to_go_on(status, self._folder)}"
+            f"{_how_to_go_on(status, self._folder)}"
         )
 
 
@@ -204,3 +205,19 @@ def _saved_since(status: Status, folder: Path) -> list[Checkpoint]:
         if step.isdecimal() and int(step) > last and index.stem not in known:
             found.append(Checkpoint(int(step), str(index.with_suffix("")), index.stat().st_mtime))
     return sorted(found, key=lambda each: each.step)
+
+
+def _how_to_go_on(status: Status, folder: Path) -> str:
+    """Says how to start a run again, and from where it goes on."""
+    more = "more steps and " if status.phase is Phase.FINISHED else ""
+    start = f"Start the run again with {more}logdir={shown(folder)!r}"
+    latest = _latest_of(status)
+    if latest is None:
+        return f"{start}: it has no checkpoint, so it starts over."
+    return f"{start}: it goes on from its latest checkpoint, step {latest.step:,}."
+
+
+def _latest_of(status: Status) -> Checkpoint | None:
+    """Returns the checkpoint from which the next start goes on; None if there is none."""
+    own = [held for held in status.checkpoints if not side_folder(held.path)]
+    return next((held for held in reversed(own) if not held.abandoned), own[-1] if own else None)

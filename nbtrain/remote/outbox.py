@@ -10,7 +10,10 @@ outbox.settle("The run has ended.")    # what has no answer is taken back, and r
 from __future__ import annotations
 
 import contextlib
+import getpass
+import os
 import secrets
+import socket
 import threading
 import time
 from collections import deque
@@ -20,12 +23,12 @@ from pathlib import Path
 
 from nbtrain.core.command_json import fields_of
 from nbtrain.core.commands import NO_SENDER, Command, Restore, Sender, Stop
+from nbtrain.core.errors import WaitError
 from nbtrain.core.receipts import Outcome, Receipt
-from nbtrain.remote.letters import SentReceipt, sender_here
 from nbtrain.remote.liveness import Liveness
-from nbtrain.remote.words import shown
-from nbtrain.rundir import mailbox, outgoing
+from nbtrain.rundir import mailbox
 from nbtrain.rundir.answers import outcome_of
+from nbtrain.rundir.folder import shown
 from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.timeline import name_of
 
@@ -106,7 +109,7 @@ class Outbox:
                 self._sent[key] = _Posted(key, receipt)
         if refusal is None:
             try:
-                outgoing.send(self._folder, key, fields)
+                mailbox.send(self._folder, key, fields)
             except OSError as error:
                 refusal = self._unsent(error)
         if refusal is not None:
@@ -147,7 +150,7 @@ class Outbox:
         found = []
         for key, sent in list(self._sent.items()):
             with contextlib.suppress(OSError):  # the share is away: it is read later
-                fields = outgoing.answer(self._folder, key)
+                fields = mailbox.answer_to(self._folder, key)
                 outcome = None if fields is None else outcome_of(fields)
                 if outcome is not None and outcome != sent.receipt.outcome:
                     found.append((key, outcome))
@@ -172,7 +175,7 @@ class Outbox:
         for key, sent in list(self._sent.items()):
             if sent.receipt.outcome is not None:
                 continue
-            if outgoing.withdraw(self._folder, key):
+            if mailbox.withdraw(self._folder, key):
                 self._refuse(key, sent.receipt, f"the command was not done: {why}")
             elif sent.until is None:
                 sent.until = now + _GRACE_SECS
@@ -190,6 +193,32 @@ class Outbox:
             self._shut = why
         for key, sent in list(self._sent.items()):
             if sent.receipt.outcome is None:
-                withdrawn = outgoing.withdraw(self._folder, key)
+                withdrawn = mailbox.withdraw(self._folder, key)
                 done = "was not done" if withdrawn else "was sent, and may still be carried out"
                 self._refuse(key, sent.receipt, f"the command {done}: {why}", answered=withdrawn)
+
+
+class SentReceipt(Receipt):
+    """The receipt of a command that was sent to another process."""
+
+    def __init__(self, command: Command, thread: int, sender: Sender) -> None:
+        super().__init__(command, sender=sender)
+        self._reader = thread
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Blocks until the command has been answered; see `Receipt.wait`."""
+        if self.outcome is None and threading.get_ident() == self._reader:
+            raise WaitError(
+                f"A function of on_tick cannot wait for {self.name}: its own thread reads the "
+                "answer. Leave out wait() here."
+            )
+        return super().wait(timeout)
+
+
+def sender_here() -> str:
+    """Names this process: `ada@lab-3, process 4711`."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user without a name
+        user = str(os.getuid()) if hasattr(os, "getuid") else "somebody"
+    return f"{user}@{socket.gethostname()}, process {os.getpid()}"

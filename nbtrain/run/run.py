@@ -60,8 +60,7 @@ from nbtrain.run.own_waiting import OwnWaiting
 from nbtrain.run.program.bindings import Bindings
 from nbtrain.run.thread.threads import LooperThread, names_of_live
 from nbtrain.rundir import launched
-from nbtrain.rundir.folder import Logdir, unwritable
-from nbtrain.rundir.fresh import move_aside
+from nbtrain.rundir.folder import Logdir, move_aside, unwritable
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.mailbox import Address
 from nbtrain.steer import registry

@@ -1,4 +1,7 @@
-"""Reads the lines of a run's `steering.jsonl`; damaged or changed lines are skipped."""
+"""The lines of a run's `steering.jsonl`: their events, and their fields as they are read.
+
+Damaged or changed lines are skipped.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,30 @@ _MOST_STEPS = 2**63
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Entry = Mapping[str, Any]
+
+# The events that end a run.
+ENDS = frozenset({"finished", "stopped", "failed"})
+
+# Events that are no marks: the start and end of a run, the starts of segments, and events that
+# have a curve.
+UNMARKED = frozenset(
+    {"start", "stop", "finished", "stopped"}
+    | {"origin", "back", "segment", "found", "copy", "evaluated", "folder"}
+    | {"unsaved", "saved"}  # the process ends
+    | {"tag"}  # the run shows its tags
+    | {"lacking"}  # trained variables that are not saved
+)
+
+# All events of the journal.
+EVENTS = (
+    *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
+    *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
+    *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
+    *("best", "patience"),  # a better value, and none for too long
+    *("lost", "returned"),  # tasks of its cluster
+    "stage",  # a stage of the training begins
+    *("note", "tag"),
+)
 
 
 def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
@@ -101,6 +128,14 @@ def arm_of(entry: Entry) -> tuple[int, str] | None:
         case [int(turn), str(name)]:
             return turn, name
     return None
+
+
+def parent_of(entry: Entry) -> Mapping[str, Any] | None:
+    """Returns the parent of a branch, from its start; or None."""
+    parent = entry.get("parent")
+    if not isinstance(parent, Mapping) or type(parent.get("step")) is not int:
+        return None
+    return parent if isinstance(parent.get("logdir"), str) else None
 
 
 def when(entry: Entry) -> float:

@@ -7,9 +7,9 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from nbtrain.core import own_files
 from nbtrain.core.own_files import NotOwnError
@@ -20,6 +20,11 @@ MOST_BYTES = 1 << 24
 
 # Characters of a name in that of its temporary file; one may take four bytes of 255.
 _NAMED = 50
+
+Contents = TypeVar("Contents")
+
+# A file that was replaced or written differs in one of these: its inode, size and time of change.
+_State = tuple[int, int, int]
 
 
 class Untrusted(ValueError):  # noqa: N818 - the reason is the message
@@ -108,3 +113,37 @@ def read(
     if not isinstance(fields, dict):
         raise Untrusted('it is not a JSON object, such as {"command": "pause"}')
     return fields
+
+
+class Polled(Generic[Contents]):
+    """The files of one name in many folders; each is read again only once it has changed.
+
+    signs = Polled(status_file.read, status_file.FILE)
+    signs.of(folder)    # read
+    signs.of(folder)    # a twentieth of the time, until the file has changed
+
+    Args:
+        read: Reads the file of a folder.
+        name: The name of the file.
+    """
+
+    def __init__(self, read: Callable[[Path], Contents], name: str) -> None:
+        self._read, self._name = read, name
+        self._held: dict[Path, tuple[str, _State, Contents]] = {}
+
+    def of(self, folder: Path) -> Contents:
+        """Returns the contents of the file in a folder.
+
+        Raises:
+            OSError: It is not there, or cannot be read.
+            Exception: As `read`.
+        """
+        known = self._held.get(folder)
+        path = known[0] if known else f"{folder}/{self._name}"
+        found = os.stat(path)  # noqa: PTH116 - three times as quick, for a thousand
+        state = (found.st_ino, found.st_size, found.st_mtime_ns)
+        if known is not None and known[1] == state:
+            return known[2]
+        contents = self._read(folder)
+        self._held[folder] = (path, state, contents)
+        return contents

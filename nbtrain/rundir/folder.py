@@ -23,11 +23,24 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import launched
 from nbtrain.rundir.entries import FILE as JOURNAL
 from nbtrain.rundir.lock import RunLock
+from nbtrain.rundir.log_file import descriptor_of
+from nbtrain.rundir.names import LOG
 
 BASE = Path("runs")
 
 _NAME = re.compile(r"\w[\w .+=@-]*")
 _LONGEST = 100  # characters of a name: a longer one is a mistake
+
+# The files from which a run goes on, by their names in TensorFlow's classes and nbtrain. The lock
+# and the mailbox belong to the process, as does a log that it prints to; other files to the user.
+_LEFT = (
+    "checkpoints",
+    "checkpoint",
+    "*.ckpt*",
+    "graph.pbtxt",
+    JOURNAL,
+    "events.out.tfevents.*",
+)
 
 
 class Logdir:
@@ -189,6 +202,48 @@ class Logdir:
         """Creates the folder if it does not exist, and notes what was created."""
         self._made = _missing(path) or self._made
         path.mkdir(parents=True, exist_ok=True)
+
+
+def move_aside(folder: Path) -> Path | None:
+    """Moves the files of an earlier run to `<folder>-before-1`, or the next free number.
+
+    The caller holds the folder locked.
+
+    Returns:
+        The folder that they were moved to; None if there were none.
+
+    Raises:
+        OSError: They cannot be moved.
+    """
+    left = sorted({path for pattern in _LEFT for path in folder.glob(pattern)})
+    if not left:
+        return None
+    log = folder / LOG
+    if log.is_file() and descriptor_of(log) is None:
+        left.append(log)
+    aside = _aside(folder)
+    for path in left:
+        path.rename(aside / path.name)
+    return aside
+
+
+def _aside(folder: Path) -> Path:
+    for number in itertools.count(1):
+        aside = folder.with_name(f"{folder.name}-before-{number}")
+        try:
+            aside.mkdir()
+        except FileExistsError:
+            continue
+        return aside
+    raise AssertionError("unreachable")
+
+
+def shown(path: Path) -> str:
+    """Returns a path as a user types it: relative if it is below the working folder."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
 
 
 def unwritable(path: Path, error: OSError) -> ArgumentError:

@@ -23,10 +23,14 @@ from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import files, mailbox, status_file
 from nbtrain.rundir.files import Untrusted
+from nbtrain.rundir.log_file import SHOWN_LINES, last_lines
 from nbtrain.rundir.names import LOG, MAILBOX
 
 # The environment variable with the folder that waits for the first run of the process.
 VARIABLE = "NBTRAIN_LOGDIR"
+
+# The first line of a launch in the log begins with this.
+FIRST_LINE = "# nbtrain.launch"
 
 # The files of a program that was a cell: all of it, and its loop.
 SCRIPT, CELL = "script.py", "cell.py"
@@ -47,6 +51,15 @@ def is_waiting(folder: Path) -> bool:
         return status_file.read(folder).writer.launched
     except (OSError, Untrusted):
         return False
+
+
+def printed(folder: Path) -> str | None:
+    """Returns the last lines that a launched process has printed; None without a log."""
+    lines = last_lines(folder / LOG)
+    if lines is None:
+        return None
+    begins = [at for at, line in enumerate(lines) if line.startswith(FIRST_LINE)]
+    return "\n".join(lines[begins[-1] + 1 if begins else 0 :][-SHOWN_LINES:])
 
 
 def begin(folder: Path) -> None:

@@ -1,17 +1,16 @@
 """The lineage of a run: the edits that led to its present state, read from its journal.
 
-After a restore or a new start from a checkpoint, the lineage is that of the checkpoint. A later
-edit counts only if its value was not undone by the restore: some variables are in no checkpoint.
-These lines of the journal matter:
+After a restore or a new start from a checkpoint, the lineage is that of the checkpoint: the
+timeline of the run knows from which one it goes on. A later edit counts only if its value was not
+undone by the restore, because some variables are in no checkpoint. Beside the lines that the
+timeline reads, these matter:
 
     start               a start of the run; {"parent": ...} in a branch
-    origin              the run goes on from a {"checkpoint"} in the folder of another run, whose
-                        journal had this number of {"lines"} at that time
+    origin              the journal of the other run had this number of {"lines"} at that time
     segment             the curves go on from a step, with these {"values"}; a value that no edit
                         has set was set by the program, for example by a Keras callback
     set, and others     {"edits": {name: [old, new]}} after a step, or at the step "to" if it
                         went back
-    found, save, checkpoint, copy    a checkpoint from which a later segment may go on
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from nbtrain.rundir.entries import FILE, Entry, edits_of, entries, numbers_of, step_of, when
-from nbtrain.rundir.names import ASIDE
+from nbtrain.rundir.timeline import SAVED, RunTimeline, run_of, side_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,8 @@ class Lineage:
         known: The folders that led here, because a journal never leads to itself.
 
     Attributes:
-        saved: The states that checkpoints hold, by step.
+        timeline: The timeline of the run up to the last line.
+        saved: The states that checkpoints hold, by their entries in the timeline.
         kept: Values of a segment that differ from its checkpoint, by number of its line: name to
             old value, new value, and whether an undone edit has set the new value. If not, the
             program has set it.
@@ -65,7 +64,8 @@ class Lineage:
     ) -> None:
         self.lines = _before(origin, list(entries(folder)))
         self.state = LineageState()
-        self.saved: dict[int, LineageState] = {}
+        self.timeline = RunTimeline(folder)
+        self.saved: dict[float, LineageState] = {}
         self.kept: dict[int, Mapping[str, tuple[float, float, bool]]] = {}
         self._folder, self._known = folder, (*known, folder.resolve())
         self._first: Mapping[str, float] | None = None
@@ -79,14 +79,15 @@ class Lineage:
 
     def _follow(self, number: int, entry: Entry) -> None:
         event, at = entry["event"], step_of(entry)
+        self.timeline.follow(entry)
         if event == "origin":
             self._origin = entry
         if event == "segment":
             self._go_on(number, entry)
         if not entry.get("applied", True):
             return
-        if event in ("found", "save", "checkpoint", "copy", "best"):
-            self.saved[at] = self.state
+        if event in SAVED:
+            self.saved[self.timeline.order] = self.state
         if edits := edits_of(entry):
             new = {name: value for name, _, value in edits}
             if "to" in entry:  # the values of the segment include earlier edits
@@ -98,11 +99,11 @@ class Lineage:
 
     def _go_on(self, number: int, entry: Entry) -> None:
         step, values = entry["step"], numbers_of(entry.get("values"))
-        origin, self._origin = self._origin, None
-        if origin is not None and origin["step"] == step:
-            state: LineageState | None = self._elsewhere(origin, values)
+        continued = self.timeline.continued
+        if self._origin is not None and self.timeline.origin is not None:
+            state: LineageState | None = self._elsewhere(self._origin, values)
         else:
-            state = self.saved.get(step)
+            state = self.saved.get(continued)
         if self._first is None or (state is None and step == 0):  # the run begins, or starts over
             self._first = values
         if state is None:  # the line is missing, or a session has gone back by itself
@@ -112,7 +113,9 @@ class Lineage:
         outlived = {name: value for name, value in new.items() if value == left.get(name)}
         own = {name: value for name, value in new.items() if name not in outlived}
         if own:  # presumably in the checkpoint, and so restored by the next restore too
-            state = self.saved[step] = state.edited(number, step, own)
+            state = state.edited(number, step, own)
+            if continued in self.saved:
+                self.saved[continued] = state
         self.state = replace(state, values={**old, **values})
         if outlived:
             self.state = self.state.edited(number, step, outlived)
@@ -133,27 +136,16 @@ class Lineage:
         try:
             if folder.resolve() in self._known:
                 raise OSError
-            found = Lineage(folder, entry, self._known).saved[step]
+            other = Lineage(folder, entry, self._known)
+            saved = other.timeline.entry_of(step, side_folder(str(path)))
+            if saved is None:
+                raise FileNotFoundError
+            found = other.saved[saved]
             return replace(found, edits=tuple((-1, *edit[1:]) for edit in found.edits))
-        except (OSError, KeyError):
+        except OSError:
             where = os.path.relpath(path, self._folder)
             gap = f"at step {step:,} it goes on from {where}, and what led there is not written"
             return LineageState(gap=gap, values=values)
-
-
-def run_of(checkpoint: Path) -> Path:
-    """Returns the folder of the run that has saved a checkpoint."""
-    folder = checkpoint.parent
-    folder = folder.parent if folder.name in ASIDE else folder
-    return folder.parent if folder.name == "checkpoints" else folder
-
-
-def parent_of(entry: Entry) -> Mapping[str, Any] | None:
-    """Returns the parent of a branch, from its start; or None."""
-    parent = entry.get("parent")
-    if not isinstance(parent, Mapping) or type(parent.get("step")) is not int:
-        return None
-    return parent if isinstance(parent.get("logdir"), str) else None
 
 
 def _before(origin: Entry | None, lines: list[Entry]) -> list[Entry]:

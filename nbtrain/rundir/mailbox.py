@@ -4,11 +4,11 @@ mailbox/ID.json           a command, put here by write, sync and rename
 mailbox/taken/ID.json     a command that the run has taken and not answered for good
 mailbox/answers/ID.json   its answer: "requested", later "applied" or "refused"
 
-outgoing.send(folder, "4f2a", {"command": "pause"})        # another process
+send(folder, "4f2a", {"command": "pause", "by": "ada"})    # another process
 letter = mailbox.take()[0]                                 # the run, five times a second
 mailbox.answer("4f2a", {"state": "requested"})             # the run: twice, the second time
 mailbox.close("4f2a", {"state": "applied", "step": 300})   #   for good
-outgoing.answer(folder, "4f2a")                            # another process
+answer_to(folder, "4f2a")                                  # another process
 
 A rename decides who has a command: the run that takes it, or the sender that withdraws it. So no
 command is executed twice, and each gets one answer. A command for an earlier start of the run, of
@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nbtrain.core import own_files
+from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import files
 from nbtrain.rundir.answers import outcome_of
 from nbtrain.rundir.files import Malformed, Untrusted
@@ -310,3 +311,44 @@ def make(folder: Path) -> None:
     """
     own_files.check_folder(folder / MAILBOX)
     (folder / MAILBOX).mkdir(mode=0o700, exist_ok=True)
+
+
+# --- the side of another process ----------------------------------------------------------
+
+
+def send(folder: Path, key: str, fields: Mapping[str, Any]) -> None:
+    """Puts a command into a run's mailbox.
+
+    Raises:
+        ArgumentError: The id cannot name a command.
+        OSError: It cannot be written; FileNotFoundError if the run has no mailbox.
+    """
+    if not is_id(key):
+        raise ArgumentError(f"id={key!r}: {ID_ADVICE}.")
+    own_files.check_folder(folder / MAILBOX)
+    files.replace(folder / MAILBOX / f"{key}.json", {"nbtrain": VERSION, **fields})
+
+
+def answer_to(folder: Path, key: str) -> Mapping[str, Any] | None:
+    """Returns the newest answer to a command; None before the first.
+
+    Raises:
+        OSError: The answer cannot be read.
+    """
+    own_files.check_folder(folder / MAILBOX, folder / MAILBOX / ANSWERS)
+    try:
+        return files.read(folder / MAILBOX / ANSWERS / f"{key}.json")
+    except FileNotFoundError:
+        return None
+    except Untrusted:  # it is being replaced on a share that shows files late
+        return None
+
+
+def withdraw(folder: Path, key: str) -> bool:
+    """Takes a command back; returns whether it will never be done, as the run had not taken it."""
+    try:
+        own_files.check_folder(folder / MAILBOX)
+        (folder / MAILBOX / f"{key}.json").unlink()
+    except OSError:
+        return False
+    return True

@@ -60,6 +60,10 @@ class Writer:
         """True if the process was launched and has not started its run yet."""
         return self.attempt.startswith(LAUNCH)
 
+    def __str__(self) -> str:
+        """Names the process: `process 4711 on lab-3`."""
+        return f"process {self.process} on {self.host}"
+
 
 @dataclass(frozen=True, slots=True)
 class SignOfLife:

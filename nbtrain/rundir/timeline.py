@@ -24,7 +24,7 @@ from nbtrain.rundir.entries import Entry, entries, step_of, when
 from nbtrain.rundir.names import ASIDE
 
 # The events of lines about a checkpoint.
-_SAVED = frozenset({"found", "save", "checkpoint", "copy", "best"})
+SAVED = frozenset({"found", "save", "checkpoint", "copy", "best"})
 
 
 class RunTimeline(Timeline):
@@ -58,7 +58,7 @@ class RunTimeline(Timeline):
         time = round(when(entry), 3)
         if not entry.get("applied", True):
             pass
-        elif event in _SAVED:
+        elif event in SAVED:
             unnamed = ASIDE if event == "copy" else ("",)  # an earlier version wrote no path
             self.save(step, *(unnamed if path is None else (side_folder(path),)))
         elif event == "origin":
@@ -104,9 +104,16 @@ class RunTimeline(Timeline):
         Args:
             folder: The name of its folder as in `save`; None if only the step is known.
         """
+        self.open(step, self.entry_of(step, folder), wall_time)
+
+    def entry_of(self, step: int, folder: str | None) -> int | None:
+        """Returns the entry of the last checkpoint of a step; None if there is none.
+
+        Args:
+            folder: The name of its folder as in `save`; None if only the step is known.
+        """
         names = ("", *ASIDE) if folder is None else (folder,)
-        saved = max(self._saved.get((name, step), 0) for name in names) or None
-        self.open(step, saved, wall_time)
+        return max(self._saved.get((name, step), 0) for name in names) or None
 
     def leave(self, step: int, path: str, wall_time: float) -> None:
         """Opens a segment that goes on from a checkpoint of another folder.
@@ -154,6 +161,13 @@ def side_folder(path: str) -> str:
     """Returns the name of a checkpoint's folder if it is one of `ASIDE`, otherwise ""."""
     folder = Path(path).parent.name
     return folder if folder in ASIDE else ""
+
+
+def run_of(checkpoint: Path) -> Path:
+    """Returns the folder of the run that has saved a checkpoint."""
+    folder = checkpoint.parent
+    folder = folder.parent if folder.name in ASIDE else folder
+    return folder.parent if folder.name == "checkpoints" else folder
 
 
 @functools.lru_cache(maxsize=4096)  # asked for every mark at every change

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.rundir.events import EVENTS
+from nbtrain.rundir.entries import EVENTS
 from nbtrain.rundir.journal import Mark
 from nbtrain.steer import registry
 

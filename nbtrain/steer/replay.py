@@ -11,8 +11,8 @@ from nbtrain.core.commands import Replay
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.text.text_table import in_columns
-from nbtrain.rundir.entries import FILE, Entry, edits_of, when
-from nbtrain.rundir.lineage import Lineage, parent_of
+from nbtrain.rundir.entries import FILE, Entry, edits_of, parent_of, when
+from nbtrain.rundir.lineage import Lineage
 from nbtrain.steer.requests import Requests
 
 # Events that the table leaves out: they are frequent, or of no interest to a reader.

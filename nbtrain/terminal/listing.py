@@ -18,7 +18,6 @@ from nbtrain.core.text.text_table import in_columns
 from nbtrain.core.text.visible import on_one_line, say
 from nbtrain.remote.attached import AttachedRun
 from nbtrain.remote.liveness import Liveness
-from nbtrain.remote.words import of
 from nbtrain.rundir import status_file
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.names import MAILBOX
@@ -65,7 +64,7 @@ def status(options: argparse.Namespace) -> int:
     else:
         say(found, sys.stdout)
         ago = max(0.0, time.time() - sign.alive)
-        say(f"\nLast sign of life {ago:.0f} s ago, from {of(sign.writer)}.", sys.stdout)
+        say(f"\nLast sign of life {ago:.0f} s ago, from {sign.writer}.", sys.stdout)
     if found.phase is Phase.FAILED:
         return REFUSED
     if silent:

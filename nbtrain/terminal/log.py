@@ -16,7 +16,7 @@ from nbtrain.core import own_files
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.log_lines import LogLine, at_return, selected
 from nbtrain.core.text.visible import say
-from nbtrain.rundir.log_text import line_of
+from nbtrain.rundir.log_file import line_of
 from nbtrain.rundir.names import LOG
 from nbtrain.terminal.exits import DONE, NoRunError, run_in
 

@@ -19,7 +19,7 @@ from pydantic import Field
 from nbtrain.core.commands import Sender
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.text_table import some
-from nbtrain.remote.letters import sender_here
+from nbtrain.remote.outbox import sender_here
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.names import LOG
 from nbtrain.steer.held_trial import Asked

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtrain.core.text.visible import say
-from nbtrain.remote.words import shown
+from nbtrain.rundir.folder import shown
 from nbtrain.steer import registry
 from nbtrain.terminal.warned import Lines
 

@@ -29,7 +29,7 @@ from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.remote.attach import opened
 from nbtrain.run.outside.mail import TICK_SECS, Mail
-from nbtrain.rundir import outgoing, status_file
+from nbtrain.rundir import mailbox, status_file
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.status_file import SignOfLife, Writer
 
@@ -120,7 +120,7 @@ def _ask(folder: str, name: str, count: int, *, at_once: bool) -> list[float]:
     for number in range(count):
         key = f"{name}-{number}"
         sent[key] = time.perf_counter()
-        outgoing.send(path, key, {"command": "set", "values": {"rate": 0.1 + number / count}})
+        mailbox.send(path, key, {"command": "set", "values": {"rate": 0.1 + number / count}})
         if not at_once:
             took.append(_until_answered(path, key) - sent[key])
             time.sleep(0.01 * (number % 23))  # wherever between two looks of the run
@@ -128,7 +128,7 @@ def _ask(folder: str, name: str, count: int, *, at_once: bool) -> list[float]:
 
 
 def _until_answered(folder: Path, key: str) -> float:
-    while (told := outgoing.answer(folder, key)) is None or told["state"] == "requested":
+    while (told := mailbox.answer_to(folder, key)) is None or told["state"] == "requested":
         time.sleep(_LOOK_SECS)
     if told["state"] != "applied":
         raise RuntimeError(told)

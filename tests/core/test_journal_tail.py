@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from nbtrain.remote.journal_tail import JournalTail
 from nbtrain.rundir.folder import Logdir
-from nbtrain.rundir.journal import Journal, Marks
+from nbtrain.rundir.journal import Journal, JournalTail, Marks
 
 LINES: list[dict[str, Any]] = [
     {"event": "start", "step": 0, "name": "x"},

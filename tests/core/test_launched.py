@@ -10,7 +10,7 @@ import pytest
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase, Status
-from nbtrain.rundir import mailbox, outgoing, status_file
+from nbtrain.rundir import mailbox, status_file
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.launched import VARIABLE
 from nbtrain.rundir.status_file import LAUNCH, SignOfLife, Writer
@@ -25,7 +25,7 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / "log.txt").write_text("begun\n")
     mailbox.make(folder)
-    outgoing.send(folder, "a1", {"command": "pause"})
+    mailbox.send(folder, "a1", {"command": "pause"})
     status_file.write(folder, SignOfLife(WRITER, 2.0, Status("x", "script", Phase.PREPARING)))
     monkeypatch.setenv(VARIABLE, str(folder))
     return folder

@@ -9,7 +9,7 @@ import pytest
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.log_lines import LogLine, LogLines, LogQueue, selected
 from nbtrain.panel.live.log_wire import LINE_CHARS, MESSAGE_LINES, answer, extent
-from nbtrain.rundir.log_text import LogTail, append, line_of, text_of
+from nbtrain.rundir.log_file import LogTail, append, line_of, text_of
 
 
 def lines(count: int, *, first: int = 0) -> list[LogLine]:
@@ -103,7 +103,7 @@ def test_a_file_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> 
 
 
 def test_of_a_long_file_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtrain.rundir.log_text.MOST_BYTES", 200)
+    monkeypatch.setattr("nbtrain.rundir.log_file.MOST_BYTES", 200)
     append(tmp_path / "log.txt", lines(100))
     found = LogTail(tmp_path / "log.txt").poll()
     assert found == lines(len(found), first=100 - len(found))

@@ -15,7 +15,7 @@ from nbtrain.core.states import Phase, Status
 from nbtrain.run.outside.mail import Mail
 from nbtrain.rundir import status_file
 from nbtrain.rundir.folder import Logdir
-from nbtrain.rundir.outgoing import answer, send
+from nbtrain.rundir.mailbox import answer_to, send
 
 PAUSE = {"command": "pause"}
 
@@ -74,7 +74,7 @@ class Door:
 
     def state(self, key: str) -> object:
         """The state in the last answer to a command."""
-        return (answer(self.folder, key) or {}).get("state")
+        return (answer_to(self.folder, key) or {}).get("state")
 
 
 def test_an_answer_that_cannot_be_written_holds_up_no_other(logdir: Logdir) -> None:
@@ -149,7 +149,7 @@ def test_what_was_sent_before_the_start_is_refused_in_turns(logdir: Logdir) -> N
     door = Door(logdir)
     door.mail.tick()
     assert door.state("000") == "refused"
-    assert "before the run was started again" in str(answer(logdir.path, "000"))
+    assert "before the run was started again" in str(answer_to(logdir.path, "000"))
     door.mail.tick()
     assert door.state("299") == "refused"
     assert door.run.step == 0

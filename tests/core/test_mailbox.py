@@ -13,8 +13,15 @@ import pytest
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir import files
 from nbtrain.rundir import mailbox as mail
-from nbtrain.rundir.mailbox import MOST_BYTES, WRITING_SECS, Letter, Mailbox
-from nbtrain.rundir.outgoing import answer, send, withdraw
+from nbtrain.rundir.mailbox import (
+    MOST_BYTES,
+    WRITING_SECS,
+    Letter,
+    Mailbox,
+    answer_to,
+    send,
+    withdraw,
+)
 
 PAUSE = {"command": "pause"}
 
@@ -54,13 +61,13 @@ def test_a_command_is_taken_once_and_its_answers_are_read(box: Mailbox, tmp_path
     (letter,) = box.take()
     assert (letter.id, letter.fields["by"], letter.refusal) == ("a1", "ada", "")
     assert box.take() == []
-    assert answer(tmp_path, "a1") is None
+    assert answer_to(tmp_path, "a1") is None
     box.answer("a1", {"state": "requested"})
-    told = answer(tmp_path, "a1")
+    told = answer_to(tmp_path, "a1")
     assert told is not None
     assert told["state"] == "requested"
     box.close("a1", {"state": "applied", "step": 3})
-    assert answer(tmp_path, "a1") == {"nbtrain": 1, "id": "a1", "state": "applied", "step": 3}
+    assert answer_to(tmp_path, "a1") == {"nbtrain": 1, "id": "a1", "state": "applied", "step": 3}
 
 
 def test_commands_are_taken_in_the_order_of_their_writing(box: Mailbox, tmp_path: Path) -> None:
@@ -113,7 +120,7 @@ def test_an_answered_id_is_not_executed_again(box: Mailbox, tmp_path: Path) -> N
     box.close("a1", {"state": "applied"})
     send(tmp_path, "a1", {"command": "stop"})
     assert box.take() == []
-    told = answer(tmp_path, "a1")
+    told = answer_to(tmp_path, "a1")
     assert told is not None
     assert told["state"] == "applied"
     assert not (tmp_path / "mailbox" / "a1.json").exists()
@@ -162,7 +169,7 @@ def test_a_command_with_its_last_answer_gets_no_other_one_from_the_next_start(
         killed.setattr(Path, "unlink", lambda *_, **__: None)
         box.close("a1", {"state": "refused", "text": "why"})
     assert Mailbox(tmp_path, "later").open() == []
-    assert (answer(tmp_path, "a1") or {})["text"] == "why"
+    assert (answer_to(tmp_path, "a1") or {})["text"] == "why"
     assert list((tmp_path / "mailbox" / "taken").iterdir()) == []
 
 
@@ -307,7 +314,7 @@ def test_an_id_that_cannot_be_a_file_name_is_not_sent(
 def test_a_folder_without_a_mailbox_takes_no_commands(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         send(tmp_path, "a1", PAUSE)
-    assert answer(tmp_path, "a1") is None
+    assert answer_to(tmp_path, "a1") is None
 
 
 @pytest.mark.parametrize("name", ["mailbox", "mailbox/taken", "mailbox/answers"])

@@ -16,14 +16,13 @@ from nbtrain.core.own_files import LONGEST_LINE, NotOwnError
 from nbtrain.core.text.log_lines import LogLine
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.last_step import last_step
-from nbtrain.remote.journal_tail import JournalTail
 from nbtrain.run.outside.mirror_files import snapshot
-from nbtrain.rundir import files, lock, log_file, outgoing, status_file
+from nbtrain.rundir import files, lock, log_file, mailbox, status_file
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import Logdir
-from nbtrain.rundir.journal import Marks
-from nbtrain.rundir.log_text import LogTail, append
+from nbtrain.rundir.journal import JournalTail, Marks
+from nbtrain.rundir.log_file import LogTail, append
 from nbtrain.rundir.mailbox import Mailbox, make
 from nbtrain.rundir.timeline import RunTimeline
 
@@ -146,15 +145,15 @@ def test_a_mailbox_that_is_a_link_steers_no_other_run(run: Path, tmp_path: Path)
     other.open()
     (run / "mailbox").symlink_to(tmp_path / "other" / "mailbox")
     for act in (
-        lambda: outgoing.send(run, "a1", {"command": "stop"}),
-        lambda: outgoing.answer(run, "a1"),
+        lambda: mailbox.send(run, "a1", {"command": "stop"}),
+        lambda: mailbox.answer_to(run, "a1"),
         lambda: make(run),
         lambda: Mailbox(run, "now").open(),
     ):
         with pytest.raises(OSError, match="symbolic link"):
             act()
-    outgoing.send(tmp_path / "other", "a1", {"command": "stop"})
-    assert not outgoing.withdraw(run, "a1")
+    mailbox.send(tmp_path / "other", "a1", {"command": "stop"})
+    assert not mailbox.withdraw(run, "a1")
     assert len(other.take()) == 1
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.rundir.answers import outcome_of
-from nbtrain.rundir.outgoing import answer, send
+from nbtrain.rundir.mailbox import answer_to, send
 from tests.faults import rounds
 from tests.forked import Forked
 from tests.gate import SOON, eventually
@@ -75,7 +75,7 @@ class Senders:
     def look(self) -> bool:
         """Reads the answers; returns whether all have come."""
         for key, known in list(self.answers.items()):
-            found = answer(FOLDER, key)
+            found = answer_to(FOLDER, key)
             if found is not None and outcome_of(found) is not None:
                 self.changed += [key] if known not in (None, found) else []
                 self.answers[key] = found

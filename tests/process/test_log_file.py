@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nbtrain.rundir.log_text import LogTail
+from nbtrain.rundir.log_file import LogTail
 from tests.gate import SOON
 
 SCRIPT = """

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.rundir.outgoing import answer, send
+from nbtrain.rundir.mailbox import answer_to, send
 from tests.forked import Forked
 from tests.gate import eventually
 from tests.models import Counter
@@ -54,7 +54,7 @@ def ask(child: Forked, words: str) -> Any:
 
 def last_answer(key: str) -> dict[str, Any] | None:
     """The last answer to a command; None before it."""
-    found = answer(FOLDER, key)
+    found = answer_to(FOLDER, key)
     return dict(found) if found is not None and found["state"] != "requested" else None
 
 

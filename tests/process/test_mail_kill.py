@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import nbtrain
-from nbtrain.rundir.outgoing import answer, send
+from nbtrain.rundir.mailbox import answer_to, send
 from tests.forked import Forked
 from tests.gate import Gate, eventually
 from tests.models import Counter
@@ -32,11 +32,11 @@ def test_a_command_that_was_taken_and_not_done_is_refused_by_the_next_start() ->
     with Forked(train, 3) as first:
         assert first.answer() == "stands"
         send(FOLDER, "a1", {"command": "pause"})
-        eventually(lambda: (answer(FOLDER, "a1") or {}).get("state") == "requested")
+        eventually(lambda: (answer_to(FOLDER, "a1") or {}).get("state") == "requested")
         first.kill()
     with Forked(train, 10, 5) as second:
         assert [second.answer(), second.answer()] == ["stands", "ended"]
-    told = answer(FOLDER, "a1")
+    told = answer_to(FOLDER, "a1")
     assert told is not None
     assert told["state"] == "refused"
     assert "ended before it answered" in told["text"]
@@ -55,7 +55,7 @@ def test_a_command_that_was_done_but_not_answered_is_answered_from_the_journal()
     (FOLDER / "mailbox" / "taken" / "a1.json").write_text('{"command": "set"}')
     with Forked(train, 10, 9) as second:
         assert [second.answer(), second.answer()] == ["stands", "ended"]
-    told = answer(FOLDER, "a1")
+    told = answer_to(FOLDER, "a1")
     assert told == {
         "nbtrain": 1,
         "id": "a1",

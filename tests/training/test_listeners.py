@@ -17,7 +17,7 @@ from nbtrain.core.commands import COMMANDS
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
-from nbtrain.rundir.events import EVENTS
+from nbtrain.rundir.entries import EVENTS
 from nbtrain.rundir.journal import Mark
 from tests.gate import SOON, Gate
 

@@ -16,7 +16,7 @@ from nbtrain.core.commands import Pause, Sender
 from nbtrain.core.states import Phase
 from nbtrain.remote.attach import opened
 from nbtrain.rundir import status_file
-from nbtrain.rundir.outgoing import answer, send
+from nbtrain.rundir.mailbox import answer_to, send
 from tests.gate import eventually
 from tests.models import Counter, Line
 from tests.on_disk import delete, journal
@@ -49,7 +49,7 @@ def answered(folder: Path, key: str) -> dict[str, Any]:
     """The last answer to a command."""
 
     def last() -> dict[str, Any] | None:
-        found = answer(folder, key)
+        found = answer_to(folder, key)
         return dict(found) if found is not None and found["state"] != "requested" else None
 
     return dict(eventually(last))
@@ -168,7 +168,7 @@ def test_commands_for_later_steps_leave_room_for_others(run: nbtrain.Run) -> Non
         send(run.logdir, key, {"command": "save", "at": 10**9})
     send(run.logdir, "a1", {"command": "pause"})
     assert answered(run.logdir, "a1")["state"] == "applied"
-    eventually(lambda: all(answer(run.logdir, key) for key in planned))
+    eventually(lambda: all(answer_to(run.logdir, key) for key in planned))
 
 
 def test_each_start_of_a_run_has_a_mailbox_of_its_own(run: nbtrain.Run) -> None:
@@ -239,7 +239,7 @@ def test_what_was_sent_to_an_ended_run_is_refused_at_its_next_start() -> None:
 
 def test_a_disk_that_fails_for_a_moment_refuses_nothing(run: nbtrain.Run) -> None:
     send(run.logdir, "a1", {"command": "save", "at": 10**9})
-    eventually(lambda: answer(run.logdir, "a1"))
+    eventually(lambda: answer_to(run.logdir, "a1"))
     status = run.logdir / status_file.FILE
 
     def is_blocked() -> bool:
@@ -255,7 +255,7 @@ def test_a_disk_that_fails_for_a_moment_refuses_nothing(run: nbtrain.Run) -> Non
     send(run.logdir, "a2", {"command": "pause"})
     status.rmdir()
     assert answered(run.logdir, "a2")["text"] == "paused"
-    told = answer(run.logdir, "a1")
+    told = answer_to(run.logdir, "a1")
     assert told is not None
     assert told["state"] == "requested"
 

@@ -18,7 +18,7 @@ import nbtrain
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.log_lines import LogLine
 from nbtrain.remote.attach import opened
-from nbtrain.rundir.log_text import LogTail
+from nbtrain.rundir.log_file import LogTail
 from tests.gate import SOON, Gate
 from tests.models import ticked
 from tests.shells import own_shell

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nbtrain.rundir import status_file
-from nbtrain.rundir.files import Untrusted
-from nbtrain.rundir.polled import Polled
+from nbtrain.rundir.files import Polled, Untrusted
 
 
 class Labels:

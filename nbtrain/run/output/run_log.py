@@ -24,8 +24,7 @@ from nbtrain.inner.tensorflow import threads_of
 from nbtrain.run.context import Context
 from nbtrain.run.output import log_sources
 from nbtrain.run.thread.threads import Coordinator
-from nbtrain.rundir.log_file import descriptor_of
-from nbtrain.rundir.log_text import LogTail, append, native, text_of
+from nbtrain.rundir.log_file import LogTail, append, descriptor_of, native, text_of
 from nbtrain.rundir.names import LOG
 
 # Lines that a start prints under the cell of a notebook. The others are only in its log, because a

@@ -12,9 +12,8 @@ from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.lineage import run_of
 from nbtrain.rundir.names import BEST, LAST_GOOD
-from nbtrain.rundir.timeline import side_folder
+from nbtrain.rundir.timeline import run_of, side_folder
 
 
 class Catalog(Listing):

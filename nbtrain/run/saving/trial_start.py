@@ -9,9 +9,8 @@ from nbtrain.checkpoints.files import Restored, Saver, delete_all, listed
 from nbtrain.core.errors import CheckpointError
 from nbtrain.run.beside.notices import Notices
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.lineage import run_of
 from nbtrain.rundir.names import TRIAL, TRIAL_BEST
-from nbtrain.rundir.timeline import side_folder
+from nbtrain.rundir.timeline import run_of, side_folder
 
 
 class TrialStart:

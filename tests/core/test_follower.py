@@ -9,7 +9,7 @@ import pytest
 
 from nbtrain.core.states import Phase, Status
 from nbtrain.remote import attach
-from nbtrain.remote.status_tail import StatusTail
+from nbtrain.remote.follower import StatusTail
 from nbtrain.rundir import mailbox, status_file
 from nbtrain.rundir.status_file import FILE, SignOfLife, Writer
 from tests.gate import SOON

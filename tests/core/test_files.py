@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nbtrain.rundir import files
-from nbtrain.rundir.polled import Polled
+from nbtrain.rundir.files import Polled
 
 
 class Reads:
