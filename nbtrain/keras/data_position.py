@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.named_variables import survey
 from nbtrain.keras.callback_state import CallbackState
-from nbtrain.keras.data.data import Data, Dataset
+from nbtrain.keras.data.data import Data
 from nbtrain.keras.python_scalars import PythonScalars
 from nbtrain.keras.validation import states_of
 
@@ -60,13 +61,10 @@ class DataPosition:
         self._continues = True  # a batch has been trained since the last restore
 
     @property
-    def kept(self) -> bool:
-        """True if the state of a `tf.data` pipeline is saved with it."""
-        return self.data.kept and isinstance(self.data, Dataset)
-
-    def lose(self, why: str) -> None:
-        """Notes that the state of the pipeline cannot be saved."""
-        self.data.lose(why)
+    def iterators(self) -> Iterators | None:
+        """The iterators whose states are saved; None if the data have others."""
+        iterators = self.data.iterators
+        return None if iterators is None or iterators.lost else iterators
 
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """Ends the epoch, with these logs."""
@@ -95,8 +93,7 @@ class DataPosition:
                 variables[kind][number : number + 1] = [waiting]
         found = {**variables, "best_weights": self.memory.weights()}
         data = self.data
-        if data.kept:
-            found |= data.saved()
+        found |= data.saved()
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -145,8 +142,7 @@ class DataPosition:
             self.batch = 0
         if self.batch == 0:  # the metrics start with the epoch
             self._drop_metrics()
-        if isinstance(self.data, Dataset):
-            self.data.restore(path, held=held["iterator"] and self.note is None)
+        self.data.restore(path, held=held["iterator"] and self.note is None)
         self.go_on()  # it may be saved again before it continues
 
     def begin_fit(self) -> dict[str, Any]:

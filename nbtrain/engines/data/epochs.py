@@ -20,7 +20,7 @@ from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.as_read import AsRead
 from nbtrain.engines.data.beginning import beginning
-from nbtrain.engines.data.iterators import NAMES, Iterators
+from nbtrain.engines.data.iterators import DISTRIBUTED, NAMES, OTHER_PIPELINE, Iterators
 from nbtrain.engines.data.pass_length import PassLength
 from nbtrain.engines.signatures import whole
 from nbtrain.run.beside.time_usage import DrawTimes
@@ -62,11 +62,12 @@ class EpochIterator(Iterator[Any]):
         self._length = PassLength(size if size > 0 else None, epochs)
         self._passes = epochs or (sys.maxsize if again else 1)
         self._epoch = self._number = 0  # passes that are over, elements drawn of the next
-        self._iterators = Iterators(begin, again, endless=size == tf.data.INFINITE_CARDINALITY)
-        # Why the states of the iterators cannot be saved; None if they can.
-        self._lost: str | None = "the state of a distributed tf.data pipeline cannot be saved"
-        if isinstance(data, (tf.data.Dataset, tf.data.Iterator)):
-            self._lost = None
+        self._iterators = Iterators(
+            begin,
+            again,
+            endless=size == tf.data.INFINITE_CARDINALITY,
+            lost=None if isinstance(data, (tf.data.Dataset, tf.data.Iterator)) else DISTRIBUTED,
+        )
         self._behind = 0  # elements to draw again before the next
         self._ahead: list[Any] = []  # elements already drawn, which come first
         self._at_hand: tuple[int, list[Any]] = 0, []  # the current step and its elements
@@ -180,13 +181,9 @@ class EpochIterator(Iterator[Any]):
     # --- the position ---------------------------------------------------------------
 
     @property
-    def kept(self) -> bool:
-        """True if the states of the iterators are saved."""
-        return self._lost is None and not self._behind
-
-    def lose(self, why: str) -> None:
-        """Notes that they cannot be saved: from now on the position is a number."""
-        self._lost = why
+    def iterators(self) -> Iterators | None:
+        """The iterators whose states are saved; None if the position is only a number."""
+        return None if self._behind or self._iterators.lost else self._iterators
 
     def vary(self, repeat: int, steps: int) -> bool:
         """Moves on by the elements of earlier repeats, unless the data might end; if so, False."""
@@ -202,8 +199,8 @@ class EpochIterator(Iterator[Any]):
         """Returns the objects that save the position."""
         undone = self._undone()
         found: dict[str, Any] = {}
-        if self.kept:
-            found = self._iterators.saved(drawn=bool(self._epoch or self._number))
+        if self.iterators is not None:
+            found = self.iterators.saved(drawn=bool(self._epoch or self._number))
             parts = tf.nest.flatten(undone, expand_composites=True)
             found[_UNDONE] = [tf.Variable(part, trainable=False) for part in parts]
         number = max(0, self._number - len(undone))
@@ -226,22 +223,19 @@ class EpochIterator(Iterator[Any]):
             )
             return
         held = json.loads(position.numpy())
-        epoch, number, why = held["epoch"], held["number"], self._lost
-        if why is None and held["kept"]:
-            try:
-                self._iterators.restore(read)
-                self._ahead = self._packed(read)
-            except (tf.errors.OpError, ValueError):
-                if self._iterators.again:  # otherwise there is no other
-                    self._iterators.at_hand = None
-                why = "the checkpoint holds the state of another tf.data pipeline"
-            else:
-                self._epoch, self._number = epoch, number + len(self._ahead)
-                self._behind = 0
-                self._say(None)
-                return
-        why = why or "the checkpoint holds no state of this tf.data pipeline"
-        self._go_to(epoch, number, undone, why)
+        epoch, number = held["epoch"], held["number"]
+        try:
+            ahead = self._packed(read)
+        except ValueError:
+            why: str | None = OTHER_PIPELINE
+        else:
+            why = self._iterators.restore(read)
+        if why is not None:
+            self._go_to(epoch, number, undone, why)
+            return
+        self._ahead, self._behind = ahead, 0
+        self._epoch, self._number = epoch, number + len(ahead)
+        self._say(None)
 
     def _go_to(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
         """Goes to this element of this pass by drawing again; `undone` was drawn last."""
@@ -269,7 +263,11 @@ class EpochIterator(Iterator[Any]):
         )
 
     def _packed(self, read: AsRead) -> list[Any]:
-        """The elements that were saved with a checkpoint."""
+        """The elements that were saved with a checkpoint.
+
+        Raises:
+            ValueError: They are of another structure than those of the data.
+        """
         parts: list[Any] = []
         while (part := read.value(f"{_UNDONE}/{len(parts)}")) is not None:
             parts.append(part)

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from nbtrain.checkpoints.files import Restored
 from nbtrain.core.errors import CheckpointError
+from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.trained import Trained
 
@@ -17,14 +18,11 @@ class Position(Protocol):
     """The position of a training in its data."""
 
     @property
-    def kept(self) -> bool:
-        """True if states of `tf.data` iterators are saved with it."""
+    def iterators(self) -> Iterators | None:
+        """The `tf.data` iterators whose states are saved with it; None if there are none."""
 
     def besides(self) -> tf.train.Checkpoint | None:
         """Returns the objects that save it; None if there is no position."""
-
-    def lose(self, why: str) -> None:
-        """Leaves out the iterators from now on, which cannot be saved for this reason."""
 
     def vary(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could."""
@@ -63,12 +61,12 @@ class PositionSaver(ObjectSaver):
         try:
             return super().save(step)
         except CheckpointError as error:
-            cause = error.__cause__
-            if not self._position.kept or not isinstance(cause, tf.errors.FailedPreconditionError):
+            cause, iterators = error.__cause__, self._position.iterators
+            if iterators is None or not isinstance(cause, tf.errors.FailedPreconditionError):
                 raise
             reason = cause.message.partition("}} ")[2].partition(" [Op:")[0] or cause.message
             reason = reason.rstrip(". ")
-            self._position.lose(f"the state of this tf.data pipeline cannot be saved ({reason})")
+            iterators.lost = f"the state of this tf.data pipeline cannot be saved ({reason})"
             return super().save(step)
 
     def _besides(self) -> tf.train.Checkpoint | None:

@@ -23,6 +23,7 @@ from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.epoch import Epoch
 from nbtrain.engines.data.as_read import AsRead
 from nbtrain.engines.data.epochs import position_in
+from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.data.open_loop import OpenLoop
 from nbtrain.engines.data.passes import Passes
 from nbtrain.engines.data.sources import Sources
@@ -258,14 +259,9 @@ class Tracks:
         return self._resume
 
     @property
-    def kept(self) -> bool:
-        """True if states of `tf.data` iterators are saved."""
-        return self._data is not None and self._data[1].kept
-
-    def lose(self, why: str) -> None:
-        """Leaves out the iterators of the present pipeline from now on."""
-        if self._data is not None:
-            self._data[1].lose(why)
+    def iterators(self) -> Iterators | None:
+        """The iterators of the present pipeline that are saved; None if there are none."""
+        return None if self._data is None else self._data[1].iterators
 
     def vary(self, _repeat: int, _steps: int) -> bool:
         """Does nothing: the turns of a loop are counted by the program."""

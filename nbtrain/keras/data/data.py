@@ -25,7 +25,7 @@ import tensorflow as tf
 
 from nbtrain.checkpoints.files import step_in_name
 from nbtrain.engines.data.as_read import AsRead
-from nbtrain.engines.data.iterators import NAMES, Iterators
+from nbtrain.engines.data.iterators import NAMES, NO_STATE, Iterators
 from nbtrain.keras.data.arrays import common_count, rows_of
 
 # Batches of arrays that are gathered in advance.
@@ -51,14 +51,14 @@ class Data:
         first_epoch: The epoch with which the first pass begins.
         began: The completed steps when the epoch began that is trained; None before the first.
         seed: The seed of the order, if it is drawn here; saved with the position.
-        kept: Whether the position in the data can be saved exactly.
-        why: Why it cannot.
+        inexact: Why the position in the data is not exact; None if it is.
+        iterators: The `tf.data` iterators to save with the position; None if Keras has its own.
         sample: A batch that the user's own code has made, if it makes them: see `DataSample`.
         repeats: What the user can do so that the same batches come after a restart.
     """
 
-    kept = False
-    why = "the position of such an object cannot be saved"
+    inexact: str | None = "the position of such an object cannot be saved"
+    iterators: Iterators | None = None
     sample: DataSample | None = None
     repeats = ""
 
@@ -119,22 +119,16 @@ class Data:
         self._left = 0 if self._count is None else self.place(epoch)[1]
         return {"x": self._x, **self._more}
 
-    def lose(self, why: str) -> None:
-        """Notes that from now on the position cannot be saved exactly."""
-        self.kept, self.why = False, why
-
     def vary(self, _number: int) -> bool:
         """Takes another order, if it is drawn here; returns whether it did."""
         return False
 
-    @property
-    def inexact(self) -> str | None:
-        """Says why the position to continue from is not exact; None if it is."""
-        return None if self.kept else self.why
-
     def saved(self) -> dict[str, Any]:
-        """The `tf.data` iterators to save with the position; empty if Keras has its own."""
+        """Returns the iterators to save by name, once they have reached the position."""
         return {}
+
+    def restore(self, path: str, *, held: bool) -> None:
+        """Restores the iterators of a checkpoint; `held`: whether it has those of this epoch."""
 
     def spec(self) -> Any:
         """Returns what has the shapes and types of a batch; None if it cannot be known.
@@ -231,7 +225,7 @@ class Arrays(Data):
         execution: Batches of an execution.
     """
 
-    kept = True
+    inexact = None
 
     def __init__(
         self,
@@ -303,7 +297,7 @@ class Dataset(Data):
     order of the next pass.
     """
 
-    kept = True
+    iterators: Iterators
 
     def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
         cardinality = int(dataset.cardinality())
@@ -311,23 +305,21 @@ class Dataset(Data):
         endless = cardinality == tf.data.INFINITE_CARDINALITY
         # Keras makes an iterator at the end of each epoch, and another for the next.
         spare = steps is None and cardinality > 0
-        self._iterators = Iterators(
-            lambda: iter(self._x), not endless, endless=endless, spare=spare
-        )
+        self.iterators = Iterators(lambda: iter(self._x), not endless, endless=endless, spare=spare)
         self._over = False  # the pass has ended before its epoch
         self._drawn = self._restored = False
         # Why the checkpoint that was restored does not fit; None once the training has continued.
         self._misfit: str | None = None
 
     @property
-    def inexact(self) -> str | None:
-        """Says why the position to continue from is not exact; None if it is."""
-        return super().inexact or self._misfit
+    def inexact(self) -> str | None:  # type: ignore[override]  # read only
+        """Why the position to continue from is not exact; None if it is."""
+        return self.iterators.lost or self._misfit
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """Returns a stand-in, and prepares restored or new iterators."""
         if not self._restored:
-            self._iterators.start()
+            self.iterators.start()
         self._restored = self._over = False
         arguments = super().arguments(epoch, batch)
         if self._count is not None:
@@ -345,22 +337,15 @@ class Dataset(Data):
         return renews
 
     def restore(self, path: str, *, held: bool) -> None:
-        """Restores the position of a checkpoint; `held`: whether it has the iterators."""
-        self._restored, self._misfit = False, None
+        """Restores the iterators of a checkpoint; `held`: whether it has those of this epoch."""
         self._drawn = step_in_name(path) != 0
-        if self._drawn and not held:
-            self._misfit = "the checkpoint holds no state of this tf.data pipeline"
-        if not (self.kept and held):
-            return
-        try:
-            self._iterators.restore(AsRead(path, *NAMES))
-            self._restored = True
-        except tf.errors.OpError:
-            self._misfit = "the checkpoint holds the state of another tf.data pipeline"
+        why = self.iterators.restore(AsRead(path, *NAMES)) if held else NO_STATE
+        self._restored = why is None
+        self._misfit = why if held or self._drawn else None
 
     def saved(self) -> dict[str, Any]:
-        """Returns its iterators; none before they have reached the position."""
-        return {} if self._misfit else self._iterators.saved(drawn=self._drawn)
+        """Returns the iterators to save by name, once they have reached the position."""
+        return {} if self._misfit else self.iterators.saved(drawn=self._drawn)
 
     def spec(self) -> Any:
         """Returns the types of its elements."""
@@ -373,15 +358,15 @@ class Dataset(Data):
     def end_epoch(self, epoch: int) -> None:
         """Moves on to the iterator of the next pass, if this one is over."""
         if self._over or self.place(epoch)[1] == 0:
-            self._iterators.turn()
+            self.iterators.turn()
         self._over = False
 
     def draw_from(self, iterator: Any, count: int) -> Any:
         """Returns the iterator kept here instead of the stand-in's."""
         self._drawn, self._misfit = True, None
-        return self._iterators.at_hand
+        return self.iterators.at_hand
 
     def pass_over(self, iterator: Any) -> None:
         """Does nothing if the iterator was restored."""
         if self.inexact:
-            next(self._iterators.at_hand)
+            next(self.iterators.at_hand)
