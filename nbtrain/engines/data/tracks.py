@@ -15,6 +15,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -22,10 +23,8 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.epoch import Epoch
 from nbtrain.engines.data.as_read import AsRead
-from nbtrain.engines.data.epochs import position_in
 from nbtrain.engines.data.iterators import Iterators
-from nbtrain.engines.data.open_loop import OpenLoop
-from nbtrain.engines.data.passes import Passes
+from nbtrain.engines.data.passes import TrackedPasses, position_in
 from nbtrain.engines.data.sources import Sources
 from nbtrain.engines.data.turns import Turns, size_of
 from nbtrain.run.boundary.track_loop import LoopSource
@@ -49,6 +48,36 @@ _ENDED = (
 )
 
 
+@dataclass(slots=True)
+class OpenLoop:
+    """A tracked loop that has begun and has not ended; training thread only.
+
+    Attributes:
+        source: Its elements.
+        size: Their number; None if unknown.
+        key: The numbers of the loops around it, and its own.
+        before: Completed steps when its present pass began.
+        again: Whether a loop that is not tracked is around it, or an earlier outermost loop was
+            over the same data: others may follow.
+        turn: The turn to which `inner` belongs.
+        inner: Loops that have ended within this turn.
+    """
+
+    source: TrackedPasses | Turns
+    size: int | None
+    key: tuple[int, ...]
+    before: int
+    again: bool = False
+    turn: int = 0
+    inner: int = 0
+
+    def next_inner(self) -> int:
+        """Returns the number of the next loop within the present turn."""
+        if self.turn != self.source.number:
+            self.turn, self.inner = self.source.number, 0
+        return self.inner
+
+
 class Tracks:
     """The tracked loops of a run; training thread only.
 
@@ -64,7 +93,7 @@ class Tracks:
         self.epoch: Epoch | None = None
         self._open: list[OpenLoop] = []
         self._sources = Sources()
-        self._data: tuple[tuple[int, ...], Passes] | None = None  # the last pipeline
+        self._data: tuple[tuple[int, ...], TrackedPasses] | None = None  # the last pipeline
         self._next = 0  # the number of the next outermost loop
         self._uneven = False  # whether turns have had more than one loop, or one that was left
         self._ended: Path = []  # where a stop, an error or their end has left the loops
@@ -139,14 +168,14 @@ class Tracks:
         passes = 0 if was_read or around is None else around.source.number - 1
         if done is None:
             self._sources.complete(key, iterable, passes)
-            source: Passes | Turns = Turns(())
+            source: TrackedPasses | Turns = Turns(())
         else:
             source = self._sources.get(key, iterable, passes)
         source.begin(loop)
-        if isinstance(source, Passes):
+        if isinstance(source, TrackedPasses):
             self._data = key, source
             size = size or source.size
-        if isinstance(source, Passes) and was_read and self._read is not None:
+        if isinstance(source, TrackedPasses) and was_read and self._read is not None:
             source.restore(self._read[0])
             self._read = None
         else:
@@ -197,7 +226,7 @@ class Tracks:
         self._sources.drop_before(left.key)
         if stopped or failed or skipped:
             return
-        at_end = broken or isinstance(left.source, Passes)  # only a range or a list may grow
+        at_end = broken or isinstance(left.source, TrackedPasses)  # only a range or a list may grow
         self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
 
     def _measure(self) -> None:
@@ -310,7 +339,7 @@ class Tracks:
         stuck = False
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
             assert isinstance(each, OpenLoop)
-            if isinstance(each.source, Passes) and self._read and self._read[1] == each.key:
+            if isinstance(each.source, TrackedPasses) and self._read and self._read[1] == each.key:
                 each.source.restore(self._read[0])
                 self._read, self._data = None, (each.key, each.source)
                 continue
