@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -84,11 +84,16 @@ class CallbackState:
                 if (weights := getattr(callback, _WEIGHTS, None)) is not None
             }
 
-    def take(self, saved: Saved, weights: Mapping[str, Sequence[Any]]) -> None:
-        """Restores saved state; callbacks that were not saved start fresh."""
+    def take(self, saved: Saved, weights: Sequence[Sequence[Any]]) -> None:
+        """Restores saved state; callbacks that were not saved start fresh.
+
+        Args:
+            saved: As returned by `saved`.
+            weights: The best weights of each callback in it; empty if it holds none.
+        """
         self._held = {
-            name: {**values, _WEIGHTS: weights.get(str(place))}
-            for place, (name, values) in enumerate(saved.items())
+            name: {**values, _WEIGHTS: best or None}
+            for (name, values), best in zip(saved.items(), weights, strict=True)
             if name in self._callbacks
         }
         self._set(self._held)  # it may be saved again before the training begins

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.engines.data.iterators import Iterators
+from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.iterators import NAMES, Iterators
 from nbtrain.engines.named_variables import survey
 from nbtrain.keras.callback_state import CallbackState
 from nbtrain.keras.data.data import Data
@@ -21,9 +21,8 @@ from nbtrain.keras.validation import states_of
 # A value is a float, or an array if a metric returns one.
 History = dict[str, list[Any]]
 
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-_SAVED = f"fit{_VALUE}"
-_VARIABLES = ("besides/metrics/", "besides/others/")
+# The names in a checkpoint of variables that it does not reach from the model, by kind.
+_METRICS, _OTHERS, _BEST = "metrics", "others", "best_weights"
 
 
 class DataPosition:
@@ -39,6 +38,8 @@ class DataPosition:
         saved: What is saved of it, as JSON, apart from the variables of the model.
         rates: Hyperparameters as they were before the epoch at hand began, by name.
     """
+
+    names: ClassVar[Sequence[str]] = (_METRICS, _OTHERS, _BEST, *NAMES)
 
     def __init__(
         self, model: Any, data: Data, epoch: int, numbers: PythonScalars, memory: CallbackState
@@ -81,8 +82,8 @@ class DataPosition:
                 self._held[key] = value + np.array([repeat, 0], value.dtype)
         return self.data.vary(repeat)
 
-    def besides(self) -> tf.train.Checkpoint:
-        """Returns the objects to save that a `tf.train.Checkpoint` of the model does not reach.
+    def besides(self) -> dict[str, Any]:
+        """Returns the objects to save, by name, that a checkpoint of the model does not reach.
 
         Values of the restored checkpoint that still wait for their variables are among them.
         """
@@ -91,9 +92,8 @@ class DataPosition:
             if not self._continues or number >= len(variables[kind]):
                 waiting = tf.Variable(value, trainable=False)
                 variables[kind][number : number + 1] = [waiting]
-        found = {**variables, "best_weights": self.memory.weights()}
         data = self.data
-        found |= data.saved()
+        found = {**variables, _BEST: self.memory.weights(), **data.saved()}
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -110,16 +110,19 @@ class DataPosition:
             "callbacks": self.memory.saved(),
         }
         self.saved.assign(json.dumps(held, default=_listed))
-        return tf.train.Checkpoint(**found)
+        return found
 
-    def take(self, path: str) -> None:
+    def take(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, whose variables have been restored."""
-        reader, self.note = tf.train.load_checkpoint(path), None
-        if not reader.has_tensor(_SAVED):  # a checkpoint of the model alone: the position stays
+        self.note = None
+        if not read.has_object("fit"):  # a checkpoint of the model alone: the position stays
             return
         self.moved = True
-        names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
-        self._held = {_place(name): reader.get_tensor(name) for name in names}
+        self._held = {
+            (kind, number): value.numpy()
+            for kind in (_METRICS, _OTHERS)
+            for number, value in read.values(kind).items()
+        }
         self._continues = False
         held = json.loads(self.saved.numpy())
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
@@ -129,7 +132,9 @@ class DataPosition:
             self.data.sample.restore(held.get("sample"))
         self.data.seed, self.data.first_epoch = held["seed"], held.get("first", 0)
         self.numbers.take(held.get("numbers", {}))
-        self.memory.take(held.get("callbacks", {}), _best_weights(reader))
+        callbacks = held.get("callbacks", {})
+        weights = [read.values(f"{_BEST}/{place}").values() for place in range(len(callbacks))]
+        self.memory.take(callbacks, [[each.numpy() for each in values] for values in weights])
         size, steps = self._model.steps_per_execution, self.data.steps_of(self.epoch)
         # If the size is the same, a partial execution is the last one of data of unknown length.
         within = self.batch % size and self.batch != steps and held.get("size") != size
@@ -142,7 +147,7 @@ class DataPosition:
             self.batch = 0
         if self.batch == 0:  # the metrics start with the epoch
             self._drop_metrics()
-        self.data.restore(path, held=held["iterator"] and self.note is None)
+        self.data.restore(read, held=held["iterator"] and self.note is None)
         self.go_on()  # it may be saved again before it continues
 
     def begin_fit(self) -> dict[str, Any]:
@@ -227,7 +232,7 @@ class DataPosition:
             self._held = {key: self._held[key] for key in self._held if key[1] >= there[key[0]]}
 
     def _drop_metrics(self) -> None:
-        self._held = {key: self._held[key] for key in self._held if key[0] != "metrics"}
+        self._held = {key: self._held[key] for key in self._held if key[0] != _METRICS}
 
     def _variables(self) -> dict[str, list[Any]]:
         metrics = [variable for metric in self._model.metrics for variable in metric.variables]
@@ -235,23 +240,7 @@ class DataPosition:
         known |= {id(item) for item in metrics}
         # The variables of the random generators, in layers such as Dropout.
         others = [item for item in self._model.variables if id(item) not in known]
-        return {"metrics": metrics, "others": others}
-
-
-def _place(name: str) -> tuple[str, int]:
-    """The kind and number of a variable in a checkpoint: `besides/metrics/0` gives metrics, 0."""
-    _, kind, number, *_ = name.split("/")
-    return kind, int(number)
-
-
-def _best_weights(reader: Any) -> dict[str, list[Any]]:
-    """The best weights in a checkpoint, in the form of `CallbackState.weights`."""
-    found: dict[str, dict[int, Any]] = defaultdict(dict)
-    for name in reader.get_variable_to_shape_map():
-        if name.startswith("besides/best_weights/"):
-            _, _, place, number, *_ = name.split("/")
-            found[place][int(number)] = reader.get_tensor(name)
-    return {place: [each[number] for number in sorted(each)] for place, each in found.items()}
+        return {_METRICS: metrics, _OTHERS: others}
 
 
 def _listed(value: Any) -> Any:

@@ -47,7 +47,7 @@ class FitSaver(PositionSaver):
         """Restores the variables and the position; callbacks begin with a new stage."""
         restored = super().restore(path)
         if restored.stage is not None:
-            self._position.memory.take({}, {})
+            self._position.memory.take({}, [])
         return restored
 
     def _remedy(self, arguments: Mapping[str, str]) -> str:

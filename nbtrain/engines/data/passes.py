@@ -1,7 +1,7 @@
 """The data of a run, pass after pass, with a position that is saved and restored.
 
 passes = Passes(data, epochs=3)
-    passes.take(path)           # restores the position of a checkpoint
+    passes.take(read)           # restores the position that was read from a checkpoint
     batches = passes.begin(run.handle)     # before the loop
     element = next(batches)     # the next element; StopIteration when the epochs are over
     passes.besides()            # the saved position, at a step boundary
@@ -9,16 +9,15 @@ passes = Passes(data, epochs=3)
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
-from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.as_read import AsRead, as_json
 from nbtrain.engines.data.iterators import DISTRIBUTED, NAMES, OTHER_PIPELINE, Iterators
 from nbtrain.engines.signatures import whole
 from nbtrain.run.beside.time_usage import DrawTimes
@@ -50,6 +49,8 @@ class Passes(Iterator[Any]):
         specs: The spec of an element, as in `tf.data.Dataset.element_spec`, in a tuple; None if
             unknown.
     """
+
+    names: ClassVar[Sequence[str]] = (_POSITION, _UNDONE, *NAMES)
 
     def __init__(self, data: Any, epochs: int | None) -> None:
         begin, again = _beginning(data)
@@ -202,8 +203,8 @@ class Passes(Iterator[Any]):
         self._behind += count - ahead
         return True
 
-    def besides(self) -> tf.train.Checkpoint:
-        """Returns the objects that save the position."""
+    def besides(self) -> dict[str, Any]:
+        """Returns the objects that save the position, by name."""
         undone = self._undone()
         found: dict[str, Any] = {}
         if self.iterators is not None:
@@ -212,24 +213,19 @@ class Passes(Iterator[Any]):
             found[_UNDONE] = [tf.Variable(part, trainable=False) for part in parts]
         number = max(0, self._number - len(undone))
         held = {"epoch": self._epoch, "number": number, "kept": "iterator" in found}
-        found[_POSITION] = tf.Variable(json.dumps(held), trainable=False)
-        return tf.train.Checkpoint(**found)
+        found[_POSITION] = as_json(held)
+        return found
 
-    def take(self, path: str) -> None:
-        """Restores the position of a checkpoint."""
-        self.restore(position_in(path))
-
-    def restore(self, read: AsRead) -> None:
+    def take(self, read: AsRead) -> None:
         """Restores the position that was read from a checkpoint."""
         undone, self._note, self._began = self._undone(), None, None
         self._ahead, self._at_hand = [], (self._at_hand[0], [])
-        if (position := read.value(_POSITION)) is None:
+        if (held := read.json(_POSITION)) is None:
             self._ahead = undone
             self._say(
                 "The checkpoint holds no position in the data: the data go on where they were."
             )
             return
-        held = json.loads(position.numpy())
         epoch, number = held["epoch"], held["number"]
         try:
             ahead = self._packed(read)
@@ -275,10 +271,7 @@ class Passes(Iterator[Any]):
         Raises:
             ValueError: They are of another structure than those of the data.
         """
-        parts: list[Any] = []
-        while (part := read.value(f"{_UNDONE}/{len(parts)}")) is not None:
-            parts.append(part)
-        specs = self.specs or ()
+        parts, specs = [*read.values(_UNDONE).values()], self.specs or ()
         size = len(tf.nest.flatten(specs, expand_composites=True))
         return [
             tf.nest.pack_sequence_as(specs, parts[at : at + size], expand_composites=True)[0]
@@ -347,11 +340,6 @@ class TrackedPasses(Passes):
     def _turn(self) -> None:
         super()._turn()
         raise StopIteration
-
-
-def position_in(path: str) -> AsRead:
-    """Reads the position of a checkpoint."""
-    return AsRead(path, _POSITION, _UNDONE, *NAMES)
 
 
 def passes_over(data: Any, epochs: int | None) -> Passes | None:

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Restored
 from nbtrain.core.errors import CheckpointError
+from nbtrain.engines.data.as_read import AsRead
 from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.trained import Trained
 
 
 class Position(Protocol):
-    """The position of a training in its data."""
+    """The position of a training in its data.
+
+    Attributes:
+        names: The first names of its values in a checkpoint.
+    """
+
+    names: ClassVar[Sequence[str]]
 
     @property
     def iterators(self) -> Iterators | None:
         """The `tf.data` iterators whose states are saved with it; None if there are none."""
 
-    def besides(self) -> tf.train.Checkpoint | None:
-        """Returns the objects that save it; None if there is no position."""
+    def besides(self) -> dict[str, Any]:
+        """Returns the objects that save it, by name; none if there is no position."""
 
     def vary(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could."""
 
-    def take(self, path: str) -> None:
+    def take(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, whose variables have been restored."""
 
 
@@ -69,7 +77,7 @@ class PositionSaver(ObjectSaver):
             iterators.lost = f"the state of this tf.data pipeline cannot be saved ({reason})"
             return super().save(step)
 
-    def _besides(self) -> tf.train.Checkpoint | None:
+    def _besides(self) -> dict[str, Any]:
         return self._position.besides()
 
     def side_saver(self, name: str, keep: int) -> PositionSaver:
@@ -86,5 +94,5 @@ class PositionSaver(ObjectSaver):
     def restore(self, path: str) -> Restored:
         """Restores the variables and the position from a checkpoint."""
         restored = super().restore(path)
-        self._position.take(path)
+        self._position.take(AsRead(path, *self._position.names))
         return restored

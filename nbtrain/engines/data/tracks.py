@@ -12,19 +12,15 @@ they have begun, a save writes the path and the states of their data as they wer
 from __future__ import annotations
 
 import itertools
-import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-import tensorflow as tf
-
-from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.epoch import Epoch
-from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.as_read import AsRead, as_json
 from nbtrain.engines.data.iterators import Iterators
-from nbtrain.engines.data.passes import TrackedPasses, position_in
+from nbtrain.engines.data.passes import TrackedPasses
 from nbtrain.engines.data.sources import Sources
 from nbtrain.engines.data.turns import Turns, size_of
 from nbtrain.run.boundary.track_loop import LoopSource
@@ -32,7 +28,8 @@ from nbtrain.run.handle import LoopHandle
 
 Path = list[tuple[int, int]]
 
-_KEY = "besides/tracks/.ATTRIBUTES/VARIABLE_VALUE"
+# The name of the path in a checkpoint.
+_TRACKS = "tracks"
 
 _ELSEWHERE = (
     "The checkpoint was saved in another loop, to which a program cannot go: the data go on where "
@@ -87,6 +84,8 @@ class Tracks:
         epoch: The turn of the outermost loop; None if the loop of the steps has no other around
             it.
     """
+
+    names: ClassVar[Sequence[str]] = (_TRACKS, *TrackedPasses.names)
 
     def __init__(self) -> None:
         self.total: int | None = None
@@ -176,7 +175,7 @@ class Tracks:
             self._data = key, source
             size = size or source.size
         if isinstance(source, TrackedPasses) and was_read and self._read is not None:
-            source.restore(self._read[0])
+            source.take(self._read[0])
             self._read = None
         else:
             source.go_to(done or 0)
@@ -296,34 +295,31 @@ class Tracks:
         """Does nothing: the turns of a loop are counted by the program."""
         return False
 
-    def besides(self) -> tf.train.Checkpoint | None:
-        """Returns the objects that save the position; None if no loop was tracked."""
+    def besides(self) -> dict[str, Any]:
+        """Returns the objects that save the position, by name; none if no loop was tracked."""
         path = self._ended or self._waiting() or self._path()
         if not path:
-            return None
-        key, found = None, tf.train.Checkpoint()
+            return {}
+        key, found = None, {}
         if self._data is not None:
             key, found = self._data[0], self._data[1].besides()
         elif self._read is not None:
-            key, found = self._read[1], self._read[0].again()
-        found.tracks = tf.Variable(json.dumps({"path": path, "data": key}), trainable=False)
-        return found
+            key, found = self._read[1], self._read[0].saved()
+        return {**found, _TRACKS: as_json({"path": path, "data": key})}
 
-    def take(self, path: str) -> None:
+    def take(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, also while loops are open."""
-        reader = tf.train.load_checkpoint(path)
         self._ended = self._resume = []
-        if not reader.has_tensor(_KEY):
+        if (held := read.json(_TRACKS)) is None:
             return  # the loops go on where they are
-        held = json.loads(reader.get_tensor(_KEY))
         self._read = None
         if held["data"] is not None:
-            self._read, self._data = (position_in(path), tuple(held["data"])), None
+            self._read, self._data = (read, tuple(held["data"])), None
         wanted: Path = [(number, done) for number, done in held["path"]]
         common = list(zip(self._open, wanted, strict=False))
         if all(each.key[-1] == number for each, (number, _) in common):
             self._resume, self._resumed = wanted, len(common)
-            self._go_to([done for _, (_, done) in common], step_in_name(path))
+            self._go_to([done for _, (_, done) in common], read.step)
         elif self._open and wanted[0][0] > self._open[0].key[0]:
             # The program comes to that loop later; until then its loops have no turn.
             self._resume, self._resumed = wanted, 0
@@ -340,7 +336,7 @@ class Tracks:
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
             assert isinstance(each, OpenLoop)
             if isinstance(each.source, TrackedPasses) and self._read and self._read[1] == each.key:
-                each.source.restore(self._read[0])
+                each.source.take(self._read[0])
                 self._read, self._data = None, (each.key, each.source)
                 continue
             # The present turn of a loop around others becomes the one after those that are done.

@@ -23,9 +23,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.checkpoints.files import step_in_name
 from nbtrain.engines.data.as_read import AsRead
-from nbtrain.engines.data.iterators import NAMES, NO_STATE, Iterators
+from nbtrain.engines.data.iterators import NO_STATE, Iterators
 from nbtrain.keras.data.arrays import common_count, rows_of
 
 # Batches of arrays that are gathered in advance.
@@ -127,7 +126,7 @@ class Data:
         """Returns the iterators to save by name, once they have reached the position."""
         return {}
 
-    def restore(self, path: str, *, held: bool) -> None:
+    def restore(self, read: AsRead, *, held: bool) -> None:
         """Restores the iterators of a checkpoint; `held`: whether it has those of this epoch."""
 
     def spec(self) -> Any:
@@ -336,10 +335,10 @@ class Dataset(Data):
         self._restored = self._restored or renews
         return renews
 
-    def restore(self, path: str, *, held: bool) -> None:
+    def restore(self, read: AsRead, *, held: bool) -> None:
         """Restores the iterators of a checkpoint; `held`: whether it has those of this epoch."""
-        self._drawn = step_in_name(path) != 0
-        why = self.iterators.restore(AsRead(path, *NAMES)) if held else NO_STATE
+        self._drawn = read.step != 0
+        why = self.iterators.restore(read) if held else NO_STATE
         self._restored = why is None
         self._misfit = why if held or self._drawn else None
 
