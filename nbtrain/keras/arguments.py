@@ -13,9 +13,10 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.iterators import DISTRIBUTED
 from nbtrain.engines.signatures import whole
 from nbtrain.keras.building import has_keras_fit
-from nbtrain.keras.data.arrays import ClassWeights, common_count, is_array, split, tensor_of
+from nbtrain.keras.data.arrays import Arrays, ClassWeights, common_count, is_array, split, tensor_of
 from nbtrain.keras.data.batches import Batches
-from nbtrain.keras.data.data import Arrays, Data, Dataset
+from nbtrain.keras.data.data import Data
+from nbtrain.keras.data.dataset import Dataset
 from nbtrain.keras.data.stream import Stream
 
 # Rows of a batch if neither batch_size nor `steps_per_epoch` is given, as in Keras.
