@@ -15,7 +15,7 @@ from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.data.passes import Passes, passes_over
-from nbtrain.engines.data.position_saver import PositionSaver
+from nbtrain.engines.data.position import PositionSaver
 from nbtrain.engines.data.tracked import Tracked, check_tracked
 from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by

@@ -2,7 +2,7 @@
 
 state = CallbackState(callbacks)
     state.saved(), state.weights()     # for a checkpoint
-    state.take(saved, weights)         # restores the state of a checkpoint
+    state.restore(saved, weights)      # restores the state of a checkpoint
     state.go_on(again=False)           # once the training begins, when Keras resets it
 """
 
@@ -49,7 +49,7 @@ class CallbackState:
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
         self._callbacks: dict[str, Any] = {}
-        self._held: Saved | None = None  # taken from a checkpoint; cleared when the training begins
+        self._held: Saved | None = None  # of a checkpoint; cleared when the training begins
         counts: Counter[str] = Counter()
         for callback in callbacks:
             if isinstance(callback, _KINDS):
@@ -84,7 +84,7 @@ class CallbackState:
                 if (weights := getattr(callback, _WEIGHTS, None)) is not None
             }
 
-    def take(self, saved: Saved, weights: Sequence[Sequence[Any]]) -> None:
+    def restore(self, saved: Saved, weights: Sequence[Sequence[Any]]) -> None:
         """Restores saved state; callbacks that were not saved start fresh.
 
         Args:
@@ -119,7 +119,7 @@ class CallbackState:
         return None
 
     def go_on(self, *, again: bool) -> None:
-        """Applies the taken state when the training begins.
+        """Applies the restored state when the training begins.
 
         Args:
             again: Whether it had begun before, so that Keras does not reset the callbacks.

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from nbtrain.engines.data.as_read import AsRead
 from nbtrain.engines.data.iterators import NAMES, Iterators
+from nbtrain.engines.data.position import Position
 from nbtrain.engines.named_variables import survey
 from nbtrain.keras.callback_state import CallbackState
 from nbtrain.keras.data.data import Data
@@ -25,7 +26,7 @@ History = dict[str, list[Any]]
 _METRICS, _OTHERS, _BEST = "metrics", "others", "best_weights"
 
 
-class DataPosition:
+class DataPosition(Position):
     """The position of a fit in its data; training thread only.
 
     Attributes:
@@ -35,7 +36,7 @@ class DataPosition:
         logs: The training logs of an epoch whose validation is running.
         moved: Whether it differs from the position of Keras's loop.
         note: What is not exact since it was restored; None if all is.
-        saved: What is saved of it, as JSON, apart from the variables of the model.
+        fit: What is saved of it, as JSON, under this name, apart from variables.
         rates: Hyperparameters as they were before the epoch at hand began, by name.
     """
 
@@ -52,7 +53,7 @@ class DataPosition:
         self.rates: dict[str, float] = {}
         self.moved = False
         self.note: str | None = None
-        self.saved = tf.Variable("", trainable=False)
+        self.fit = tf.Variable("", trainable=False)
         self.numbers, self.memory = numbers, memory
         self._model = model
         # The extra contents of the checkpoint that was restored, until the training has continued
@@ -82,7 +83,7 @@ class DataPosition:
                 self._held[key] = value + np.array([repeat, 0], value.dtype)
         return self.data.vary(repeat)
 
-    def besides(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, Any]:
         """Returns the objects to save, by name, that a checkpoint of the model does not reach.
 
         Values of the restored checkpoint that still wait for their variables are among them.
@@ -109,10 +110,10 @@ class DataPosition:
             "numbers": self.numbers.saved(),
             "callbacks": self.memory.saved(),
         }
-        self.saved.assign(json.dumps(held, default=_listed))
+        self.fit.assign(json.dumps(held, default=_listed))
         return found
 
-    def take(self, read: AsRead) -> None:
+    def restore(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, whose variables have been restored."""
         self.note = None
         if not read.has_object("fit"):  # a checkpoint of the model alone: the position stays
@@ -124,7 +125,7 @@ class DataPosition:
             for number, value in read.values(kind).items()
         }
         self._continues = False
-        held = json.loads(self.saved.numpy())
+        held = json.loads(self.fit.numpy())
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
         self.rates = held.get("rates", {})
@@ -134,7 +135,7 @@ class DataPosition:
         self.numbers.take(held.get("numbers", {}))
         callbacks = held.get("callbacks", {})
         weights = [read.values(f"{_BEST}/{place}").values() for place in range(len(callbacks))]
-        self.memory.take(callbacks, [[each.numpy() for each in values] for values in weights])
+        self.memory.restore(callbacks, [[each.numpy() for each in values] for values in weights])
         size, steps = self._model.steps_per_execution, self.data.steps_of(self.epoch)
         # If the size is the same, a partial execution is the last one of data of unknown length.
         within = self.batch % size and self.batch != steps and held.get("size") != size

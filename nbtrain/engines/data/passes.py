@@ -1,10 +1,10 @@
 """The data of a run, pass after pass, with a position that is saved and restored.
 
 passes = Passes(data, epochs=3)
-    passes.take(read)           # restores the position that was read from a checkpoint
+    passes.restore(read)        # restores the position that was read from a checkpoint
     batches = passes.begin(run.handle)     # before the loop
     element = next(batches)     # the next element; StopIteration when the epochs are over
-    passes.besides()            # the saved position, at a step boundary
+    passes.saved()              # the saved position, at a step boundary
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.data.as_read import AsRead, as_json
 from nbtrain.engines.data.iterators import DISTRIBUTED, NAMES, OTHER_PIPELINE, Iterators
+from nbtrain.engines.data.position import Position
 from nbtrain.engines.signatures import whole
 from nbtrain.run.beside.time_usage import DrawTimes
 from nbtrain.run.handle import LoopHandle
@@ -32,7 +33,7 @@ _GIVE = (
 )
 
 
-class Passes(Iterator[Any]):
+class Passes(Iterator[Any], Position):
     """The elements of data, pass after pass; training thread only.
 
     For a `tf.data` pipeline, the states of its iterators are saved. For other data, or if these
@@ -203,7 +204,7 @@ class Passes(Iterator[Any]):
         self._behind += count - ahead
         return True
 
-    def besides(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, Any]:
         """Returns the objects that save the position, by name."""
         undone = self._undone()
         found: dict[str, Any] = {}
@@ -216,7 +217,7 @@ class Passes(Iterator[Any]):
         found[_POSITION] = as_json(held)
         return found
 
-    def take(self, read: AsRead) -> None:
+    def restore(self, read: AsRead) -> None:
         """Restores the position that was read from a checkpoint."""
         undone, self._note, self._began = self._undone(), None, None
         self._ahead, self._at_hand = [], (self._at_hand[0], [])

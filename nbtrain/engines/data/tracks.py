@@ -21,6 +21,7 @@ from nbtrain.core.epoch import Epoch
 from nbtrain.engines.data.as_read import AsRead, as_json
 from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.data.passes import TrackedPasses
+from nbtrain.engines.data.position import Position
 from nbtrain.engines.data.sources import Sources
 from nbtrain.engines.data.turns import Turns, size_of
 from nbtrain.run.boundary.track_loop import LoopSource
@@ -75,7 +76,7 @@ class OpenLoop:
         return self.inner
 
 
-class Tracks:
+class Tracks(Position):
     """The tracked loops of a run; training thread only.
 
     Attributes:
@@ -175,7 +176,7 @@ class Tracks:
             self._data = key, source
             size = size or source.size
         if isinstance(source, TrackedPasses) and was_read and self._read is not None:
-            source.take(self._read[0])
+            source.restore(self._read[0])
             self._read = None
         else:
             source.go_to(done or 0)
@@ -291,23 +292,19 @@ class Tracks:
         """The iterators of the present pipeline that are saved; None if there are none."""
         return None if self._data is None else self._data[1].iterators
 
-    def vary(self, _repeat: int, _steps: int) -> bool:
-        """Does nothing: the turns of a loop are counted by the program."""
-        return False
-
-    def besides(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, Any]:
         """Returns the objects that save the position, by name; none if no loop was tracked."""
         path = self._ended or self._waiting() or self._path()
         if not path:
             return {}
         key, found = None, {}
         if self._data is not None:
-            key, found = self._data[0], self._data[1].besides()
+            key, found = self._data[0], self._data[1].saved()
         elif self._read is not None:
             key, found = self._read[1], self._read[0].saved()
         return {**found, _TRACKS: as_json({"path": path, "data": key})}
 
-    def take(self, read: AsRead) -> None:
+    def restore(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, also while loops are open."""
         self._ended = self._resume = []
         if (held := read.json(_TRACKS)) is None:
@@ -336,7 +333,7 @@ class Tracks:
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
             assert isinstance(each, OpenLoop)
             if isinstance(each.source, TrackedPasses) and self._read and self._read[1] == each.key:
-                each.source.take(self._read[0])
+                each.source.restore(self._read[0])
                 self._read, self._data = None, (each.key, each.source)
                 continue
             # The present turn of a loop around others becomes the one after those that are done.

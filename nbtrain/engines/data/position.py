@@ -1,10 +1,15 @@
-"""Saves and restores a training together with its position in the data."""
+"""The position of a training in its data, saved and restored together with its objects.
+
+Three trainings have one: a run over `data=` (`Passes`), tracked loops (`Tracks`), and a fit of
+Keras's (`DataPosition`).
+"""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
@@ -16,8 +21,8 @@ from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.trained import Trained
 
 
-class Position(Protocol):
-    """The position of a training in its data.
+class Position(abc.ABC):
+    """The position of a training in its data; training thread only.
 
     Attributes:
         names: The first names of its values in a checkpoint.
@@ -26,17 +31,21 @@ class Position(Protocol):
     names: ClassVar[Sequence[str]]
 
     @property
+    @abc.abstractmethod
     def iterators(self) -> Iterators | None:
         """The `tf.data` iterators whose states are saved with it; None if there are none."""
 
-    def besides(self) -> dict[str, Any]:
+    @abc.abstractmethod
+    def saved(self) -> dict[str, Any]:
         """Returns the objects that save it, by name; none if there is no position."""
 
-    def vary(self, repeat: int, steps: int) -> bool:
-        """Prepares other batches for a further repeat of some steps; returns whether it could."""
-
-    def take(self, read: AsRead) -> None:
+    @abc.abstractmethod
+    def restore(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, whose variables have been restored."""
+
+    def vary(self, _repeat: int, _steps: int) -> bool:
+        """Prepares other batches for a further repeat of some steps; returns whether it could."""
+        return False
 
 
 class PositionSaver(ObjectSaver):
@@ -78,7 +87,7 @@ class PositionSaver(ObjectSaver):
             return super().save(step)
 
     def _besides(self) -> dict[str, Any]:
-        return self._position.besides()
+        return self._position.saved()
 
     def side_saver(self, name: str, keep: int) -> PositionSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
@@ -94,5 +103,5 @@ class PositionSaver(ObjectSaver):
     def restore(self, path: str) -> Restored:
         """Restores the variables and the position from a checkpoint."""
         restored = super().restore(path)
-        self._position.take(AsRead(path, *self._position.names))
+        self._position.restore(AsRead(path, *self._position.names))
         return restored
