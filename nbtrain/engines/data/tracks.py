@@ -22,7 +22,7 @@ from nbtrain.engines.data.as_read import AsRead, as_json
 from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.data.passes import TrackedPasses
 from nbtrain.engines.data.position import Position
-from nbtrain.engines.data.sources import Sources
+from nbtrain.engines.data.sources import Key, Sources
 from nbtrain.engines.data.turns import Turns, size_of
 from nbtrain.run.boundary.track_loop import LoopSource
 from nbtrain.run.handle import LoopHandle
@@ -63,7 +63,7 @@ class OpenLoop:
 
     source: TrackedPasses | Turns
     size: int | None
-    key: tuple[int, ...]
+    key: Key
     before: int
     again: bool = False
     turn: int = 0
@@ -93,14 +93,14 @@ class Tracks(Position):
         self.epoch: Epoch | None = None
         self._open: list[OpenLoop] = []
         self._sources = Sources()
-        self._data: tuple[tuple[int, ...], TrackedPasses] | None = None  # the last pipeline
+        self._data: tuple[Key, TrackedPasses] | None = None  # the last pipeline
         self._next = 0  # the number of the next outermost loop
         self._uneven = False  # whether turns have had more than one loop, or one that was left
         self._ended: Path = []  # where a stop, an error or their end has left the loops
         self._resume: Path = []  # where they go on
         self._resumed = 0  # loops that have gone on
         # The data of a checkpoint, which the loop of this key takes once it begins.
-        self._read: tuple[AsRead, tuple[int, ...]] | None = None
+        self._read: tuple[Key, AsRead] | None = None
         self._loop: LoopHandle | None = None
 
     def begin(self, *, again: bool) -> None:
@@ -162,7 +162,7 @@ class Tracks(Position):
         number = self._next if around is None else around.next_inner()
         key = (*(around.key if around else ()), number)
         done, size = self._done_before(len(self._open), number), size_of(iterable)
-        was_read = self._read is not None and self._read[1] == key
+        was_read = self._read is not None and self._read[0] == key
         again = again or (around is None and self._sources.has_earlier(key, iterable))
         # An earlier start has taken a pass in each turn of the loop around.
         passes = 0 if was_read or around is None else around.source.number - 1
@@ -176,7 +176,7 @@ class Tracks(Position):
             self._data = key, source
             size = size or source.size
         if isinstance(source, TrackedPasses) and was_read and self._read is not None:
-            source.restore(self._read[0])
+            source.restore(self._read[1])
             self._read = None
         else:
             source.go_to(done or 0)
@@ -297,11 +297,8 @@ class Tracks(Position):
         path = self._ended or self._waiting() or self._path()
         if not path:
             return {}
-        key, found = None, {}
-        if self._data is not None:
-            key, found = self._data[0], self._data[1].saved()
-        elif self._read is not None:
-            key, found = self._read[1], self._read[0].saved()
+        key, data = self._data or self._read or (None, None)
+        found = {} if data is None else data.saved()
         return {**found, _TRACKS: as_json({"path": path, "data": key})}
 
     def restore(self, read: AsRead) -> None:
@@ -311,7 +308,7 @@ class Tracks(Position):
             return  # the loops go on where they are
         self._read = None
         if held["data"] is not None:
-            self._read, self._data = (read, tuple(held["data"])), None
+            self._read, self._data = (tuple(held["data"]), read), None
         wanted: Path = [(number, done) for number, done in held["path"]]
         common = list(zip(self._open, wanted, strict=False))
         if all(each.key[-1] == number for each, (number, _) in common):
@@ -332,8 +329,8 @@ class Tracks(Position):
         stuck = False
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
             assert isinstance(each, OpenLoop)
-            if isinstance(each.source, TrackedPasses) and self._read and self._read[1] == each.key:
-                each.source.restore(self._read[0])
+            if isinstance(each.source, TrackedPasses) and self._read and self._read[0] == each.key:
+                each.source.restore(self._read[1])
                 self._read, self._data = None, (each.key, each.source)
                 continue
             # The present turn of a loop around others becomes the one after those that are done.
