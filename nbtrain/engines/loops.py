@@ -14,8 +14,8 @@ import tensorflow as tf
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import NO_VARIABLES, Variable
-from nbtrain.engines.data.epochs import EpochIterator, epochs_over
-from nbtrain.engines.data.position_saver import PositionSaver
+from nbtrain.engines.data.passes import Passes, passes_over
+from nbtrain.engines.data.position import PositionSaver
 from nbtrain.engines.data.tracked import Tracked, check_tracked
 from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by
@@ -66,7 +66,7 @@ class LoopEngine:
         keep: int | None,
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: Evaluation | None = None,
-        passes: EpochIterator | None = None,
+        passes: Passes | None = None,
         stage: str | None = None,
     ) -> None:
         self.coord = Coordinator()
@@ -238,7 +238,7 @@ def background(
     held = held_by(hyperparameters)
 
     def decorate(loop: Callable[..., object]) -> Run:
-        passes = epochs_over(data, epochs)
+        passes = passes_over(data, epochs)
         takes, args = ("run", [None]) if passes is None else ("run and batches", [None, None])
         advice = f"decorate a function that takes {takes}, and asks run.should_stop() once a step."
         check_call("function", loop, *args, advice=advice)

@@ -105,9 +105,9 @@ class ObjectSaver:
     def _write(self, manager: tf.train.CheckpointManager, step: int) -> None:
         manager.save(checkpoint_number=step)
 
-    def _besides(self) -> tf.train.Checkpoint | None:
-        """Returns what is saved besides the objects, new each time; None if there is nothing."""
-        return None
+    def _besides(self) -> dict[str, Any]:
+        """Returns what is saved besides the objects, by name, new each time."""
+        return {}
 
     def _whole(self) -> tf.train.Checkpoint:
         """Returns the objects to save: those given, the variables by name, and what is besides."""
@@ -116,9 +116,9 @@ class ObjectSaver:
         if (restore := self.restores.last) is not None:
             variables |= restore.waiting(variables)
         names = {name: id(variable) for name, variable in variables.items()}
-        besides = self._besides()
+        more = self._besides()
         saved = names, self.restores.stage
-        if besides is None and self._saved is not None and saved == self._saved_of:
+        if not more and self._saved is not None and saved == self._saved_of:
             return self._saved
         # A checkpoint that was restored sets whatever is added to it later to the restored values.
         view = tf.train.TrackableView(self._checkpoint)
@@ -126,8 +126,8 @@ class ObjectSaver:
         if (root := reached.pop("root", None)) is not None:  # it stands in the checkpoint's place
             reached = {**view.children(root), **reached}
         reached.pop(_COUNTER, None)  # each checkpoint has its own
-        besides = tf.train.Checkpoint() if besides is None else besides
-        besides.variables = _as_tree(variables)
+        besides = tf.train.Checkpoint(**more)
+        besides.variables = as_tree(variables)
         kinds = [f"{name} {type(each).__name__}" for name, each in found.optimizers.items()]
         besides.optimizers = {kind: tf.Module() for kind in kinds}
         besides.metrics_of_keras = {name: tf.Module() for name in found.metrics}
@@ -387,7 +387,7 @@ class LastRestore:
         return not self.file.names or name == key or is_within(name, self.left_out)
 
 
-def _as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
+def as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Returns variables in nested dicts, by the parts of their names.
 
     TensorFlow names a value in the file by its shortest path, which so stays that of the objects.

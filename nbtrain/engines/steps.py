@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.engines.data.epochs import EpochIterator, epochs_over
+from nbtrain.engines.data.passes import Passes, passes_over
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine
@@ -201,9 +201,9 @@ def train(
     return stepped.start() if start else stepped
 
 
-def _passes(step: Step, data: Any, epochs: int | None) -> EpochIterator | None:
+def _passes(step: Step, data: Any, epochs: int | None) -> Passes | None:
     """Returns the passes over the data, None without; checks that the step takes an element."""
-    passes = epochs_over(data, epochs)
+    passes = passes_over(data, epochs)
     if passes is None:
         advice = (
             "give a function without arguments that does one step and returns its scalars, such "

@@ -10,11 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.data.iterators import DISTRIBUTED
 from nbtrain.engines.signatures import whole
 from nbtrain.keras.building import has_keras_fit
-from nbtrain.keras.data.arrays import ClassWeights, common_count, is_array, split, tensor_of
+from nbtrain.keras.data.arrays import Arrays, ClassWeights, common_count, is_array, split, tensor_of
 from nbtrain.keras.data.batches import Batches
-from nbtrain.keras.data.data import Arrays, Data, Dataset
+from nbtrain.keras.data.data import Data
+from nbtrain.keras.data.dataset import Dataset
 from nbtrain.keras.data.stream import Stream
 
 # Rows of a batch if neither batch_size nor `steps_per_epoch` is given, as in Keras.
@@ -119,7 +121,7 @@ def _untouched(model: Any, parts: tuple[Any, Any, Any], steps: int | None, **mor
     data = Data(x, steps, model.steps_per_execution, y=y, sample_weight=weights, **more)
     if isinstance(x, tf.data.Dataset) and int(x.cardinality()) > 0:
         data.given = steps or int(x.cardinality())
-    data.lose(f"{type(model).__name__}.fit makes the batches itself")
+    data.inexact = f"{type(model).__name__}.fit makes the batches itself"
     return data
 
 
@@ -151,7 +153,7 @@ def _batches(model: Any, x: Any, steps: int | None, class_weight: Any, shuffle: 
             or model.distribute_strategy is not tf.distribute.get_strategy()
         ):
             data = Data(x, steps, size)
-            data.lose("the state of a distributed tf.data pipeline cannot be saved")
+            data.inexact = DISTRIBUTED
             return data
         return Dataset(x, steps, size)
     if isinstance(x, keras.utils.PyDataset):

@@ -2,7 +2,7 @@
 
 state = CallbackState(callbacks)
     state.saved(), state.weights()     # for a checkpoint
-    state.take(saved, weights)         # restores the state of a checkpoint
+    state.restore(saved, weights)      # restores the state of a checkpoint
     state.go_on(again=False)           # once the training begins, when Keras resets it
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -49,7 +49,7 @@ class CallbackState:
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
         self._callbacks: dict[str, Any] = {}
-        self._held: Saved | None = None  # taken from a checkpoint; cleared when the training begins
+        self._held: Saved | None = None  # of a checkpoint; cleared when the training begins
         counts: Counter[str] = Counter()
         for callback in callbacks:
             if isinstance(callback, _KINDS):
@@ -84,11 +84,16 @@ class CallbackState:
                 if (weights := getattr(callback, _WEIGHTS, None)) is not None
             }
 
-    def take(self, saved: Saved, weights: Mapping[str, Sequence[Any]]) -> None:
-        """Restores saved state; callbacks that were not saved start fresh."""
+    def restore(self, saved: Saved, weights: Sequence[Sequence[Any]]) -> None:
+        """Restores saved state; callbacks that were not saved start fresh.
+
+        Args:
+            saved: As returned by `saved`.
+            weights: The best weights of each callback in it; empty if it holds none.
+        """
         self._held = {
-            name: {**values, _WEIGHTS: weights.get(str(place))}
-            for place, (name, values) in enumerate(saved.items())
+            name: {**values, _WEIGHTS: best or None}
+            for (name, values), best in zip(saved.items(), weights, strict=True)
             if name in self._callbacks
         }
         self._set(self._held)  # it may be saved again before the training begins
@@ -114,7 +119,7 @@ class CallbackState:
         return None
 
     def go_on(self, *, again: bool) -> None:
-        """Applies the taken state when the training begins.
+        """Applies the restored state when the training begins.
 
         Args:
             again: Whether it had begun before, so that Keras does not reset the callbacks.

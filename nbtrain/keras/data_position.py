@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
+from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.iterators import NAMES, Iterators
+from nbtrain.engines.data.position import Position
 from nbtrain.engines.named_variables import survey
 from nbtrain.keras.callback_state import CallbackState
-from nbtrain.keras.data.data import Data, Dataset
+from nbtrain.keras.data.data import Data
 from nbtrain.keras.python_scalars import PythonScalars
 from nbtrain.keras.validation import states_of
 
 # A value is a float, or an array if a metric returns one.
 History = dict[str, list[Any]]
 
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-_SAVED = f"fit{_VALUE}"
-_VARIABLES = ("besides/metrics/", "besides/others/")
+# The names in a checkpoint of variables that it does not reach from the model, by kind.
+_METRICS, _OTHERS, _BEST = "metrics", "others", "best_weights"
 
 
-class DataPosition:
+class DataPosition(Position):
     """The position of a fit in its data; training thread only.
 
     Attributes:
@@ -35,9 +36,11 @@ class DataPosition:
         logs: The training logs of an epoch whose validation is running.
         moved: Whether it differs from the position of Keras's loop.
         note: What is not exact since it was restored; None if all is.
-        saved: What is saved of it, as JSON, apart from the variables of the model.
+        fit: What is saved of it, as JSON, under this name, apart from variables.
         rates: Hyperparameters as they were before the epoch at hand began, by name.
     """
+
+    names: ClassVar[Sequence[str]] = (_METRICS, _OTHERS, _BEST, *NAMES)
 
     def __init__(
         self, model: Any, data: Data, epoch: int, numbers: PythonScalars, memory: CallbackState
@@ -50,7 +53,7 @@ class DataPosition:
         self.rates: dict[str, float] = {}
         self.moved = False
         self.note: str | None = None
-        self.saved = tf.Variable("", trainable=False)
+        self.fit = tf.Variable("", trainable=False)
         self.numbers, self.memory = numbers, memory
         self._model = model
         # The extra contents of the checkpoint that was restored, until the training has continued
@@ -60,13 +63,10 @@ class DataPosition:
         self._continues = True  # a batch has been trained since the last restore
 
     @property
-    def kept(self) -> bool:
-        """True if the state of a `tf.data` pipeline is saved with it."""
-        return self.data.kept and isinstance(self.data, Dataset)
-
-    def lose(self, why: str) -> None:
-        """Notes that the state of the pipeline cannot be saved."""
-        self.data.lose(why)
+    def iterators(self) -> Iterators | None:
+        """The iterators whose states are saved; None if the data have others."""
+        iterators = self.data.iterators
+        return None if iterators is None or iterators.lost else iterators
 
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """Ends the epoch, with these logs."""
@@ -83,8 +83,8 @@ class DataPosition:
                 self._held[key] = value + np.array([repeat, 0], value.dtype)
         return self.data.vary(repeat)
 
-    def besides(self) -> tf.train.Checkpoint:
-        """Returns the objects to save that a `tf.train.Checkpoint` of the model does not reach.
+    def saved(self) -> dict[str, Any]:
+        """Returns the objects to save, by name, that a checkpoint of the model does not reach.
 
         Values of the restored checkpoint that still wait for their variables are among them.
         """
@@ -93,10 +93,8 @@ class DataPosition:
             if not self._continues or number >= len(variables[kind]):
                 waiting = tf.Variable(value, trainable=False)
                 variables[kind][number : number + 1] = [waiting]
-        found = {**variables, "best_weights": self.memory.weights()}
         data = self.data
-        if data.kept:
-            found |= data.saved()
+        found = {**variables, _BEST: self.memory.weights(), **data.saved()}
         held = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -112,19 +110,22 @@ class DataPosition:
             "numbers": self.numbers.saved(),
             "callbacks": self.memory.saved(),
         }
-        self.saved.assign(json.dumps(held, default=_listed))
-        return tf.train.Checkpoint(**found)
+        self.fit.assign(json.dumps(held, default=_listed))
+        return found
 
-    def take(self, path: str) -> None:
+    def restore(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, whose variables have been restored."""
-        reader, self.note = tf.train.load_checkpoint(path), None
-        if not reader.has_tensor(_SAVED):  # a checkpoint of the model alone: the position stays
+        self.note = None
+        if not read.has_object("fit"):  # a checkpoint of the model alone: the position stays
             return
         self.moved = True
-        names = [name for name in reader.get_variable_to_shape_map() if name.startswith(_VARIABLES)]
-        self._held = {_place(name): reader.get_tensor(name) for name in names}
+        self._held = {
+            (kind, number): value.numpy()
+            for kind in (_METRICS, _OTHERS)
+            for number, value in read.values(kind).items()
+        }
         self._continues = False
-        held = json.loads(self.saved.numpy())
+        held = json.loads(self.fit.numpy())
         self.epoch, self.batch, self.logs = held["epoch"], held["batch"], held["logs"]
         self.history = {name: [*map(_array, held["history"][name])] for name in held["history"]}
         self.rates = held.get("rates", {})
@@ -132,7 +133,9 @@ class DataPosition:
             self.data.sample.restore(held.get("sample"))
         self.data.seed, self.data.first_epoch = held["seed"], held.get("first", 0)
         self.numbers.take(held.get("numbers", {}))
-        self.memory.take(held.get("callbacks", {}), _best_weights(reader))
+        callbacks = held.get("callbacks", {})
+        weights = [read.values(f"{_BEST}/{place}").values() for place in range(len(callbacks))]
+        self.memory.restore(callbacks, [[each.numpy() for each in values] for values in weights])
         size, steps = self._model.steps_per_execution, self.data.steps_of(self.epoch)
         # If the size is the same, a partial execution is the last one of data of unknown length.
         within = self.batch % size and self.batch != steps and held.get("size") != size
@@ -145,8 +148,7 @@ class DataPosition:
             self.batch = 0
         if self.batch == 0:  # the metrics start with the epoch
             self._drop_metrics()
-        if isinstance(self.data, Dataset):
-            self.data.restore(path, held=held["iterator"] and self.note is None)
+        self.data.restore(read, held=held["iterator"] and self.note is None)
         self.go_on()  # it may be saved again before it continues
 
     def begin_fit(self) -> dict[str, Any]:
@@ -231,7 +233,7 @@ class DataPosition:
             self._held = {key: self._held[key] for key in self._held if key[1] >= there[key[0]]}
 
     def _drop_metrics(self) -> None:
-        self._held = {key: self._held[key] for key in self._held if key[0] != "metrics"}
+        self._held = {key: self._held[key] for key in self._held if key[0] != _METRICS}
 
     def _variables(self) -> dict[str, list[Any]]:
         metrics = [variable for metric in self._model.metrics for variable in metric.variables]
@@ -239,23 +241,7 @@ class DataPosition:
         known |= {id(item) for item in metrics}
         # The variables of the random generators, in layers such as Dropout.
         others = [item for item in self._model.variables if id(item) not in known]
-        return {"metrics": metrics, "others": others}
-
-
-def _place(name: str) -> tuple[str, int]:
-    """The kind and number of a variable in a checkpoint: `besides/metrics/0` gives metrics, 0."""
-    _, kind, number, *_ = name.split("/")
-    return kind, int(number)
-
-
-def _best_weights(reader: Any) -> dict[str, list[Any]]:
-    """The best weights in a checkpoint, in the form of `CallbackState.weights`."""
-    found: dict[str, dict[int, Any]] = defaultdict(dict)
-    for name in reader.get_variable_to_shape_map():
-        if name.startswith("besides/best_weights/"):
-            _, _, place, number, *_ = name.split("/")
-            found[place][int(number)] = reader.get_tensor(name)
-    return {place: [each[number] for number in sorted(each)] for place, each in found.items()}
+        return {_METRICS: metrics, _OTHERS: others}
 
 
 def _listed(value: Any) -> Any:

@@ -16,7 +16,7 @@ from nbtrain.checkpoints.files import Restored, listed
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import Variable
-from nbtrain.engines.data.position_saver import PositionSaver
+from nbtrain.engines.data.position import PositionSaver
 from nbtrain.engines.keras_layers import described
 from nbtrain.engines.object_saver import roots_of
 from nbtrain.engines.trained import Trained
@@ -47,7 +47,7 @@ class FitSaver(PositionSaver):
         """Restores the variables and the position; callbacks begin with a new stage."""
         restored = super().restore(path)
         if restored.stage is not None:
-            self._position.memory.take({}, {})
+            self._position.memory.restore({}, [])
         return restored
 
     def _remedy(self, arguments: Mapping[str, str]) -> str:
@@ -155,7 +155,7 @@ class FitEngine:
         try:
             self._build()
             yield FitSaver(
-                tf.train.Checkpoint(model=self._model, fit=self.position.saved),
+                tf.train.Checkpoint(model=self._model, fit=self.position.fit),
                 self.position,
                 self._folder.checkpoints,
                 keep=self._keep,

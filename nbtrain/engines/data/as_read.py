@@ -5,9 +5,13 @@ A loop that goes on opens its data late, so a save may come before. It writes th
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import tensorflow as tf
+
+from nbtrain.checkpoints.files import step_in_name
+from nbtrain.engines.object_saver import as_tree
 
 _PREFIX, _ATTRIBUTES = "besides/", "/.ATTRIBUTES/"
 _VALUE, _STATE = "VARIABLE_VALUE", "ITERATOR_STATE"
@@ -19,10 +23,14 @@ class AsRead:
     Args:
         path: Path of the checkpoint.
         names: The first names of the values, such as `undone` for `undone/0` and `undone/1`.
+
+    Attributes:
+        step: The step of the checkpoint; None if its name has none.
     """
 
     def __init__(self, path: str, *names: str) -> None:
-        dtypes = tf.train.load_checkpoint(path).get_variable_to_dtype_map()
+        self.step = step_in_name(path)
+        self._dtypes = dtypes = tf.train.load_checkpoint(path).get_variable_to_dtype_map()
         keys = [
             key
             for key in dtypes
@@ -43,23 +51,44 @@ class AsRead:
         """Returns the value of a variable as a tensor; None if there is none."""
         return self._values.get(f"{name}{_ATTRIBUTES}{_VALUE}")
 
+    def values(self, name: str) -> dict[int, Any]:
+        """Returns the values of a list of variables as tensors, by number in their order.
+
+        A variable that is in the list twice has only its first number.
+        """
+        begin, end = f"{name}/", f"{_ATTRIBUTES}{_VALUE}"
+        found = {
+            int(key.removeprefix(begin).removesuffix(end)): tensor
+            for key, tensor in self._values.items()
+            if key.startswith(begin)
+        }
+        return dict(sorted(found.items()))
+
+    def json(self, name: str) -> Any:
+        """Returns what `as_json` has saved under a name; None if there is nothing."""
+        value = self.value(name)
+        return None if value is None else json.loads(value.numpy())
+
+    def has_object(self, name: str) -> bool:
+        """Returns whether a variable of this name is among the objects of the checkpoint."""
+        return f"{name}{_ATTRIBUTES}{_VALUE}" in self._dtypes
+
     def state(self, name: str) -> Any:
         """Returns the state of a `tf.data` iterator as a tensor; None if there is none."""
         return self._values.get(f"{name}{_ATTRIBUTES}{_STATE}")
 
-    def again(self) -> tf.train.Checkpoint:
-        """Returns objects that save the same values under the same names."""
-        root = tf.train.Checkpoint()
+    def saved(self) -> dict[str, Any]:
+        """Returns objects that save the same values, by name."""
+        held = {}
         for key, tensor in self._values.items():
             name, _, attribute = key.partition(_ATTRIBUTES)
-            *parents, last = name.split("/")
-            at = root
-            for parent in parents:
-                if not hasattr(at, parent):
-                    setattr(at, parent, tf.train.Checkpoint())
-                at = getattr(at, parent)
-            setattr(at, last, _Held(attribute, tensor))
-        return root
+            held[name] = _Held(attribute, tensor)
+        return as_tree(held)
+
+
+def as_json(value: Any) -> tf.Variable:
+    """Returns a variable that saves a value as JSON."""
+    return tf.Variable(json.dumps(value), trainable=False)
 
 
 class _Held(tf.Module):

@@ -23,6 +23,11 @@ _OWN = 2
 # The names of their states in a checkpoint.
 NAMES = _AT_HAND, _NEXT = "iterator", "next"
 
+# Why states cannot be saved, and why those of a checkpoint cannot be restored.
+DISTRIBUTED = "the state of a distributed tf.data pipeline cannot be saved"
+NO_STATE = "the checkpoint holds no state of this tf.data pipeline"
+OTHER_PIPELINE = "the checkpoint holds the state of another tf.data pipeline"
+
 
 class Iterators:
     """Iterators whose states are saved and restored with a model; training thread only.
@@ -39,10 +44,12 @@ class Iterators:
         endless: Whether a pass has no end, so that no other follows; also an attribute.
         spare: Whether to begin and drop a pass before each pass but the first. The order in which
             a pipeline shuffles depends on how many of its passes were begun.
+        lost: Why their states cannot be saved, if that is known from the start.
 
     Attributes:
         at_hand: The iterator to draw from, once there is one.
         begun: Passes that were begun.
+        lost: Why their states cannot be saved; None if they can.
     """
 
     def __init__(
@@ -52,8 +59,10 @@ class Iterators:
         *,
         endless: bool = False,
         spare: bool = False,
+        lost: str | None = None,
     ) -> None:
         self.at_hand: Any = None
+        self.lost = lost
         self._spare = spare
         self.again, self.begun = again, 0
         self._next: Any = None
@@ -74,31 +83,40 @@ class Iterators:
         return ended_apart(self._begin())
 
     def saved(self, *, drawn: bool) -> dict[str, Any]:
-        """Returns the objects to save; empty if there is no pass yet.
+        """Returns the objects to save; empty if there is no pass yet, or if they cannot be saved.
 
         Args:
             drawn: Whether an element has been drawn.
         """
-        if self.at_hand is None:
+        if self.at_hand is None or self.lost is not None:
             return {}
         if self.endless or not self.again or not drawn:
             return {_AT_HAND: self.at_hand}
         self._next = self._next or self._new()
         return {_AT_HAND: self.at_hand, _NEXT: self._next}
 
-    def restore(self, read: AsRead) -> None:
-        """Restores the states that were read from a checkpoint.
+    def restore(self, read: AsRead) -> str | None:
+        """Restores the states that were read from a checkpoint; returns why it could not, or None.
 
-        Raises:
-            tf.errors.OpError: The states are those of another pipeline.
+        If the states are those of another pipeline, the next pass begins from its start.
         """
+        if self.lost is not None:
+            return self.lost
+        if read.state(_AT_HAND) is None:
+            return NO_STATE
         self.start()
         drawn = read.state(_NEXT) is not None
-        # One by one: the last determines the order of later passes.
-        for name, iterator in self.saved(drawn=drawn).items():
-            tf.raw_ops.DeserializeIterator(
-                resource_handle=resource_of(iterator), serialized=read.state(name)
-            )
+        try:
+            # One by one: the last determines the order of later passes.
+            for name, iterator in self.saved(drawn=drawn).items():
+                tf.raw_ops.DeserializeIterator(
+                    resource_handle=resource_of(iterator), serialized=read.state(name)
+                )
+        except tf.errors.OpError:
+            if self.again:  # otherwise there is no other
+                self.at_hand = None
+            return OTHER_PIPELINE
+        return None
 
 
 def ended_apart(iterator: Any) -> Any:

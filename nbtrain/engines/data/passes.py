@@ -1,16 +1,293 @@
-"""The elements of a `tf.data` pipeline for a program that loops over each pass itself."""
+"""The data of a run, pass after pass, with a position that is saved and restored.
+
+passes = Passes(data, epochs=3)
+    passes.restore(read)        # restores the position that was read from a checkpoint
+    batches = passes.begin(run.handle)     # before the loop
+    element = next(batches)     # the next element; StopIteration when the epochs are over
+    passes.saved()              # the saved position, at a step boundary
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
-from nbtrain.engines.data.epochs import EpochIterator
-from nbtrain.engines.data.turns import Turns
+import tensorflow as tf
+
+from nbtrain.core.epoch import Epoch
+from nbtrain.core.errors import ArgumentError
+from nbtrain.engines.data.as_read import AsRead, as_json
+from nbtrain.engines.data.iterators import DISTRIBUTED, NAMES, OTHER_PIPELINE, Iterators
+from nbtrain.engines.data.position import Position
+from nbtrain.engines.signatures import whole
+from nbtrain.run.beside.time_usage import DrawTimes
 from nbtrain.run.handle import LoopHandle
 
+# The names of the position and of elements in a checkpoint, in all versions.
+_POSITION, _UNDONE = "place", "undone"
 
-class Passes(EpochIterator):
+_GIVE = (
+    "give a tf.data.Dataset of batches, such as "
+    "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32)."
+)
+
+
+class Passes(Iterator[Any], Position):
+    """The elements of data, pass after pass; training thread only.
+
+    For a `tf.data` pipeline, the states of its iterators are saved. For other data, or if these
+    states cannot be saved, the position is a number, and elements are drawn again up to it.
+
+    Args:
+        data: A `tf.data.Dataset`, a `tf.distribute.DistributedDataset`, another iterable, or a
+            function that returns an iterator; these can be repeated. An iterator, from `tf.data` or
+            another, can be used once.
+        epochs: Passes over the data; None repeats without end.
+
+    Attributes:
+        steps: The elements of all passes; None if endless, or unknown from the beginning.
+        specs: The spec of an element, as in `tf.data.Dataset.element_spec`, in a tuple; None if
+            unknown.
+    """
+
+    names: ClassVar[Sequence[str]] = (_POSITION, _UNDONE, *NAMES)
+
+    def __init__(self, data: Any, epochs: int | None) -> None:
+        begin, again = _beginning(data)
+        if epochs and epochs > 1 and not again:
+            raise ArgumentError(
+                f"epochs={epochs} with data={type(data).__name__} object, which ends once: give "
+                "what each pass begins with, such as the tf.data.Dataset itself."
+            )
+        size = int(data.cardinality()) if isinstance(data, tf.data.Dataset) else -1
+        if size == 0:
+            raise ArgumentError("data is a dataset without an element: give one that has some.")
+        spec = getattr(data, "element_spec", None)
+        self.specs = None if spec is None else (spec,)
+        self.steps = epochs * size if epochs and size > 0 else None
+        self._passes = epochs or (sys.maxsize if again else 1)
+        self._epoch = self._number = 0  # passes that are over, elements drawn of the next
+        self._size = size if size > 0 else None  # elements of a pass; None while unknown
+        self._single = True  # whether each step has drawn one element
+        self._began: int | None = None  # the completed steps when the pass began
+        self._iterators = Iterators(
+            begin,
+            again,
+            endless=size == tf.data.INFINITE_CARDINALITY,
+            lost=None if isinstance(data, (tf.data.Dataset, tf.data.Iterator)) else DISTRIBUTED,
+        )
+        self._behind = 0  # elements to draw again before the next
+        self._ahead: list[Any] = []  # elements already drawn, which come first
+        self._at_hand: tuple[int, list[Any]] = 0, []  # the current step and its elements
+        self._loop: LoopHandle | None = None
+        self._note: str | None = None
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """The pass that it is in, or the last one; None if a pass has no end. Any thread."""
+        if self._iterators.endless:
+            return None
+        count = None if self._passes == sys.maxsize else self._passes
+        number = min(self._epoch + 1, self._passes)
+        return Epoch(number, count, self._began, self.size)
+
+    @property
+    def size(self) -> int | None:
+        """The steps of a pass, from the data or the last complete pass; None if unknown."""
+        return self._size if self._single else None
+
+    # --- the loop -------------------------------------------------------------------
+
+    def begin(self, loop: LoopHandle) -> Iterator[Any]:
+        """Begins a loop in this start of the run; returns the iterator that it draws from."""
+        self._ahead, self._at_hand = self._undone(), (loop.step, [])
+        self._loop, self._began = loop, None
+        if self._iterators.at_hand is None:
+            self._iterators.start()
+        loop.note("position", self._note)
+        if self._epoch >= self._passes:
+            ended, more = "The data have ended", "data"
+            if self._iterators.again:
+                ended, more = f"{self._epoch:,} of {self._passes:,} epochs are over", "epochs"
+            loop.note(
+                "epochs",
+                f"{ended}: there is nothing left to train. Give more {more}=, or another name= to "
+                "start from scratch.",
+            )
+        draws = DrawTimes(self)
+        loop.time_usage.waits = draws
+        return draws
+
+    def __next__(self) -> Any:
+        """Returns the next element.
+
+        Raises:
+            StopIteration: The epochs are over, or a stop came before the position was reached.
+            ArgumentError: A pass has no elements.
+        """
+        assert self._loop is not None, "begin() comes first"
+        step = self._loop.step
+        at, elements = self._at_hand
+        if at != step:
+            elements = []
+            self._at_hand = step, elements
+        elif elements:
+            self._single = False
+        if self._began is None and self._single:
+            self._began = step - self._number + len(self._ahead)
+        element = self._ahead.pop(0) if self._ahead else self._draw()
+        elements.append(element)
+        return element
+
+    def _draw(self) -> Any:
+        if self._epoch >= self._passes:
+            raise StopIteration
+        if self._behind:
+            self._catch_up()
+        while True:
+            try:
+                element = next(self._iterators.at_hand)
+            except StopIteration:
+                self._turn()
+            else:
+                self._number += 1
+                return element
+
+    def _catch_up(self) -> None:
+        """Draws the elements that were trained before."""
+        assert self._loop is not None, "begin() comes first"
+        while self._behind:
+            if self._loop.host.asked_to_stop():
+                raise StopIteration
+            self._behind -= 1
+            if next(self._iterators.at_hand, self) is self:  # the data has become shorter
+                self._behind = 0
+
+    def _turn(self) -> None:
+        """Ends the pass."""
+        if not self._number:
+            raise ArgumentError(
+                f"data has no element in pass {self._epoch + 1:,}: give a "
+                "tf.data.Dataset or a list, which iter() begins again each time, or a function "
+                "that returns a new iterator at each call."
+            )
+        self._size = self._number
+        if self._epoch + 1 < self._passes:
+            self._began = None if self._loop is None else self._loop.step
+        self._epoch, self._number = self._epoch + 1, 0
+        if self._iterators.again:
+            self._iterators.turn()
+        if self._epoch >= self._passes:
+            raise StopIteration
+
+    def _undone(self) -> list[Any]:
+        """Elements that were drawn for a step that was not completed."""
+        step, elements = self._at_hand
+        at_step = self._loop is not None and self._loop.step == step
+        return [*(elements if at_step else ()), *self._ahead]
+
+    # --- the position ---------------------------------------------------------------
+
+    @property
+    def iterators(self) -> Iterators | None:
+        """The iterators whose states are saved; None if the position is only a number."""
+        return None if self._behind or self._iterators.lost else self._iterators
+
+    def vary(self, repeat: int, steps: int) -> bool:
+        """Moves on by the elements of earlier repeats, unless the data might end; if so, False."""
+        if self._epoch + 1 >= self._passes:
+            return False
+        count = repeat * steps
+        ahead = min(count, len(self._ahead))
+        del self._ahead[:ahead]
+        self._behind += count - ahead
+        return True
+
+    def saved(self) -> dict[str, Any]:
+        """Returns the objects that save the position, by name."""
+        undone = self._undone()
+        found: dict[str, Any] = {}
+        if self.iterators is not None:
+            found = self.iterators.saved(drawn=bool(self._epoch or self._number))
+            parts = tf.nest.flatten(undone, expand_composites=True)
+            found[_UNDONE] = [tf.Variable(part, trainable=False) for part in parts]
+        number = max(0, self._number - len(undone))
+        # Earlier versions read whether the states are there.
+        held = {"epoch": self._epoch, "number": number, "kept": "iterator" in found}
+        found[_POSITION] = as_json(held)
+        return found
+
+    def restore(self, read: AsRead) -> None:
+        """Restores the position that was read from a checkpoint."""
+        undone, self._note, self._began = self._undone(), None, None
+        self._ahead, self._at_hand = [], (self._at_hand[0], [])
+        if (held := read.json(_POSITION)) is None:
+            self._ahead = undone
+            self._say(
+                "The checkpoint holds no position in the data: the data go on where they were."
+            )
+            return
+        epoch, number = held["epoch"], held["number"]
+        try:
+            ahead = self._packed(read)
+        except ValueError:
+            why: str | None = OTHER_PIPELINE
+        else:
+            why = self._iterators.restore(read)
+        if why is not None:
+            self._go_to(epoch, number, undone, why)
+            return
+        self._ahead, self._behind = ahead, 0
+        self._epoch, self._number = epoch, number + len(ahead)
+        self._say(None)
+
+    def _go_to(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
+        """Goes to this element of this pass by drawing again; `undone` was drawn last."""
+        drawn = self._number - self._behind
+        here, there = (self._epoch, drawn - len(undone)), (epoch, number)
+        iterators = self._iterators
+        if not iterators.again and there < here:
+            self._ahead = undone
+            self._say("An iterator cannot go back: the data go on where they were.")
+            return
+        if iterators.again and (iterators.at_hand is None or epoch != here[0] or there < here):
+            iterators.start()
+            while iterators.begun <= epoch:  # each may have its own order
+                iterators.start()
+            self._behind = number
+        else:
+            self._ahead = undone[number - here[1] :] if epoch == here[0] else []
+            self._behind = max(0, number - drawn)
+        self._epoch, self._number = epoch, number + len(self._ahead)
+        self._say(
+            f"Goes on after element {number:,} of pass {epoch + 1:,}, but {why}: it was drawn "
+            "again up to there, and gives the same elements only where its order is the same."
+            if self.specs and there != here
+            else None
+        )
+
+    def _packed(self, read: AsRead) -> list[Any]:
+        """The elements that were saved with a checkpoint.
+
+        Raises:
+            ValueError: They are of another structure than those of the data.
+        """
+        parts, specs = [*read.values(_UNDONE).values()], self.specs or ()
+        size = len(tf.nest.flatten(specs, expand_composites=True))
+        return [
+            tf.nest.pack_sequence_as(specs, parts[at : at + size], expand_composites=True)[0]
+            for at in range(0, len(parts), size)
+        ]
+
+    def _say(self, note: str | None) -> None:
+        self._note = note
+        # The loop of an earlier start may be of another run; `begin` tells the next one.
+        if self._loop is not None and self._loop.is_own_thread():
+            self._loop.note("position", note)
+
+
+class TrackedPasses(Passes):
     """The elements of data, whose every pass ends with StopIteration; training thread only.
 
     The next element is then the first of the next pass.
@@ -32,11 +309,6 @@ class Passes(EpochIterator):
     def number(self) -> int:
         """Elements of the present pass that the loop has been given."""
         return self._number - len(self._ahead)
-
-    @property
-    def size(self) -> int | None:
-        """Elements of the last complete pass; None before there is one."""
-        return self._length.steps
 
     @property
     def is_behind(self) -> bool:
@@ -61,7 +333,7 @@ class Passes(EpochIterator):
     def end_pass(self) -> None:
         """Ends the present pass before its end."""
         self._ahead, self._at_hand, self._behind = [], (self._at_hand[0], []), 0
-        self._epoch, self._number, self._length.began = self._epoch + 1, 0, None
+        self._epoch, self._number, self._began = self._epoch + 1, 0, None
         if self._iterators.at_hand is None:
             self._iterators.start()
         if self._iterators.again:
@@ -72,6 +344,31 @@ class Passes(EpochIterator):
         raise StopIteration
 
 
-def elements_of(iterable: Iterable[Any]) -> Passes | Turns:
-    """Returns the elements of data of `tf.data`, or of any other iterable."""
-    return Passes(iterable) if hasattr(iterable, "element_spec") else Turns(iterable)
+def passes_over(data: Any, epochs: int | None) -> Passes | None:
+    """Returns the passes over data; None if no data is given.
+
+    Raises:
+        ArgumentError: The data cannot be drawn from, or not that often.
+    """
+    if data is None:
+        if epochs is not None:
+            raise ArgumentError(f"epochs={epochs!r} without data=: give data= too, or steps=.")
+        return None
+    return Passes(data, None if epochs is None else whole("epochs", epochs))
+
+
+def _beginning(data: Any) -> tuple[Callable[[], Any], bool]:
+    """Returns a function that begins a pass over data, and whether it can be repeated.
+
+    Raises:
+        ArgumentError: It is not data, or not in batches.
+    """
+    if hasattr(data, "shape") or isinstance(data, (tuple, Mapping, str, bytes)):
+        raise ArgumentError(f"data={type(data).__name__} object is no sequence of batches: {_GIVE}")
+    if isinstance(data, Iterator):
+        return lambda: data, False
+    if isinstance(data, Iterable):
+        return lambda: iter(data), True
+    if callable(data):
+        return lambda: iter(data()), True
+    raise ArgumentError(f"data={data!r} cannot be drawn from: {_GIVE}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from nbtrain.engines.data.passes import Passes, elements_of
+from nbtrain.engines.data.passes import TrackedPasses
 from nbtrain.engines.data.turns import Turns
 
 Key = tuple[int, ...]
@@ -22,7 +22,7 @@ class Sources:
     """The elements of the loops of a run, by their keys; training thread only."""
 
     def __init__(self) -> None:
-        self._held: dict[Key, tuple[object, Passes | Turns]] = {}  # with their iterables
+        self._held: dict[Key, tuple[object, TrackedPasses | Turns]] = {}  # with their iterables
 
     def begin(self) -> None:
         """Begins a start of the run, which repeats the turn that an error has left."""
@@ -42,7 +42,7 @@ class Sources:
             len(at) == 1 and at < key and held is iterable for at, (held, _) in self._held.items()
         )
 
-    def get(self, key: Key, iterable: Iterable[Any], passes: int) -> Passes | Turns:
+    def get(self, key: Key, iterable: Iterable[Any], passes: int) -> TrackedPasses | Turns:
         """Returns the elements of an iterable, which go on where its last loop has left them.
 
         Args:
@@ -53,9 +53,9 @@ class Sources:
         held, source = self._held.get(key, (None, None))
         is_new = source is None
         if source is None or held is not iterable:
-            source = self._shared(key, iterable) or elements_of(iterable)
+            source = self._shared(key, iterable) or _elements_of(iterable)
             self._held[key] = iterable, source
-        if isinstance(source, Passes) and is_new:
+        if isinstance(source, TrackedPasses) and is_new:
             source.skip_passes(passes)  # each may have an order of its own
         return source
 
@@ -67,11 +67,13 @@ class Sources:
     def drop_before(self, key: Key) -> None:
         """Drops the elements of earlier loops, except pipelines that may be looped over again."""
         past = [at for at in self._held if at < key]
-        pipelines = [at for at in past if len(at) == 1 and isinstance(self._held[at][1], Passes)]
+        pipelines = [
+            at for at in past if len(at) == 1 and isinstance(self._held[at][1], TrackedPasses)
+        ]
         for at in {*past}.difference(sorted(pipelines)[-_PIPELINES:]):
             del self._held[at]
 
-    def _shared(self, key: Key, iterable: Iterable[Any]) -> Passes | None:
+    def _shared(self, key: Key, iterable: Iterable[Any]) -> TrackedPasses | None:
         """Takes over the passes of an earlier outermost loop over the same data; None without one.
 
         Within a turn each loop has its own: a run that goes on does not enter those of past turns.
@@ -80,7 +82,12 @@ class Sources:
             return None
         for at in sorted((at for at in self._held if at < key), reverse=True):
             held, source = self._held[at]
-            if len(at) == 1 and held is iterable and isinstance(source, Passes):
+            if len(at) == 1 and held is iterable and isinstance(source, TrackedPasses):
                 del self._held[at]
                 return source
         return None
+
+
+def _elements_of(iterable: Iterable[Any]) -> TrackedPasses | Turns:
+    """Returns the elements of data of `tf.data`, or of any other iterable."""
+    return TrackedPasses(iterable) if hasattr(iterable, "element_spec") else Turns(iterable)

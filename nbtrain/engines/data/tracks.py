@@ -12,27 +12,25 @@ they have begun, a save writes the path and the states of their data as they wer
 from __future__ import annotations
 
 import itertools
-import json
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import tensorflow as tf
-
-from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.epoch import Epoch
-from nbtrain.engines.data.as_read import AsRead
-from nbtrain.engines.data.epochs import position_in
-from nbtrain.engines.data.open_loop import OpenLoop
-from nbtrain.engines.data.passes import Passes
-from nbtrain.engines.data.sources import Sources
+from nbtrain.engines.data.as_read import AsRead, as_json
+from nbtrain.engines.data.iterators import Iterators
+from nbtrain.engines.data.passes import TrackedPasses
+from nbtrain.engines.data.position import Position
+from nbtrain.engines.data.sources import Key, Sources
 from nbtrain.engines.data.turns import Turns, size_of
 from nbtrain.run.boundary.track_loop import LoopSource
 from nbtrain.run.handle import LoopHandle
 
 Path = list[tuple[int, int]]
 
-_KEY = "besides/tracks/.ATTRIBUTES/VARIABLE_VALUE"
+# The name of the path in a checkpoint.
+_TRACKS = "tracks"
 
 _ELSEWHERE = (
     "The checkpoint was saved in another loop, to which a program cannot go: the data go on where "
@@ -48,7 +46,37 @@ _ENDED = (
 )
 
 
-class Tracks:
+@dataclass(slots=True)
+class OpenLoop:
+    """A tracked loop that has begun and has not ended; training thread only.
+
+    Attributes:
+        source: Its elements.
+        size: Their number; None if unknown.
+        key: The numbers of the loops around it, and its own.
+        before: Completed steps when its present pass began.
+        again: Whether a loop that is not tracked is around it, or an earlier outermost loop was
+            over the same data: others may follow.
+        turn: The turn to which `inner` belongs.
+        inner: Loops that have ended within this turn.
+    """
+
+    source: TrackedPasses | Turns
+    size: int | None
+    key: Key
+    before: int
+    again: bool = False
+    turn: int = 0
+    inner: int = 0
+
+    def next_inner(self) -> int:
+        """Returns the number of the next loop within the present turn."""
+        if self.turn != self.source.number:
+            self.turn, self.inner = self.source.number, 0
+        return self.inner
+
+
+class Tracks(Position):
     """The tracked loops of a run; training thread only.
 
     Attributes:
@@ -58,19 +86,21 @@ class Tracks:
             it.
     """
 
+    names: ClassVar[Sequence[str]] = (_TRACKS, *TrackedPasses.names)
+
     def __init__(self) -> None:
         self.total: int | None = None
         self.epoch: Epoch | None = None
         self._open: list[OpenLoop] = []
         self._sources = Sources()
-        self._data: tuple[tuple[int, ...], Passes] | None = None  # the last pipeline
+        self._data: tuple[Key, TrackedPasses] | None = None  # the last pipeline
         self._next = 0  # the number of the next outermost loop
         self._uneven = False  # whether turns have had more than one loop, or one that was left
         self._ended: Path = []  # where a stop, an error or their end has left the loops
         self._resume: Path = []  # where they go on
         self._resumed = 0  # loops that have gone on
         # The data of a checkpoint, which the loop of this key takes once it begins.
-        self._read: tuple[AsRead, tuple[int, ...]] | None = None
+        self._read: tuple[Key, AsRead] | None = None
         self._loop: LoopHandle | None = None
 
     def begin(self, *, again: bool) -> None:
@@ -132,21 +162,21 @@ class Tracks:
         number = self._next if around is None else around.next_inner()
         key = (*(around.key if around else ()), number)
         done, size = self._done_before(len(self._open), number), size_of(iterable)
-        was_read = self._read is not None and self._read[1] == key
+        was_read = self._read is not None and self._read[0] == key
         again = again or (around is None and self._sources.has_earlier(key, iterable))
         # An earlier start has taken a pass in each turn of the loop around.
         passes = 0 if was_read or around is None else around.source.number - 1
         if done is None:
             self._sources.complete(key, iterable, passes)
-            source: Passes | Turns = Turns(())
+            source: TrackedPasses | Turns = Turns(())
         else:
             source = self._sources.get(key, iterable, passes)
         source.begin(loop)
-        if isinstance(source, Passes):
+        if isinstance(source, TrackedPasses):
             self._data = key, source
             size = size or source.size
-        if isinstance(source, Passes) and was_read and self._read is not None:
-            source.restore(self._read[0])
+        if isinstance(source, TrackedPasses) and was_read and self._read is not None:
+            source.restore(self._read[1])
             self._read = None
         else:
             source.go_to(done or 0)
@@ -196,7 +226,7 @@ class Tracks:
         self._sources.drop_before(left.key)
         if stopped or failed or skipped:
             return
-        at_end = broken or isinstance(left.source, Passes)  # only a range or a list may grow
+        at_end = broken or isinstance(left.source, TrackedPasses)  # only a range or a list may grow
         self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
 
     def _measure(self) -> None:
@@ -258,47 +288,32 @@ class Tracks:
         return self._resume
 
     @property
-    def kept(self) -> bool:
-        """True if states of `tf.data` iterators are saved."""
-        return self._data is not None and self._data[1].kept
+    def iterators(self) -> Iterators | None:
+        """The iterators of the present pipeline that are saved; None if there are none."""
+        return None if self._data is None else self._data[1].iterators
 
-    def lose(self, why: str) -> None:
-        """Leaves out the iterators of the present pipeline from now on."""
-        if self._data is not None:
-            self._data[1].lose(why)
-
-    def vary(self, _repeat: int, _steps: int) -> bool:
-        """Does nothing: the turns of a loop are counted by the program."""
-        return False
-
-    def besides(self) -> tf.train.Checkpoint | None:
-        """Returns the objects that save the position; None if no loop was tracked."""
+    def saved(self) -> dict[str, Any]:
+        """Returns the objects that save the position, by name; none if no loop was tracked."""
         path = self._ended or self._waiting() or self._path()
         if not path:
-            return None
-        key, found = None, tf.train.Checkpoint()
-        if self._data is not None:
-            key, found = self._data[0], self._data[1].besides()
-        elif self._read is not None:
-            key, found = self._read[1], self._read[0].again()
-        found.tracks = tf.Variable(json.dumps({"path": path, "data": key}), trainable=False)
-        return found
+            return {}
+        key, data = self._data or self._read or (None, None)
+        found = {} if data is None else data.saved()
+        return {**found, _TRACKS: as_json({"path": path, "data": key})}
 
-    def take(self, path: str) -> None:
+    def restore(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, also while loops are open."""
-        reader = tf.train.load_checkpoint(path)
         self._ended = self._resume = []
-        if not reader.has_tensor(_KEY):
+        if (held := read.json(_TRACKS)) is None:
             return  # the loops go on where they are
-        held = json.loads(reader.get_tensor(_KEY))
         self._read = None
         if held["data"] is not None:
-            self._read, self._data = (position_in(path), tuple(held["data"])), None
+            self._read, self._data = (tuple(held["data"]), read), None
         wanted: Path = [(number, done) for number, done in held["path"]]
         common = list(zip(self._open, wanted, strict=False))
         if all(each.key[-1] == number for each, (number, _) in common):
             self._resume, self._resumed = wanted, len(common)
-            self._go_to([done for _, (_, done) in common], step_in_name(path))
+            self._go_to([done for _, (_, done) in common], read.step)
         elif self._open and wanted[0][0] > self._open[0].key[0]:
             # The program comes to that loop later; until then its loops have no turn.
             self._resume, self._resumed = wanted, 0
@@ -314,8 +329,8 @@ class Tracks:
         stuck = False
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
             assert isinstance(each, OpenLoop)
-            if isinstance(each.source, Passes) and self._read and self._read[1] == each.key:
-                each.source.restore(self._read[0])
+            if isinstance(each.source, TrackedPasses) and self._read and self._read[0] == each.key:
+                each.source.restore(self._read[1])
                 self._read, self._data = None, (each.key, each.source)
                 continue
             # The present turn of a loop around others becomes the one after those that are done.

@@ -1,4 +1,4 @@
-"""Converts Keras's kinds of arrays to tensors whose rows can be drawn in any order."""
+"""Arrays as training data: tensors whose rows are drawn in any order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,85 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.keras.data.data import Data
+
+# Batches of arrays that are gathered in advance.
+_PREFETCHED = 2
 
 Tensor = Any  # tf.Tensor, tf.RaggedTensor or tf.SparseTensor
+
+
+class Arrays(Data):
+    """Arrays, with batches addressed by number.
+
+    Args:
+        arrays: Tensors with rows, nested as in Keras.
+        size: Rows of a batch.
+        execution: Batches of an execution.
+    """
+
+    inexact = None
+
+    def __init__(
+        self,
+        arrays: Any,
+        size: int,
+        *,
+        shuffle: bool | str,
+        steps: int | None,
+        seed: int,
+        execution: int,
+    ) -> None:
+        self._rows = common_count(arrays)
+        super().__init__(None, steps, execution, -(-self._rows // size))
+        self._arrays, self._size, self._shuffle = arrays, size, shuffle
+        self.seed = seed
+        # Read by the pipeline: the seed, and the number of the first batch that it gives.
+        self._at = tf.Variable([seed, 0], dtype=tf.int64, trainable=False)
+
+    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
+        """Returns a pipeline of the rest of a pass; Keras makes an iterator of it for each."""
+        arguments = super().arguments(epoch, batch)
+        assert self._count is not None, "arrays have an end"
+        numbers = tf.data.Dataset.range(self._count - self._left)
+        batches = numbers.map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
+        return {**arguments, "x": batches}
+
+    def spec(self) -> Any:
+        """Returns the types of the first batch."""
+        size = min(self._size, self._rows)
+        return keras.tree.map_structure(
+            lambda tensor: (
+                None if tensor is None else tf.TensorSpec([size, *tensor.shape[1:]], tensor.dtype)
+            ),
+            self._arrays,
+        )
+
+    def vary(self, number: int) -> bool:
+        """Takes another order of the rows, unless they are not shuffled; returns whether it did."""
+        self.seed += number
+        return bool(self._shuffle)
+
+    def begin(self, epoch: int, batch: int) -> None:
+        """Puts the rows into the order of this epoch's pass."""
+        super().begin(epoch, batch)
+        assert self._count is not None, "arrays have an end"
+        self._at.assign([self.seed, self.place(epoch)[0] * self._count + self._left])
+
+    def _batch(self, number: Any) -> Any:
+        number += self._at[1]
+        turn, place = number // self._count, number % self._count
+        begin = place * self._size
+        rows = tf.range(begin, tf.minimum(begin + self._size, self._rows))
+        random = tf.random.experimental
+        if self._shuffle == "batch":
+            rows = random.stateless_shuffle(rows, tf.stack([self._at[0], number]))
+        elif self._shuffle:  # as if all were shuffled, but a batch needs only its own rows
+            seed = tf.cast(tf.stack([self._at[0], turn]), tf.int32)
+            rows = random.index_shuffle(rows, seed, tf.constant(self._rows - 1, tf.int64))
+        return keras.tree.map_structure(
+            lambda tensor: None if tensor is None else rows_of(tensor, rows), self._arrays
+        )
 
 
 def is_array(part: Any) -> bool:

@@ -22,7 +22,7 @@ from nbtrain.keras.data.data import Data, DataSample
 class Batches(Data):
     """A `keras.utils.PyDataset`, in an order determined by the seed and the epoch's number."""
 
-    kept = True
+    inexact = None
     sample: DataSample
     repeats = (
         "nbtrain repeats the epochs of a new PyDataset that makes its generator from a fixed seed, "

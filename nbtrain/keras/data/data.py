@@ -21,15 +21,9 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
-from nbtrain.checkpoints.files import step_in_name
 from nbtrain.engines.data.as_read import AsRead
-from nbtrain.engines.data.iterators import NAMES, Iterators
-from nbtrain.keras.data.arrays import common_count, rows_of
-
-# Batches of arrays that are gathered in advance.
-_PREFETCHED = 2
+from nbtrain.engines.data.iterators import Iterators
 
 
 class Data:
@@ -51,14 +45,14 @@ class Data:
         first_epoch: The epoch with which the first pass begins.
         began: The completed steps when the epoch began that is trained; None before the first.
         seed: The seed of the order, if it is drawn here; saved with the position.
-        kept: Whether the position in the data can be saved exactly.
-        why: Why it cannot.
+        inexact: Why the position in the data is not exact; None if it is.
+        iterators: The `tf.data` iterators to save with the position; None if Keras has its own.
         sample: A batch that the user's own code has made, if it makes them: see `DataSample`.
         repeats: What the user can do so that the same batches come after a restart.
     """
 
-    kept = False
-    why = "the position of such an object cannot be saved"
+    inexact: str | None = "the position of such an object cannot be saved"
+    iterators: Iterators | None = None
     sample: DataSample | None = None
     repeats = ""
 
@@ -119,22 +113,16 @@ class Data:
         self._left = 0 if self._count is None else self.place(epoch)[1]
         return {"x": self._x, **self._more}
 
-    def lose(self, why: str) -> None:
-        """Notes that from now on the position cannot be saved exactly."""
-        self.kept, self.why = False, why
-
     def vary(self, _number: int) -> bool:
         """Takes another order, if it is drawn here; returns whether it did."""
         return False
 
-    @property
-    def inexact(self) -> str | None:
-        """Says why the position to continue from is not exact; None if it is."""
-        return None if self.kept else self.why
-
     def saved(self) -> dict[str, Any]:
-        """The `tf.data` iterators to save with the position; empty if Keras has its own."""
+        """Returns the iterators to save by name, once they have reached the position."""
         return {}
+
+    def restore(self, read: AsRead, *, held: bool) -> None:
+        """Restores the iterators of a checkpoint; `held`: whether it has those of this epoch."""
 
     def spec(self) -> Any:
         """Returns what has the shapes and types of a batch; None if it cannot be known.
@@ -220,168 +208,3 @@ def _fingerprint(batch: Any) -> int:
             if not array.dtype.hasobject:  # else its bytes are addresses
                 found = zlib.crc32(np.ascontiguousarray(array).tobytes(), found)
     return found
-
-
-class Arrays(Data):
-    """Arrays, with batches addressed by number.
-
-    Args:
-        arrays: Tensors with rows, nested as in Keras.
-        size: Rows of a batch.
-        execution: Batches of an execution.
-    """
-
-    kept = True
-
-    def __init__(
-        self,
-        arrays: Any,
-        size: int,
-        *,
-        shuffle: bool | str,
-        steps: int | None,
-        seed: int,
-        execution: int,
-    ) -> None:
-        self._rows = common_count(arrays)
-        super().__init__(None, steps, execution, -(-self._rows // size))
-        self._arrays, self._size, self._shuffle = arrays, size, shuffle
-        self.seed = seed
-        # Read by the pipeline: the seed, and the number of the first batch that it gives.
-        self._at = tf.Variable([seed, 0], dtype=tf.int64, trainable=False)
-
-    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """Returns a pipeline of the rest of a pass; Keras makes an iterator of it for each."""
-        arguments = super().arguments(epoch, batch)
-        assert self._count is not None, "arrays have an end"
-        numbers = tf.data.Dataset.range(self._count - self._left)
-        batches = numbers.map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
-        return {**arguments, "x": batches}
-
-    def spec(self) -> Any:
-        """Returns the types of the first batch."""
-        size = min(self._size, self._rows)
-        return keras.tree.map_structure(
-            lambda tensor: (
-                None if tensor is None else tf.TensorSpec([size, *tensor.shape[1:]], tensor.dtype)
-            ),
-            self._arrays,
-        )
-
-    def vary(self, number: int) -> bool:
-        """Takes another order of the rows, unless they are not shuffled; returns whether it did."""
-        self.seed += number
-        return bool(self._shuffle)
-
-    def begin(self, epoch: int, batch: int) -> None:
-        """Puts the rows into the order of this epoch's pass."""
-        super().begin(epoch, batch)
-        assert self._count is not None, "arrays have an end"
-        self._at.assign([self.seed, self.place(epoch)[0] * self._count + self._left])
-
-    def _batch(self, number: Any) -> Any:
-        number += self._at[1]
-        turn, place = number // self._count, number % self._count
-        begin = place * self._size
-        rows = tf.range(begin, tf.minimum(begin + self._size, self._rows))
-        random = tf.random.experimental
-        if self._shuffle == "batch":
-            rows = random.stateless_shuffle(rows, tf.stack([self._at[0], number]))
-        elif self._shuffle:  # as if all were shuffled, but a batch needs only its own rows
-            seed = tf.cast(tf.stack([self._at[0], turn]), tf.int32)
-            rows = random.index_shuffle(rows, seed, tf.constant(self._rows - 1, tf.int64))
-        return keras.tree.map_structure(
-            lambda tensor: None if tensor is None else rows_of(tensor, rows), self._arrays
-        )
-
-
-class Dataset(Data):
-    """A `tf.data.Dataset`, whose iterators are kept here and saved with the checkpoint.
-
-    Keras is given a stand-in of the same length. With `steps_per_epoch`, one iterator runs from
-    epoch to epoch until the pass ends. A state saved shortly before that end does not determine the
-    order of the next pass.
-    """
-
-    kept = True
-
-    def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
-        cardinality = int(dataset.cardinality())
-        super().__init__(dataset, steps, size, cardinality if cardinality > 0 else None)
-        endless = cardinality == tf.data.INFINITE_CARDINALITY
-        # Keras makes an iterator at the end of each epoch, and another for the next.
-        spare = steps is None and cardinality > 0
-        self._iterators = Iterators(
-            lambda: iter(self._x), not endless, endless=endless, spare=spare
-        )
-        self._over = False  # the pass has ended before its epoch
-        self._drawn = self._restored = False
-        # Why the checkpoint that was restored does not fit; None once the training has continued.
-        self._misfit: str | None = None
-
-    @property
-    def inexact(self) -> str | None:
-        """Says why the position to continue from is not exact; None if it is."""
-        return super().inexact or self._misfit
-
-    def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """Returns a stand-in, and prepares restored or new iterators."""
-        if not self._restored:
-            self._iterators.start()
-        self._restored = self._over = False
-        arguments = super().arguments(epoch, batch)
-        if self._count is not None:
-            numbers = tf.data.Dataset.range(self._count - self._left)
-        elif self._steps:  # its own iterator says when it ends
-            numbers = tf.data.Dataset.range(self._steps)
-        else:
-            numbers = tf.data.Dataset.range(1).repeat()
-        return {**arguments, "x": numbers}
-
-    def must_renew(self, epoch: int) -> bool:
-        """Returns whether a new call of `fit` must train this epoch, with the iterator at hand."""
-        renews = super().must_renew(epoch)
-        self._restored = self._restored or renews
-        return renews
-
-    def restore(self, path: str, *, held: bool) -> None:
-        """Restores the position of a checkpoint; `held`: whether it has the iterators."""
-        self._restored, self._misfit = False, None
-        self._drawn = step_in_name(path) != 0
-        if self._drawn and not held:
-            self._misfit = "the checkpoint holds no state of this tf.data pipeline"
-        if not (self.kept and held):
-            return
-        try:
-            self._iterators.restore(AsRead(path, *NAMES))
-            self._restored = True
-        except tf.errors.OpError:
-            self._misfit = "the checkpoint holds the state of another tf.data pipeline"
-
-    def saved(self) -> dict[str, Any]:
-        """Returns its iterators; none before they have reached the position."""
-        return {} if self._misfit else self._iterators.saved(drawn=self._drawn)
-
-    def spec(self) -> Any:
-        """Returns the types of its elements."""
-        return self._x.element_spec
-
-    def run_out(self) -> None:
-        """Notes that the pass has ended before its epoch."""
-        self._over = True
-
-    def end_epoch(self, epoch: int) -> None:
-        """Moves on to the iterator of the next pass, if this one is over."""
-        if self._over or self.place(epoch)[1] == 0:
-            self._iterators.turn()
-        self._over = False
-
-    def draw_from(self, iterator: Any, count: int) -> Any:
-        """Returns the iterator kept here instead of the stand-in's."""
-        self._drawn, self._misfit = True, None
-        return self._iterators.at_hand
-
-    def pass_over(self, iterator: Any) -> None:
-        """Does nothing if the iterator was restored."""
-        if self.inexact:
-            next(self._iterators.at_hand)

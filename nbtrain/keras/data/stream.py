@@ -18,13 +18,12 @@ class Stream(Data):
     kernel, a new generator is drawn from up to the position.
     """
 
-    kept = True
+    inexact = None
     sample: DataSample
     repeats = (
         "A new generator is drawn from up to the batch: have it make its random numbers from a "
         "fixed seed, such as np.random.default_rng(1)."
     )
-    why = "a generator cannot go back: its batches go on where they were"
 
     def __init__(self, batches: Any, steps: int | None, size: int) -> None:
         super().__init__(None, steps, size)
@@ -44,7 +43,9 @@ class Stream(Data):
             self._drop(number)
             while self._first < number and self._draw():
                 self._drop(number)
-            self.kept = self._first <= number
+            self.inexact = None
+            if self._first > number:
+                self.inexact = "a generator cannot go back: its batches go on where they were"
             self._next = max(self._first, number)
         return {"x": self._from(self._next), **self._more}
 

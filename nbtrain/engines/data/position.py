@@ -1,36 +1,51 @@
-"""Saves and restores a training together with its position in the data."""
+"""The position of a training in its data, saved and restored together with its objects.
+
+Three trainings have one: a run over `data=` (`Passes`), tracked loops (`Tracks`), and a fit of
+Keras's (`DataPosition`).
+"""
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import Restored
 from nbtrain.core.errors import CheckpointError
+from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.iterators import Iterators
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.trained import Trained
 
 
-class Position(Protocol):
-    """The position of a training in its data."""
+class Position(abc.ABC):
+    """The position of a training in its data; training thread only.
+
+    Attributes:
+        names: The first names of its values in a checkpoint.
+    """
+
+    names: ClassVar[Sequence[str]]
 
     @property
-    def kept(self) -> bool:
-        """True if states of `tf.data` iterators are saved with it."""
+    @abc.abstractmethod
+    def iterators(self) -> Iterators | None:
+        """The `tf.data` iterators whose states are saved with it; None if there are none."""
 
-    def besides(self) -> tf.train.Checkpoint | None:
-        """Returns the objects that save it; None if there is no position."""
+    @abc.abstractmethod
+    def saved(self) -> dict[str, Any]:
+        """Returns the objects that save it, by name; none if there is no position."""
 
-    def lose(self, why: str) -> None:
-        """Leaves out the iterators from now on, which cannot be saved for this reason."""
-
-    def vary(self, repeat: int, steps: int) -> bool:
-        """Prepares other batches for a further repeat of some steps; returns whether it could."""
-
-    def take(self, path: str) -> None:
+    @abc.abstractmethod
+    def restore(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, whose variables have been restored."""
+
+    def vary(self, _repeat: int, _steps: int) -> bool:
+        """Prepares other batches for a further repeat of some steps; returns whether it could."""
+        return False
 
 
 class PositionSaver(ObjectSaver):
@@ -63,16 +78,16 @@ class PositionSaver(ObjectSaver):
         try:
             return super().save(step)
         except CheckpointError as error:
-            cause = error.__cause__
-            if not self._position.kept or not isinstance(cause, tf.errors.FailedPreconditionError):
+            cause, iterators = error.__cause__, self._position.iterators
+            if iterators is None or not isinstance(cause, tf.errors.FailedPreconditionError):
                 raise
             reason = cause.message.partition("}} ")[2].partition(" [Op:")[0] or cause.message
             reason = reason.rstrip(". ")
-            self._position.lose(f"the state of this tf.data pipeline cannot be saved ({reason})")
+            iterators.lost = f"the state of this tf.data pipeline cannot be saved ({reason})"
             return super().save(step)
 
-    def _besides(self) -> tf.train.Checkpoint | None:
-        return self._position.besides()
+    def _besides(self) -> dict[str, Any]:
+        return self._position.saved()
 
     def side_saver(self, name: str, keep: int) -> PositionSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
@@ -88,5 +103,5 @@ class PositionSaver(ObjectSaver):
     def restore(self, path: str) -> Restored:
         """Restores the variables and the position from a checkpoint."""
         restored = super().restore(path)
-        self._position.take(path)
+        self._position.restore(AsRead(path, *self._position.names))
         return restored
