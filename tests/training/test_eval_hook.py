@@ -372,17 +372,6 @@ def test_a_tag_that_the_run_records_already_starts_nothing() -> None:
     assert not Path("runs").exists()
 
 
-def test_a_placeholder_that_an_evaluation_lacks_is_one_of_its_own_feed() -> None:
-    fed = Fed()
-    with fed.graph.as_default():
-        x = v1.placeholder(tf.float32, [], name="pixels")
-        train_op, loss = tf.group(fed.train_op, tf.sqrt(x)), tf.sqrt(x)
-    hook = nbtrain.EvalHook({"val_loss": loss}, every_steps=1)
-    run = nbtrain.monitor(train_op, feed=lambda: {x: 1.0}, hooks=[hook], steps=3)
-    with pytest.raises(ArgumentError, match="'pixels' was not fed: give EvalHook's feed="):
-        run.wait(SOON)
-
-
 def test_outside_a_run_it_says_where_it_belongs() -> None:
     fed = Fed()
     hook = nbtrain.EvalHook({"val_loss": fed.loss}, every_steps=1)

@@ -18,7 +18,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.dependencies import ops_below
 from nbtrain.engines.signatures import check_call
 from nbtrain.run.boundary.session_host import SessionHost, owner
-from nbtrain.tf1.arguments import saying_how_to_feed, scalar_of
+from nbtrain.tf1.arguments import scalar_of
 from nbtrain.tf1.graphs import adopt_global_step, step_of
 
 v1 = tf.compat.v1
@@ -173,8 +173,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             for feed in _eagerly(self._batches()):
                 if batches and self._owner.asked_to_stop():
                     return  # a part of the batches is not a validation
-                with saying_how_to_feed("EvalHook's feed"):
-                    means, _ = session.run([tensors.means, tensors.updates], feed)
+                means, _ = session.run([tensors.means, tensors.updates], feed)
                 batches += 1
                 for tag, value in means.items():
                     sums[tag] += float(value)
