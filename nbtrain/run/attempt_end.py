@@ -21,7 +21,6 @@ from nbtrain.run.model_graph import ModelGraph
 from nbtrain.run.monitor_threads import MonitorThreads
 from nbtrain.run.process import endings
 from nbtrain.run.saving.unsaved import Unsaved
-from nbtrain.run.thread.switching import begin_short_turns, end_short_turns
 from nbtrain.run.thread.threads import names_of_live
 from nbtrain.steer import registry
 
@@ -92,7 +91,6 @@ class AttemptEnd:
         step = self.step
         self.ident = context.commands.thread = 0  # the system reuses identifiers
         with contextlib.ExitStack() as last_first:
-            last_first.callback(end_short_turns, self)
             last_first.callback(self.ended.set)
             last_first.callback(endings.dismiss, self)
             last_first.callback(self.monitor_threads.stop)
@@ -131,8 +129,5 @@ class AttemptEnd:
             context.lifecycle.apply(Event.STOP)
             self._stopped_by = "the program" if context.coord.exhausted else "the user"
             context.monitor.notices.stop_asked()
-            begin_short_turns(self)
-            if self.ended.is_set():  # it has ended meanwhile
-                end_short_turns(self)
         self.handle.host.stop()
         context.commands.wake()
