@@ -25,11 +25,6 @@ v1 = tf.compat.v1
 
 Feeds = Mapping[Any, Any] | Callable[[], Any]
 
-# For an evaluation without a limit, a message appears each time that this many more batches were
-# used.
-_MANY_BATCHES = 1_000
-_LONG_SECS = 10.0
-
 
 class EvalHook(tf.compat.v1.train.SessionRunHook):
     """Evaluates metrics on a validation set, and records them under their tags in the run.
@@ -47,9 +42,8 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         every_steps: Global steps between two evaluations; None disables this.
         every_secs: Seconds between two evaluations; None disables this.
         steps: The most batches of an evaluation. None uses all until the feed, or the input of the
-            graph, is exhausted; if that takes long, the panel shows their number. If nothing can be
-            exhausted, None uses one batch. A stop of the run ends an evaluation between two
-            batches, and nothing of it is recorded.
+            graph, is exhausted. If nothing can be exhausted, None uses one batch. A stop of the run
+            ends an evaluation between two batches, and nothing of it is recorded.
         init_op: Run before each evaluation, such as the initializer of an iterator.
 
     Raises:
@@ -167,8 +161,6 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         session.run([tensors.resets, [] if self._init_op is None else self._init_op])
         sums = dict.fromkeys(tensors.means, 0.0)
         batches = 0
-        lasting = Every(steps=_MANY_BATCHES, secs=_LONG_SECS)
-        lasting.start(0, time.monotonic())
         try:
             for feed in _eagerly(self._batches()):
                 if batches and self._owner.asked_to_stop():
@@ -177,12 +169,8 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
                 batches += 1
                 for tag, value in means.items():
                     sums[tag] += float(value)
-                if self._steps is None and lasting(batches, time.monotonic()):
-                    self._tell(batches)
         except (StopIteration, tf.errors.OutOfRangeError):
             pass  # the validation set is exhausted, not the training's input
-        finally:
-            self._tell(None)
         if batches:
             values = {tag: total / batches for tag, total in sums.items()}
             values.update({tag: float(v) for tag, v in session.run(tensors.values).items()})
@@ -193,18 +181,6 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
                 "a function that returns a new iterable for each evaluation.",
                 step,
             )
-
-    def _tell(self, batches: int | None) -> None:
-        """Says in the panel that an evaluation takes long; None: that it has ended."""
-        assert self._owner is not None, "begin() has found it"
-        text = (
-            None
-            if batches is None
-            else f"An evaluation has taken {batches:,} batches, and its input has not ended. Where "
-            "it never does, as that of a dataset that repeats: stop the run, and give EvalHook "
-            "steps=, the batches to take at most."
-        )
-        self._owner.note("evaluation", text)
 
     def _batches(self) -> Iterator[Mapping[Any, Any] | None]:
         """Yields the feed_dict of each batch of one evaluation."""
