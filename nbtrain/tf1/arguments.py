@@ -81,13 +81,7 @@ def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
             "optimizer.minimize(loss, global_step=step) built inside `with graph.as_default():`; "
             "tf.group(...) makes one of several."
         )
-    variables = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
-    if any(train_op is variable for variable in variables):
-        raise ArgumentError(
-            f"train_op is the variable {train_op.op.name!r}, and running that trains nothing: "
-            "give an operation such as optimizer.minimize(loss, global_step=step)."
-        )
-    if supervisor is None and not variables:
+    if supervisor is None and not graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES):
         raise ArgumentError("The graph of train_op has no variables: there is nothing to train.")
     if supervisor is not None and supervisor.graph is not graph:
         raise ArgumentError(
@@ -111,11 +105,6 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") 
     Raises:
         ArgumentError: It is not a number of this graph.
     """
-    if isinstance(other := getattr(given, "graph", None), tf.Graph) and other is not graph:
-        raise ArgumentError(
-            f"{among}[{tag!r}] is {given.name!r} of another graph: was the graph built again? Give "
-            "the tensor of the graph that is trained."
-        )
     try:
         tensor = graph.as_graph_element(given, allow_operation=False)
     except (KeyError, TypeError, ValueError) as error:

@@ -664,7 +664,6 @@ def no_variables() -> Any:
         (lambda: None, "train_op is None: give an operation"),
         (lambda: tf.Variable(1.0), "train_op is .*: give an operation"),
         (lambda: [Count().train_op], r"train_op is \[.*: give .*tf\.group\(\.\.\.\) makes one of"),
-        (lambda: Count().weight, "train_op is the variable 'weight', and running that trains noth"),
         (no_variables, "The graph of train_op has no variables"),
     ],
 )
@@ -696,7 +695,7 @@ def test_a_scalar_that_cannot_be_fetched_is_refused(given: Any, message: str) ->
 def test_a_scalar_of_another_graph_is_refused() -> None:
     other = Count()
     for given in (other.loss, other.weight):
-        with pytest.raises(ArgumentError, match=r"is '.*' of another graph: was the graph"):
+        with pytest.raises(ArgumentError, match=r"is no tensor of the graph .*not an element of"):
             nbtrain.supervise(Count().train_op, scalars={"loss": given})
     assert folder_is_empty()
 
