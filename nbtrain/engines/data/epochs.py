@@ -18,11 +18,11 @@ import tensorflow as tf
 
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.values.whole import whole
 from nbtrain.engines.data.as_read import AsRead
 from nbtrain.engines.data.beginning import beginning
 from nbtrain.engines.data.iterators import NAMES, Iterators
 from nbtrain.engines.data.pass_length import PassLength
-from nbtrain.engines.signatures import whole
 from nbtrain.run.beside.time_usage import DrawTimes
 from nbtrain.run.handle import LoopHandle
 

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.values.whole import whole
 from nbtrain.engines.dependencies import ops_below
 from nbtrain.engines.signatures import check_call
 from nbtrain.run.boundary.session_host import SessionHost, owner
@@ -70,15 +71,10 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             )
         if every_steps is None and every_secs is None:
             raise ArgumentError("Give every_steps= or every_secs=: when to evaluate.")
-        if steps is not None and not _is_count(steps):
-            raise ArgumentError(
-                f"steps={steps!r}: give a whole number of batches of at least 1, or None to take "
-                "them until the feed is exhausted."
-            )
-        if every_steps is not None and not _is_count(every_steps):
-            raise ArgumentError(
-                f"every_steps={every_steps!r}: give a whole number of at least 1, or None."
-            )
+        if steps is not None:
+            steps = whole("steps", steps, none="take batches until the feed is exhausted")
+        if every_steps is not None:
+            every_steps = whole("every_steps", every_steps, none="evaluate by every_secs= alone")
         if every_secs is not None and not (isinstance(every_secs, Real) and every_secs > 0):
             raise ArgumentError(f"every_secs={every_secs!r}: give seconds above 0, or None.")
         if feed is not None and not callable(feed) and not isinstance(feed, Mapping):
@@ -231,11 +227,6 @@ class _Tensors:
         variables = graph.get_collection(v1.GraphKeys.METRIC_VARIABLES)
         resets = [variable.initializer for variable in variables if variable.op in needed]
         return cls(means, values, updates, resets)
-
-
-def _is_count(given: object) -> bool:
-    """Returns whether it is a whole number of at least 1, Python's or NumPy's."""
-    return isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1
 
 
 def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:
