@@ -1,9 +1,8 @@
-"""Checks the functions and numbers given to a run before anything starts."""
+"""Checks the functions given to a run before anything starts."""
 
 from __future__ import annotations
 
 import inspect
-from numbers import Integral
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError
@@ -67,10 +66,3 @@ def check_cadence(name: str, settings: Settings, advice: str) -> None:
     for cadence in ("evaluate_secs", "evaluate_steps"):
         if value := getattr(settings, cadence):
             raise ArgumentError(f"{cadence}={value!r} without {name}=: {advice}")
-
-
-def whole(name: str, value: Any, *, least: int = 1) -> int:
-    """Returns `value` as an int; raises an ArgumentError if it is not one of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ArgumentError(f"{name}={value!r}: give a whole number of at least {least}.")
-    return int(value)

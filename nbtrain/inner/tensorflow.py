@@ -6,7 +6,6 @@ attributes that it inherits. A new version of TensorFlow is checked here.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -118,15 +117,6 @@ def global_generator() -> Any:
     module = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
     generator = getattr(module, "global_generator", None)
     return None if generator is None else generator.state
-
-
-def is_deterministic() -> bool:
-    """Returns whether operations give the same results again; False if that is unknown."""
-    with contextlib.suppress(ImportError, AttributeError):
-        from tensorflow.python.framework import config
-
-        return bool(config.is_op_determinism_enabled())
-    return False
 
 
 # --- the state of a thread ----------------------------------------------------------------

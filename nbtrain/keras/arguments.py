@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.values.whole import whole
 from nbtrain.engines.data.iterators import DISTRIBUTED
-from nbtrain.engines.signatures import whole
 from nbtrain.keras.building import has_keras_fit
 from nbtrain.keras.data.arrays import Arrays, ClassWeights, common_count, is_array, split, tensor_of
 from nbtrain.keras.data.batches import Batches

@@ -70,8 +70,6 @@ class EventFile:
                 return
             except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
                 self._errors["unwritable"] = f"{self._lacks()}: {words(error)}."
-            if self._writer.doubt is not None:
-                self._errors["checksums"] = self._writer.doubt
             self._errors.pop("event file", None)
 
     def end(self, *, failed: bool) -> None:

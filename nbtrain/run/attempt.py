@@ -48,7 +48,6 @@ from nbtrain.run.outside.mail import Mail
 from nbtrain.run.outside.mirror import Mirror
 from nbtrain.run.process import endings
 from nbtrain.run.saving.unsaved import Unsaved
-from nbtrain.run.thread.switching import begin_short_turns, end_short_turns
 from nbtrain.run.thread.thread_state import ThreadState
 from nbtrain.run.thread.threads import names_of_live
 from nbtrain.steer import registry
@@ -354,7 +353,6 @@ class Attempt:
         step = self.step
         self.ident = context.commands.thread = 0  # the system reuses identifiers
         with contextlib.ExitStack() as last_first:
-            last_first.callback(end_short_turns, self)
             last_first.callback(self.ended.set)
             last_first.callback(endings.dismiss, self)
             last_first.callback(self.monitor_threads.stop)
@@ -393,8 +391,5 @@ class Attempt:
             context.lifecycle.apply(Event.STOP)
             self._stopped_by = "the program" if context.coord.exhausted else "the user"
             context.monitor.notices.stop_asked()
-            begin_short_turns(self)
-            if self.ended.is_set():  # it has ended meanwhile
-                end_short_turns(self)
         self.handle.host.stop()
         context.commands.wake()

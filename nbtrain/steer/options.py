@@ -13,13 +13,14 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, get_type_hints
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_stage
 from nbtrain.core.values.direction import Directions, parted
+from nbtrain.core.values.whole import whole
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.loss_monitor import LossMonitor
 from nbtrain.rundir.folder import Logdir
@@ -169,14 +170,8 @@ class Settings:
             ("patience", "never end for that"),
         ):
             value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-                raise ArgumentError(
-                    f"{name}={value!r}: give a whole number of at least 1, or None to {none}."
-                )
-            # Converted, because JSON does not know the integers of NumPy.
-            object.__setattr__(self, name, int(value))
+            if value is not None:
+                object.__setattr__(self, name, whole(name, value, none=none))
         self._check_alarm()
         self._check_shown()
         self._check_stage()

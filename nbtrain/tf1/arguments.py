@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,13 +81,7 @@ def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
             "optimizer.minimize(loss, global_step=step) built inside `with graph.as_default():`; "
             "tf.group(...) makes one of several."
         )
-    variables = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
-    if any(train_op is variable for variable in variables):
-        raise ArgumentError(
-            f"train_op is the variable {train_op.op.name!r}, and running that trains nothing: "
-            "give an operation such as optimizer.minimize(loss, global_step=step)."
-        )
-    if supervisor is None and not variables:
+    if supervisor is None and not graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES):
         raise ArgumentError("The graph of train_op has no variables: there is nothing to train.")
     if supervisor is not None and supervisor.graph is not graph:
         raise ArgumentError(
@@ -113,11 +105,6 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") 
     Raises:
         ArgumentError: It is not a number of this graph.
     """
-    if isinstance(other := getattr(given, "graph", None), tf.Graph) and other is not graph:
-        raise ArgumentError(
-            f"{among}[{tag!r}] is {given.name!r} of another graph: was the graph built again? Give "
-            "the tensor of the graph that is trained."
-        )
     try:
         tensor = graph.as_graph_element(given, allow_operation=False)
     except (KeyError, TypeError, ValueError) as error:
@@ -143,44 +130,6 @@ def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") 
             "as tf.reduce_mean(...) does."
         )
     return tensor
-
-
-@contextlib.contextmanager
-def saying_how_to_feed(feed: str = "feed") -> Iterator[None]:
-    """Replaces TensorFlow's errors about `feed`, the user's name for it, inside the block.
-
-    Raises:
-        ArgumentError: TensorFlow cannot use what it is fed with.
-    """
-    try:
-        yield
-    except (TypeError, RuntimeError, tf.errors.InvalidArgumentError) as error:
-        if advice := _on_feeding(str(error), feed):
-            raise ArgumentError(advice) from error
-        raise
-
-
-def _on_feeding(error: str, feed: str) -> str | None:
-    """Says what to do about an error caused by the feed; None for other errors."""
-    if error.startswith("Cannot interpret feed_dict key"):
-        return (
-            f"{feed} returned a key that is no tensor of this graph ({error}) Return the graph's "
-            "own placeholders; where it was built again, start a run of the new one."
-        )
-    if error.startswith("FlattenDictItems"):
-        kind = error.rpartition("instead of ")[2].strip(".'") or "something else"
-        return f"{feed} returned a {kind}: return a dict, such as {{x: next(batches)}}."
-    if found := re.search(r"must feed a value for placeholder tensor '([^']*)'", error):
-        return (
-            f"The placeholder {found[1]!r} was not fed: give {feed}=, a function that returns a "
-            "dict with a value for it, such as lambda: {x: next(batches)}."
-        )
-    if error.startswith("The value of a feed cannot be a tf.Tensor"):
-        return (
-            f"{feed} returned a TensorFlow tensor as a value, and a session takes numbers and "
-            "NumPy arrays: give tensor.numpy(), or read the dataset's as_numpy_iterator()."
-        )
-    return None
 
 
 def check_saving(supervisor: Supervisor, settings: Settings) -> None:

@@ -19,13 +19,7 @@ from nbtrain.run.output.tensorflow_log import hushed
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import Logdir
 from nbtrain.steer.options import RunOptions, Settings, folder_of, with_options
-from nbtrain.tf1.arguments import (
-    Feed,
-    GraphTraining,
-    check_saving,
-    checked,
-    saying_how_to_feed,
-)
+from nbtrain.tf1.arguments import Feed, GraphTraining, check_saving, checked
 from nbtrain.tf1.graph_event import graph_event
 from nbtrain.tf1.graphs import adopt_global_step, not_counted, step_of
 from nbtrain.tf1.saving.saver import GraphSaver, Saved
@@ -151,8 +145,7 @@ class GraphEngine:
         """Runs the train op until the run stops.
 
         Raises:
-            ArgumentError: The train op does not advance the graph's global step, or the graph
-                cannot use what it is fed with.
+            ArgumentError: The train op does not advance the graph's global step.
         """
         sess, global_step = self._sess, self._supervisor.global_step
         assert sess is not None, "the run opens the session first"
@@ -176,8 +169,7 @@ class GraphEngine:
             _, *scalars = step()
             return dict(zip(tags, scalars, strict=True))
 
-        with saying_how_to_feed():
-            run.drive(values)
+        run.drive(values)
 
     def _stepper(self, sess: tf.compat.v1.Session) -> Callable[[], Sequence[Any]]:
         """Returns a function that runs a step, with a third of the overhead if there is no feed."""

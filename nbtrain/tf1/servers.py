@@ -10,7 +10,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent import futures
 from typing import Any, TypeVar
 
@@ -28,8 +28,6 @@ LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 REMEDY = "Once it has been started again, the training can go on from the latest checkpoint."
 # The end of a message about a session that no server answers for.
 UNSAVED = "The steps since the latest checkpoint are lost."
-# Seconds for threads to end that were waiting for what the closing cancels.
-_LAST_SECS = 1.0
 # Seconds between two checks if an attempt has ended or a stop was requested.
 _PATIENCE_SECS = 0.05
 # Seconds between two calls of servers of which one does not listen.
@@ -231,13 +229,8 @@ def close_in_time(
         )
 
 
-def limit_closing(
-    sess: tf.compat.v1.Session, tell: Tell, threads: Iterable[threading.Thread] = ()
-) -> None:
-    """Makes a session's `close` return in time for any caller, and reports what is left behind.
-
-    That may be the session, and those of its `threads` that have not ended.
-    """
+def limit_closing(sess: tf.compat.v1.Session, tell: Tell) -> None:
+    """Makes a session's `close` return in time for any caller, and reports one left behind."""
     close: Any = sess.close
 
     def close_once() -> None:
@@ -245,21 +238,5 @@ def limit_closing(
         if sys.is_finalizing():  # threads no longer run, and nothing is left behind
             return
         close_in_time(close, lambda text: tell("close", text))
-        if alive := _still_alive(threads):
-            tell(
-                "threads",
-                f"The session is closed, and of its threads {', '.join(alive)} still run: they "
-                "wait for something else than the session, and are left to themselves.",
-            )
 
     sess.close = close_once
-
-
-def _still_alive(threads: Iterable[threading.Thread]) -> list[str]:
-    """The names of threads that do not end although their session is closed."""
-    deadline = time.monotonic() + _LAST_SECS
-    me = threading.current_thread()
-    alive = [thread for thread in threads if thread.is_alive() and thread is not me]
-    for thread in alive:
-        thread.join(max(0.0, deadline - time.monotonic()))
-    return sorted(thread.name for thread in alive if thread.is_alive())

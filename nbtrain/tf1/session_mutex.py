@@ -8,7 +8,6 @@ elsewhere, the waiting thread does it at once.
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -17,12 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.core.errors import ArgumentError
-
 # Seconds between two checks if the training thread has left the session alone.
 _PATIENCE_SECS = 0.05
-# Part of TensorFlow's message about an operation of another graph.
-_STRANGE = "is not an element of this graph"
 # The attribute of a session that holds its mutex.
 _MUTEX = "_nbtrain_mutex"
 
@@ -96,12 +91,7 @@ class SessionMutex:
             with self._lock:
                 if (self._waiting or self.before_run) and not self._working:
                     self._work(self.before_run)
-                try:
-                    return call(*args, **kwargs)
-                except ValueError as error:
-                    if _STRANGE in str(error):
-                        raise _of_another_graph(error) from None
-                    raise
+                return call(*args, **kwargs)
 
         return called
 
@@ -121,16 +111,6 @@ class SessionMutex:
                 act()
         finally:
             self._working = False
-
-
-def _of_another_graph(error: Exception) -> ArgumentError:
-    """Returns the error for a fetch that a session does not know."""
-    found = re.search(r'[Nn]ame: "?([^"\n]+)|Tensor\("?([^",]+)', str(error))
-    name = repr(found[1] or found[2]) if found else "What was fetched"
-    return ArgumentError(
-        f"{name} is of another graph than the session: was the graph built again, and its "
-        "Supervisor not? Run that cell again too, and then this one."
-    )
 
 
 def mutex_of(sess: Any) -> SessionMutex | None:

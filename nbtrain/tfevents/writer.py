@@ -24,13 +24,10 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from nbtrain.core import own_files
 from nbtrain.tfevents.crc import crc32c, crc32c_columns, masked
-from nbtrain.tfevents.framing import FOOTER, HEADER
+from nbtrain.tfevents.framing import FOOTER
 from nbtrain.tfevents.names import ENDING, PREFIX
 
 ByteArray = npt.NDArray[np.uint8]
-
-# Records of each batch whose checksums are verified with google-crc32c.
-_PROVEN = 8
 
 _numbers = itertools.count()
 
@@ -46,8 +43,6 @@ class EventWriter:
 
     Attributes:
         path: The file.
-        doubt: Why checksums are computed record by record; None while the bulk computation is
-            right.
 
     Raises:
         OSError: The file cannot be written; also from every other method.
@@ -59,7 +54,6 @@ class EventWriter:
         self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
         self._file = own_files.opened(self.path, own_files.APPEND)
         self._made = os.fstat(self._file.fileno())
-        self.doubt: str | None = None
         self._has_session = False
         try:
             self._write_event(file_version="brain.Event:2", wall_time=time.time())
@@ -115,7 +109,7 @@ class EventWriter:
             rows = lengths == length
             part = {tag: column[rows] for tag, column in values.items()}
             made = _scalar_records(steps[rows], wall_times[rows], part, int(length))
-            records.append(self._proven(made))
+            records.append(made.tobytes())
         self._append(b"".join(records))  # all or none, so that a failed call can be repeated
 
     def summary(self, serialized: bytes, step: int, wall_time: float) -> None:
@@ -138,19 +132,6 @@ class EventWriter:
 
     def _write_event(self, **fields: Any) -> None:
         self.event(Event(**fields).SerializeToString())
-
-    def _proven(self, records: ByteArray) -> bytes:
-        """Verifies the first records with google-crc32c; if it differs, uses it for all."""
-        if self.doubt is None and any(map(_is_wrong, records[:_PROVEN])):
-            self.doubt = (
-                "Checksums computed for many records at once were wrong, and are computed one by "
-                "one from now on: the event file is whole. This is a fault of nbtrain's; please "
-                "report it."
-            )
-        if self.doubt is not None:
-            for record in records:
-                record[-FOOTER:] = np.frombuffer(_checksum_of(record), np.uint8)
-        return records.tobytes()
 
     def _append(self, records: bytes) -> None:
         end, rest = self._file.seek(0, os.SEEK_END), memoryview(records)
@@ -181,16 +162,6 @@ def _framed(serialized: bytes) -> bytes:
 
 def _checksum(data: bytes) -> bytes:
     return masked(np.array([crc32c(data)], dtype=np.uint32)).astype("<u4").tobytes()
-
-
-def _checksum_of(record: ByteArray) -> bytes:
-    """The right checksum of a framed record."""
-    return _checksum(record[HEADER:-FOOTER].tobytes())
-
-
-def _is_wrong(record: ByteArray) -> bool:
-    """Returns whether a framed record ends with a wrong checksum."""
-    return record[-FOOTER:].tobytes() != _checksum_of(record)
 
 
 def _varint(number: int) -> bytes:

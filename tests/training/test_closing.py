@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,25 +121,6 @@ def test_an_error_is_raised_although_its_session_does_not_close(stuck: Stuck) ->
     with pytest.raises(tf.errors.InternalError, match="preempted"):
         run.wait(SOON)
     assert NOT_CLOSED in str(run.status.message)
-
-
-def test_a_thread_of_the_session_that_does_not_end_is_left_and_named() -> None:
-    count, let_go = Count(), threading.Event()
-    reader = threading.Thread(target=let_go.wait, args=(SOON,), name="reader", daemon=True)
-
-    class Reading(tf.compat.v1.train.SessionRunHook):
-        def after_create_session(self, session: Any, coord: Any) -> None:
-            coord.register_thread(reader)
-            reader.start()
-
-    session = functools.partial(
-        v1.train.MonitoredTrainingSession, stop_grace_period_secs=0.05, log_step_count_steps=None
-    )
-    run = nbtrain.monitor(count.train_op, session=session, hooks=[Reading()], steps=2).wait(SOON)
-    let_go.set()
-    assert run.status.phase is Phase.FINISHED
-    assert "The session is closed, and of its threads reader still run" in str(run.status.message)
-    assert value_of(run, "global_step") == 2
 
 
 def test_a_session_under_a_supervisor_that_does_not_close_is_left_and_logged(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -623,34 +622,22 @@ def fed_with(feed: Any, train: Any = nbtrain.supervise) -> Any:
     return train(train_op, feed=feed(x))
 
 
-def of_another_graph() -> Any:
-    """A placeholder."""
-    with tf.Graph().as_default():
-        return v1.placeholder(tf.float32, [2], name="lost")
-
-
 @pytest.mark.parametrize("train", [nbtrain.supervise, nbtrain.monitor])
 @pytest.mark.parametrize(
-    ("feed", "message"),
+    ("feed", "kind", "message"),
     [
-        (lambda _: None, r"The placeholder 'pixels' was not fed: give feed=, a function"),
-        (lambda _: lambda: None, r"The placeholder 'pixels' was not fed: give feed=, a function"),
-        (lambda _: lambda: [1.0, 2.0], r"feed returned a list: return a dict"),
-        (lambda _: lambda: {of_another_graph(): [1.0, 2.0]}, r"feed returned .*lost.* is not an"),
-        (lambda _: lambda: {"lost:0": [1.0, 2.0]}, r"feed returned a key that is no tensor"),
-        (
-            lambda x: functools.partial(dict, [(x, tf.constant([1.0, 2.0]))]),
-            r"tensor as a value, .*: give tensor\.numpy\(\)",
-        ),
+        (None, tf.errors.InvalidArgumentError, "must feed a value for placeholder tensor 'pixels'"),
+        (lambda: {"lost:0": [1.0, 2.0]}, TypeError, "feed_dict key as Tensor: The name 'lost:0'"),
     ],
 )
-def test_a_graph_that_is_fed_wrongly_fails_with_what_to_do(
-    feed: Any, message: str, train: Any
+def test_a_graph_that_is_fed_wrongly_fails_with_tensorflows_error(
+    feed: Any, kind: type[Exception], message: str, train: Any
 ) -> None:
-    run = fed_with(feed, train)
-    with pytest.raises(ArgumentError, match=message):
+    run = fed_with(lambda _: feed, train)
+    with pytest.raises(kind, match=message):
         run.wait(SOON)
     assert run.status.phase is Phase.FAILED
+    assert message in str(run.status.failure)
 
 
 # --- refusals -------------------------------------------------------------------
@@ -677,7 +664,6 @@ def no_variables() -> Any:
         (lambda: None, "train_op is None: give an operation"),
         (lambda: tf.Variable(1.0), "train_op is .*: give an operation"),
         (lambda: [Count().train_op], r"train_op is \[.*: give .*tf\.group\(\.\.\.\) makes one of"),
-        (lambda: Count().weight, "train_op is the variable 'weight', and running that trains noth"),
         (no_variables, "The graph of train_op has no variables"),
     ],
 )
@@ -709,7 +695,7 @@ def test_a_scalar_that_cannot_be_fetched_is_refused(given: Any, message: str) ->
 def test_a_scalar_of_another_graph_is_refused() -> None:
     other = Count()
     for given in (other.loss, other.weight):
-        with pytest.raises(ArgumentError, match=r"is '.*' of another graph: was the graph"):
+        with pytest.raises(ArgumentError, match=r"is no tensor of the graph .*not an element of"):
             nbtrain.supervise(Count().train_op, scalars={"loss": given})
     assert folder_is_empty()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -161,17 +160,6 @@ def test_a_feed_is_eager_whether_it_is_called_for_each_batch_or_returns_them_all
     assert points(run) == [(2, 3.5)]
 
 
-def test_an_evaluation_that_does_not_end_says_so_and_how_to_cap_it() -> None:
-    fed = Fed()
-    hook = nbtrain.EvalHook({"val_loss": fed.loss}, feed=lambda: fed.batch(0.0), every_steps=2)
-    run = nbtrain.monitor(fed.train_op, hooks=[hook])
-    text = r"An evaluation has taken [\d,]+ batches, and its input has not ended.*steps=, the batch"
-    reached(run, lambda run: re.search(text, str(run.status.message)) is not None)
-    run.request_stop()
-    assert run.wait(SOON).status.phase is Phase.STOPPED
-    assert run.status.message is None
-
-
 def test_an_evaluation_without_a_batch_says_what_to_give() -> None:
     fed = Fed()
     batches = iter([fed.batch(1.0)])
@@ -321,12 +309,12 @@ async def asynchronous() -> dict[Any, Any]:
     [
         ({"metrics": {}}, "give tensors by their tags"),
         ({"every_steps": None}, "Give every_steps= or every_secs="),
-        ({"steps": 0}, "steps=0: give a whole number of batches"),
+        ({"steps": 0}, "steps=0: give a whole number of at least 1, or None to take"),
         ({"feed": iter([])}, "an iterator lasts one evaluation only"),
         ({"feed": asynchronous}, "returns a coroutine, .*: give a function without arguments"),
         ({"feed": lambda step: {}}, "takes arguments .*'step'.*: give a function without"),
-        ({"steps": float("inf")}, "steps=inf: give a whole number of batches"),
-        ({"steps": 2.5}, "steps=2.5: give a whole number of batches"),
+        ({"steps": float("inf")}, "steps=inf: give a whole number of at least 1, or None to take"),
+        ({"steps": 2.5}, "steps=2.5: give a whole number of at least 1, or None to take"),
         ({"every_steps": -1}, "every_steps=-1: give a whole number"),
         ({"every_steps": float("inf")}, "every_steps=inf: give a whole number"),
         ({"every_steps": "3"}, "every_steps='3': give a whole number"),
@@ -349,7 +337,7 @@ def test_an_argument_that_cannot_be_used_is_refused(
         (lambda fed: fed.x[None] * np.ones(3), "a scalar was expected"),
         (lambda fed: (fed.x,), "has 1 parts: give a tensor, or the pair"),
         (lambda fed: "missing:0", r"metrics\['a'\]='missing:0' is no tensor of the graph"),
-        (lambda fed: Fed().loss, r"metrics\['a'\] is '.*' of another graph"),
+        (lambda fed: Fed().loss, r"metrics\['a'\]=.* is no tensor of the graph"),
     ],
 )
 def test_a_metric_that_is_none_fails_the_run_before_its_first_step(
@@ -370,17 +358,6 @@ def test_a_tag_that_the_run_records_already_starts_nothing() -> None:
             nbtrain.monitor(fed.train_op, scalars=scalars, hooks=hooks)
     assert nbtrain.runs() == {}
     assert not Path("runs").exists()
-
-
-def test_a_placeholder_that_an_evaluation_lacks_is_one_of_its_own_feed() -> None:
-    fed = Fed()
-    with fed.graph.as_default():
-        x = v1.placeholder(tf.float32, [], name="pixels")
-        train_op, loss = tf.group(fed.train_op, tf.sqrt(x)), tf.sqrt(x)
-    hook = nbtrain.EvalHook({"val_loss": loss}, every_steps=1)
-    run = nbtrain.monitor(train_op, feed=lambda: {x: 1.0}, hooks=[hook], steps=3)
-    with pytest.raises(ArgumentError, match="'pixels' was not fed: give EvalHook's feed="):
-        run.wait(SOON)
 
 
 def test_outside_a_run_it_says_where_it_belongs() -> None:

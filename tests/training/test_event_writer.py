@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from tensorboard.backend.event_processing import plugin_event_accumulator
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nbtrain.tfevents.crc import crc32c_columns
 from nbtrain.tfevents.writer import EventWriter
 from tests.room import no_room
 
@@ -205,24 +204,3 @@ def test_a_file_is_in_its_place_until_it_is_deleted_renamed_or_replaced(tmp_path
     tmp_path.rename(tmp_path.with_name("moved"))
     assert not writer.in_place
     writer.close()
-
-
-def test_checksums_in_bulk_that_are_wrong_are_found_and_computed_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writer = EventWriter(tmp_path)
-    write(writer, [1, 2], {"loss": [0.5, 0.25]})
-    assert writer.doubt is None
-
-    def wrong(template: bytes, columns: Any, count: int) -> Any:
-        return crc32c_columns(template, columns, count) ^ np.uint32(1)
-
-    monkeypatch.setattr("nbtrain.tfevents.writer.crc32c_columns", wrong)
-    steps = list(range(3, 303))
-    write(writer, steps, {"loss": [1.0] * 300})
-    assert writer.doubt is not None
-    monkeypatch.undo()
-    write(writer, [303], {"loss": [1.0]})
-    writer.close()
-    assert [event.step for event in read(writer.path)[1:]] == [1, 2, *steps, 303]
-    assert "report it" in writer.doubt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import shutil
 import threading
 from typing import Any
@@ -56,26 +55,6 @@ def test_a_thinned_record_is_told_with_its_numbers(folder: Logdir) -> None:
         "Steps come faster than they can be recorded: of 2,000 of them only the first, last, "
         "lowest and highest values were kept."
     )
-
-
-def test_a_process_out_of_descriptors_is_told_without_a_traceback(folder: Logdir) -> None:
-    watch = watch_of(folder)
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-
-    def opens_a_file() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
-        try:
-            open(folder.path / "any", "wb").close()
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-
-    watch.guarded("journal", opens_a_file)
-    assert watch.notices.message == (
-        "The journal failed, the training goes on: Too many open files. Close files that the "
-        "program has left open, or allow more: `ulimit -n 4096` before the process starts."
-    )
-    watch.guarded("journal", lambda: None)
-    assert watch.notices.message is None
 
 
 def test_errors_of_the_recorder_are_shown(folder: Logdir) -> None:

@@ -12,7 +12,6 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.errors import ArgumentError
 from tests.gate import SOON
 from tests.supervised import (
     Counting,
@@ -317,18 +316,3 @@ def test_an_error_of_the_preparation_is_raised_and_the_writer_closed(
     assert services() == []
     assert kinds(tmp_path)[-1] == "STOP"
     in_background(lambda: count.trained(sv, 1))
-
-
-# --- a graph that was built again -----------------------------------------------------
-
-
-def test_an_operation_of_a_graph_that_was_built_again_is_told_in_words(tmp_path: Path) -> None:
-    old, new = Counting(), Counting()
-    with old.supervisor(tmp_path, save_model_secs=600).managed_session() as sess:
-        for wrong in (new.train_op, [old.train_op, new.loss], {"loss": new.loss}):
-            with pytest.raises(ArgumentError, match="is of another graph than the session"):
-                sess.run(wrong)
-        with pytest.raises(ValueError, match=r"The name 'nosuch:0' refers to a Tensor which does"):
-            sess.run("nosuch:0")
-        sess.run(old.train_op)
-    assert checkpoints(tmp_path)[-1] == 1

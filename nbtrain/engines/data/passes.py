@@ -17,10 +17,10 @@ import tensorflow as tf
 
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.values.whole import whole
 from nbtrain.engines.data.as_read import AsRead, as_json
 from nbtrain.engines.data.iterators import DISTRIBUTED, NAMES, OTHER_PIPELINE, Iterators
 from nbtrain.engines.data.position import Position
-from nbtrain.engines.signatures import whole
 from nbtrain.run.beside.time_usage import DrawTimes
 from nbtrain.run.handle import LoopHandle
 

@@ -14,7 +14,7 @@ Fields = dict[str, object]
 ROWS, CHARS = 20, 100
 
 # The remarks on what could not be paired stand behind the results in the text of an outcome.
-_NOTES = re.compile("; (?=not paired: |the repeats had |not deterministic: )")
+_NOTES = re.compile("; (?=not paired: |the repeats had )")
 _RESULTS = re.compile(r"(?: \(the others: |(?<=the choice is yours): |(?<=none was better): ).*")
 
 

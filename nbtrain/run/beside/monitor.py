@@ -8,10 +8,8 @@ the training: it becomes a message.
 
 from __future__ import annotations
 
-import errno
 import functools
 import math
-import os
 import threading
 import time
 import traceback
@@ -200,8 +198,7 @@ class Monitor:
             try:
                 act()
             except BaseException as error:  # noqa: BLE001 - shown, and tried again next tick
-                lines = _out_of_descriptors(error)
-                lines = lines or "".join(traceback.format_exception(error, limit=-2))
+                lines = "".join(traceback.format_exception(error, limit=-2))
                 failed.append(f"The {topic} failed, the training goes on: {lines}")
         self.notices.note(f"{topic} failed", "\n".join(failed) or None)
 
@@ -242,13 +239,3 @@ class Monitor:
                 "journal",
                 f"{FILE} cannot be written: {error.strerror or error}. Its lines wait in memory.",
             )
-
-
-def _out_of_descriptors(error: BaseException) -> str | None:
-    """Says that no more files can be opened, if that is the error; else None."""
-    if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
-        return None
-    return (
-        f"{os.strerror(error.errno)}. Close files that the program has left open, or allow more: "
-        "`ulimit -n 4096` before the process starts."
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 
 from nbtrain.core.commands import Try
 from nbtrain.core.current_step import StepCounter
@@ -12,6 +11,7 @@ from nbtrain.core.errors import ArgumentError, UnknownTagError
 from nbtrain.core.values.arms import ArmResult
 from nbtrain.core.values.direction import Direction, Directions, parted
 from nbtrain.core.values.side_tags import WHOLE, metrics
+from nbtrain.core.values.whole import whole
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.evaluator import Evaluator
 
@@ -59,7 +59,7 @@ class TrialMetric:
         if asked.sweep is not None:
             return self._loss_of_a_step(asked)
         wanted = asked.keep_if
-        part = max(1, whole(asked.steps) // _PART)
+        part = max(1, whole("steps", asked.steps) // _PART)
         step = self._steps.step
         recorded = self._recorder.means(step - part, step)
         tag = parted(wanted)[0] if isinstance(wanted, str) else ""
@@ -128,20 +128,13 @@ def _loss_in(tags: Sequence[str]) -> str | None:
     return "loss" if "loss" in tags else next(iter(losses or tags), None)
 
 
-def whole(steps: object, name: str = "steps") -> int:
-    """Returns the number of steps, or of repeats, of a trial."""
-    if isinstance(steps, bool) or not isinstance(steps, Integral) or int(steps) < 1:
-        raise ArgumentError(f"{name}={steps!r}: give a whole number of at least 1.")
-    return int(steps)
-
-
 def steps_of(asked: Try, step: int, total: int | None) -> int:
     """Returns the number of steps of a trial that begins at a step.
 
     Raises:
         ArgumentError: The run has fewer left.
     """
-    steps = whole(asked.steps)
+    steps = whole("steps", asked.steps)
     if total is not None and step + steps > total:
         raise ArgumentError(
             f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try fewer."

@@ -10,10 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import tensorflow as tf
-
-from nbtrain.inner.tensorflow import is_deterministic
-
 _Difference = tuple[str, float, float]
 
 # Part of the names of the hyperparameters that act from the first update on.
@@ -62,11 +58,6 @@ class Pairing:
             )
         if self.same_batches:
             said.append("the repeats had the same batches, which the run does not draw itself")
-        if _varies():
-            said.append(
-                "not deterministic: sums on a GPU may differ in the last digits, unless "
-                "tf.config.experimental.enable_op_determinism() was called"
-            )
         return "".join(f"; {each}" for each in said)
 
 
@@ -77,8 +68,3 @@ def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> _Differ
         if before != now and not (math.isnan(before) and math.isnan(now)):
             return tag, before, now
     return None
-
-
-def _varies() -> bool:
-    """Returns whether TensorFlow's operations may not give the same result again."""
-    return not is_deterministic() and bool(tf.config.list_logical_devices("GPU"))

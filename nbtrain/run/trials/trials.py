@@ -25,10 +25,11 @@ from nbtrain.core.values.arms import ArmResult, arms_of
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.core.values.rate_range import RateRange, not_recorded
 from nbtrain.core.values.side_tags import WHOLE, metrics
+from nbtrain.core.values.whole import whole
 from nbtrain.run.context import Context
 from nbtrain.run.saving.draws import Draws
 from nbtrain.run.saving.policy import CheckpointPolicy
-from nbtrain.run.trials.metric import TrialMetric, described, steps_of, whole
+from nbtrain.run.trials.metric import TrialMetric, described, steps_of
 from nbtrain.run.trials.trial import Trial
 from nbtrain.run.tuning.control import HyperparameterControl
 from nbtrain.rundir.timeline import name_of
@@ -163,7 +164,7 @@ class Trials:
         """Begins a trial; returns the step at which its first arm ends."""
         steps = steps_of(asked, self._steps.step, self._total())
         known = self._control.hyperparameters
-        whole(asked.repeats, "repeats")
+        whole("repeats", asked.repeats)
         if not asked.is_comparison:
             known.check_changes(asked.values)
         elif callable(asked.keep_if):

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,16 @@ import tensorflow as tf
 
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.values.whole import whole
 from nbtrain.engines.dependencies import ops_below
 from nbtrain.engines.signatures import check_call
 from nbtrain.run.boundary.session_host import SessionHost, owner
-from nbtrain.tf1.arguments import saying_how_to_feed, scalar_of
+from nbtrain.tf1.arguments import scalar_of
 from nbtrain.tf1.graphs import adopt_global_step, step_of
 
 v1 = tf.compat.v1
 
 Feeds = Mapping[Any, Any] | Callable[[], Any]
-
-# For an evaluation without a limit, a message appears each time that this many more batches were
-# used.
-_MANY_BATCHES = 1_000
-_LONG_SECS = 10.0
 
 
 class EvalHook(tf.compat.v1.train.SessionRunHook):
@@ -47,9 +43,8 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         every_steps: Global steps between two evaluations; None disables this.
         every_secs: Seconds between two evaluations; None disables this.
         steps: The most batches of an evaluation. None uses all until the feed, or the input of the
-            graph, is exhausted; if that takes long, the panel shows their number. If nothing can be
-            exhausted, None uses one batch. A stop of the run ends an evaluation between two
-            batches, and nothing of it is recorded.
+            graph, is exhausted. If nothing can be exhausted, None uses one batch. A stop of the run
+            ends an evaluation between two batches, and nothing of it is recorded.
         init_op: Run before each evaluation, such as the initializer of an iterator.
 
     Raises:
@@ -76,15 +71,10 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
             )
         if every_steps is None and every_secs is None:
             raise ArgumentError("Give every_steps= or every_secs=: when to evaluate.")
-        if steps is not None and not _is_count(steps):
-            raise ArgumentError(
-                f"steps={steps!r}: give a whole number of batches of at least 1, or None to take "
-                "them until the feed is exhausted."
-            )
-        if every_steps is not None and not _is_count(every_steps):
-            raise ArgumentError(
-                f"every_steps={every_steps!r}: give a whole number of at least 1, or None."
-            )
+        if steps is not None:
+            steps = whole("steps", steps, none="take batches until the feed is exhausted")
+        if every_steps is not None:
+            every_steps = whole("every_steps", every_steps, none="evaluate by every_secs= alone")
         if every_secs is not None and not (isinstance(every_secs, Real) and every_secs > 0):
             raise ArgumentError(f"every_secs={every_secs!r}: give seconds above 0, or None.")
         if feed is not None and not callable(feed) and not isinstance(feed, Mapping):
@@ -167,23 +157,16 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         session.run([tensors.resets, [] if self._init_op is None else self._init_op])
         sums = dict.fromkeys(tensors.means, 0.0)
         batches = 0
-        lasting = Every(steps=_MANY_BATCHES, secs=_LONG_SECS)
-        lasting.start(0, time.monotonic())
         try:
             for feed in _eagerly(self._batches()):
                 if batches and self._owner.asked_to_stop():
                     return  # a part of the batches is not a validation
-                with saying_how_to_feed("EvalHook's feed"):
-                    means, _ = session.run([tensors.means, tensors.updates], feed)
+                means, _ = session.run([tensors.means, tensors.updates], feed)
                 batches += 1
                 for tag, value in means.items():
                     sums[tag] += float(value)
-                if self._steps is None and lasting(batches, time.monotonic()):
-                    self._tell(batches)
         except (StopIteration, tf.errors.OutOfRangeError):
             pass  # the validation set is exhausted, not the training's input
-        finally:
-            self._tell(None)
         if batches:
             values = {tag: total / batches for tag, total in sums.items()}
             values.update({tag: float(v) for tag, v in session.run(tensors.values).items()})
@@ -194,18 +177,6 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
                 "a function that returns a new iterable for each evaluation.",
                 step,
             )
-
-    def _tell(self, batches: int | None) -> None:
-        """Says in the panel that an evaluation takes long; None: that it has ended."""
-        assert self._owner is not None, "begin() has found it"
-        text = (
-            None
-            if batches is None
-            else f"An evaluation has taken {batches:,} batches, and its input has not ended. Where "
-            "it never does, as that of a dataset that repeats: stop the run, and give EvalHook "
-            "steps=, the batches to take at most."
-        )
-        self._owner.note("evaluation", text)
 
     def _batches(self) -> Iterator[Mapping[Any, Any] | None]:
         """Yields the feed_dict of each batch of one evaluation."""
@@ -256,11 +227,6 @@ class _Tensors:
         variables = graph.get_collection(v1.GraphKeys.METRIC_VARIABLES)
         resets = [variable.initializer for variable in variables if variable.op in needed]
         return cls(means, values, updates, resets)
-
-
-def _is_count(given: object) -> bool:
-    """Returns whether it is a whole number of at least 1, Python's or NumPy's."""
-    return isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1
 
 
 def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:

@@ -14,7 +14,7 @@ from nbtrain.run.run import Run
 from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 from nbtrain.steer.options import RunOptions, Settings, folder_of, with_options
-from nbtrain.tf1.arguments import Feed, GraphTraining, checked, saying_how_to_feed
+from nbtrain.tf1.arguments import Feed, GraphTraining, checked
 from nbtrain.tf1.creators import ChiefSessionCreator
 from nbtrain.tf1.graphs import BUILD_AGAIN, adding_to, adopt_global_step
 from nbtrain.tf1.hooks.hook_arguments import check_hooks, check_tags
@@ -93,8 +93,7 @@ class MonitorEngine:
                 sess = made.__enter__()
             stack.push(functools.partial(self._exit, sess))
             try:
-                with saying_how_to_feed():
-                    self._loop(sess)
+                self._loop(sess)
             finally:  # here, as no hook's end() is called after an error
                 run.handle.host.release()
 

@@ -19,7 +19,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import NO_VARIABLES
 from nbtrain.engines.hyperparameters import in_session
-from nbtrain.inner.tensorflow import reopen, threads_of
+from nbtrain.inner.tensorflow import reopen
 from nbtrain.run.boundary.loop import Loop
 from nbtrain.run.run import Run
 from nbtrain.tf1.arguments import scalar_of
@@ -120,8 +120,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             StopIteration: A stop was requested while it waited.
         """
         again = self._loop is not None
-        # As the set itself, since other hooks add their threads to it.
-        limit_closing(session, self._run.handle.host.note, threads_of(coord))
+        limit_closing(session, self._run.handle.host.note)
         show_tasks(session)
         self._close_session()  # a session lost while another hook prepared it
         self._opened = session, coord
