@@ -23,7 +23,8 @@ imports of the server; each further one starts within a tenth of a second.
 
 A child has the module path and the folder of the test and the environment of the server. It ends
 as a process of `multiprocessing` does, by `os._exit`; with `finalize=True` it ends as a script
-does: it waits for threads that are no daemons, calls what `atexit` holds and finalizes Python. A
+does: it shows its error, waits for threads that are no daemons, calls what `atexit` holds and
+finalizes Python. A
 test of how modules are imported, of options of the interpreter, or of what is to be set before
 TensorFlow is imported needs a fresh interpreter instead.
 """
@@ -213,5 +214,10 @@ def _lived(
         if not finalize:
             raise
         status = left.code
+    except BaseException:
+        if not finalize:
+            raise
+        sys.excepthook(*sys.exc_info())
+        status = 1
     if finalize:
         ctypes.pythonapi.Py_Exit(status)

@@ -18,7 +18,7 @@ import pytest
 import nbtrain
 from nbtrain.run.run import Run
 from nbtrain.rundir.entries import step_of
-from tests.faults import rounds
+from tests.faults import SOAK_SECS, rounds
 from tests.faults.kills import Weights, attempt, by_fit, by_graph, by_steps
 from tests.fitted import classifier, dataset
 from tests.forked import Forked
@@ -70,7 +70,8 @@ def touch(draw: Random) -> None:
         os.utime(path, (when, when))
 
 
-@pytest.mark.parametrize("train", [by_steps, by_fit, by_graph])
+# The usual tests kill the others with a clock that goes on: see test_kills.py.
+@pytest.mark.parametrize("train", [by_steps, by_fit, by_graph] if SOAK_SECS else [by_fit])
 def test_a_training_ends_with_the_same_weights_by_a_clock_that_jumps(
     train: Callable[[], Weights], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,12 +185,9 @@ canvas => {
 }"""
 
 
-@pytest.mark.parametrize(("odd", "words"), [(math.nan, "NaN"), (math.inf, "∞"), (-math.inf, "−∞")])
-def test_the_line_leads_through_buckets_with_some_finite_values(
-    page: BarePage, odd: float, words: str
-) -> None:
+def test_the_line_leads_through_buckets_with_some_finite_values(page: BarePage) -> None:
     run = FakeRun()
-    values = [odd if step % 7 == 0 else 1.0 + step % 7 for step in range(2100)]
+    values = [math.inf if step % 7 == 0 else 1.0 + step % 7 for step in range(2100)]
     widget = Panel(run)
     panel = page.show(widget).locator(".nbt")
     chart = panel.locator("[data-tag=error]")
@@ -198,7 +195,7 @@ def test_the_line_leads_through_buckets_with_some_finite_values(
 
     def arrived(count: int) -> bool:
         widget.tick()
-        return legend.all_text_contents() == [f"{count} are {words}"]
+        return legend.all_text_contents() == [f"{count} are ∞"]
 
     for begin in range(0, 2100, 210):  # the page folds what it has
         add(run.scalars, "error", begin, *values[begin : begin + 210])
@@ -207,7 +204,7 @@ def test_the_line_leads_through_buckets_with_some_finite_values(
     expect(chart.locator("[data-role=best]")).to_have_text("lowest 2 at 0 to 7")
     assert chart.locator("canvas").evaluate(COLUMNS) > 0.8
     chart.locator(".u-over").hover(position={"x": 100, "y": 40})
-    expect(legend).to_have_text(re.compile(rf"^step \d+ +[\d.]+ +\(2 to 7\) +also {words}$"))
+    expect(legend).to_have_text(re.compile(r"^step \d+ +[\d.]+ +\(2 to 7\) +also ∞$"))
 
 
 def test_a_value_between_two_gaps_is_a_point(page: BarePage) -> None:

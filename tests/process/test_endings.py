@@ -61,35 +61,30 @@ def assert_saved() -> None:
 # --- a script that ends by itself -----------------------------------------------------
 
 
-def ends(pipe: Connection) -> None:
+def ends(pipe: Connection, status: int) -> None:
     trained(pipe)
+    if status:
+        sys.exit(status)
 
 
-def test_the_end_of_a_script_stops_its_run_and_saves() -> None:
-    with Forked(ends, finalize=True) as child:
+@pytest.mark.parametrize("status", [0, 3])
+def test_the_end_of_a_script_stops_its_run_and_saves(status: int) -> None:
+    with Forked(ends, status, finalize=True) as child:
         assert child.answer() == "trains"
-        assert child.wait() == 0, child.err
+        assert child.wait() == status, child.err
     assert_saved()
 
 
-SCRIPT = """\
-import sys
-from tests.process.test_endings import trained
-class Pipe:
-    def send(self, value): pass
-trained(Pipe())
-{end}
-"""
+def fails(pipe: Connection) -> None:
+    trained(pipe)
+    raise ValueError("my own")
 
 
-@pytest.mark.parametrize(("end", "status"), [("sys.exit(3)", 3), ("raise ValueError('my own')", 1)])
-def test_the_status_is_that_of_the_program(end: str, status: int, tmp_path: Path) -> None:
-    code = SCRIPT.format(end=end)
-    done = subprocess.run(
-        [sys.executable, "-c", code], timeout=SOON, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == status, done.stderr
-    assert ("ValueError: my own" in done.stderr) == (status == 1)
+def test_a_script_that_fails_has_its_own_error_and_saves() -> None:
+    with Forked(fails, finalize=True) as child:
+        assert child.answer() == "trains"
+        assert child.wait() == 1, child.err
+        assert "ValueError: my own" in child.err
     assert_saved()
 
 
@@ -376,8 +371,11 @@ def calls(pipe: Connection, call: Callable[[], object]) -> None:
     assert here.wait(SOON)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
     pipe.send("calls")
-    if pipe.recv() == "exit":
+    end = pipe.recv()
+    if end == "exit":
         sys.exit(3)
+    if end == "fail":
+        raise ValueError("my own")
     run.wait()
 
 
@@ -398,25 +396,12 @@ def test_a_step_that_stays_in_tensorflow_does_not_change_the_status(
         assert "has not saved step 0" in child.err
 
 
-IN_TENSORFLOW = """\
-from tests.process.test_endings import multiplies
-class Pipe:
-    def send(self, value): pass
-    def recv(self): raise ValueError("my own")
-multiplies(Pipe(), 1_000_000)
-"""
-
-
 def test_nor_does_it_where_the_program_fails() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", IN_TENSORFLOW],
-        timeout=SOON,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1, done.stderr
-    assert "ValueError: my own" in done.stderr
+    with Forked(multiplies, 1_000_000, finalize=True) as child:
+        assert child.answer() == "calls"
+        child.send("fail")
+        assert child.wait() == 1, child.err
+        assert "ValueError: my own" in child.err
 
 
 # --- other threads ------------------------------------------------------------------------

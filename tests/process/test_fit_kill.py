@@ -21,7 +21,7 @@ from nbtrain.run.run import Run
 from tests.fitted import STEPS, X, Y, dataset, writing
 from tests.forked import Forked
 
-KILLS = 3
+KILLS = 2
 EPOCHS, SIZE = 6, 8
 
 

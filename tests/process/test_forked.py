@@ -68,6 +68,12 @@ def test_a_child_ends_as_a_script_where_that_is_asked_for() -> None:
         assert child.out == "done\nat its exit\n"
 
 
+def test_a_child_that_fails_ends_as_a_script_where_that_is_asked_for() -> None:
+    with Forked(fail, finalize=True) as child:
+        assert child.wait() == 1
+        assert child.err.endswith("ValueError: its own mistake\n")
+
+
 def test_a_child_is_ended_by_a_signal() -> None:
     with Forked(talk) as child:
         child.send("hello")

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-from nbtrain.rundir.log_file import LogTail
-from tests.gate import SOON
-
-SCRIPT = """
-import os, sys
 import nbtrain
+from nbtrain.rundir.log_file import LogTail
+from tests.forked import Forked
 
-def step():
-    print("of the run")
-    os.write(2, b"of the process\\n")
-    return {"loss": 1.0}
 
-print("before the run")
-nbtrain.train(step, steps=2, logdir=sys.argv[1]).wait()
-"""
+def prints(pipe: Connection, folder: Path) -> None:
+    """Trains with both streams of the process in the file."""
+
+    def step() -> dict[str, float]:
+        print("of the run")
+        os.write(2, b"of the process\n")
+        return {"loss": 1.0}
+
+    with open(folder / "log.txt", "ab") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    print("before the run")
+    nbtrain.train(step, steps=2, logdir=str(folder)).wait()
 
 
 def test_a_process_that_prints_to_the_file_writes_each_line_there_once(tmp_path: Path) -> None:
     folder = tmp_path / "launched"
     folder.mkdir()
-    with open(folder / "log.txt", "ab") as log:
-        subprocess.run(
-            [sys.executable, "-u", "-c", SCRIPT, folder],
-            stdout=log, stderr=log, check=True, timeout=SOON,
-        )  # fmt: skip
+    with Forked(prints, folder, finalize=True) as child:
+        assert child.wait() == 0
     lines = LogTail(folder / "log.txt").poll()
 
     def seen(text: str) -> list[tuple[int, str]]:

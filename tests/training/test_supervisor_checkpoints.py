@@ -203,7 +203,7 @@ def test_a_graph_without_a_global_step_is_saved_without_a_number(tmp_path: Path)
 # --- never torn ------------------------------------------------------------------
 
 
-def test_no_checkpoint_of_200_at_50_a_second_is_torn_or_misnamed(tmp_path: Path) -> None:
+def test_no_checkpoint_of_60_at_50_a_second_is_torn_or_misnamed(tmp_path: Path) -> None:
     train_op, looked = lockstep_graph(), []
     with train_op.graph.as_default():
         saver = v1.train.Saver(max_to_keep=2)
@@ -220,15 +220,15 @@ def test_no_checkpoint_of_200_at_50_a_second_is_torn_or_misnamed(tmp_path: Path)
 
     def use() -> None:
         with sv.managed_session() as sess:
-            while len(looked) < 200:
+            while len(looked) < 60:
                 sess.run(train_op)
 
     Background(use).result()
-    assert len(looked) >= 200
+    assert len(looked) >= 60
     assert [len(steps) for steps in looked] == [1] * len(looked)
     told = [step for (step,) in looked]
     assert told == sorted(told)
-    assert told[-1] > 150, "it trained on between the saves"
+    assert told[-1] > 45, "it trained on between the saves"
 
 
 def test_a_session_that_another_thread_trains_is_saved_and_that_is_said_once(

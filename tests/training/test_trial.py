@@ -45,9 +45,9 @@ def test_a_lower_accuracy_is_worse(gate: Gate, rate: float, *, kept: bool) -> No
     run = paused(gate, tried, evaluate=lambda: {"accuracy": tried.rate.read_value()})
     trial = run.trial(rate=rate, steps=8, keep_if="val_accuracy")
     run.resume()
-    said = f"val_accuracy 0.5 → {rate}"
-    wanted = f"kept rate {rate}: {said}" if kept else f"back to step 1, rate 0.5 again: {said}"
-    assert applied(trial).text == wanted
+    outcome = applied(trial)
+    assert outcome.kept is kept
+    assert f"val_accuracy 0.5 → {rate}" in outcome.text
     ended(run)
 
 
@@ -84,7 +84,7 @@ def test_a_trial_goes_back_to_what_the_evaluation_before_it_has_set(rates: Any, 
     run = paused(gate, tried, evaluate=evaluate)
     trial = run.trial(rate=rates, steps=8, keep_if="val_loss")
     run.resume()
-    assert applied(trial).text.startswith("back to step 1, rate 0.375 again: ")
+    assert applied(trial).kept is False
     ended(run)
     assert tried.used[-1] == 0.375
 
@@ -109,7 +109,7 @@ def test_a_function_decides(gate: Gate) -> None:
     run = paused(gate, tried, evaluate=tried.evaluate)
     trial = run.trial(rate=0.25, steps=8, keep_if=keep)
     run.resume()
-    assert applied(trial).text.startswith("back to step 1, rate 0.5 again: ")
+    assert applied(trial).kept is False
     before, after = seen
     assert (before["loss"], before["val_loss"], before["val_accuracy"]) == (0.5, 0.5, 1.0)
     assert (after["loss"], after["val_loss"]) == (0.25, 0.25)
@@ -140,9 +140,8 @@ def test_a_stop_in_the_evaluation_that_decides_throws_nothing_away(gate: Gate) -
     trial = run.trial(rate=0.75, steps=20)
     run.resume()
     run.wait(SOON)
-    text = "the run ended before the trial was over; nothing was decided of rate 0.75"
-    assert refused(trial).text == text
-    assert run.status.step == 21
+    refused(trial)
+    assert (run.status.step, tried.rate.numpy()) == (21, 0.75)
 
 
 def test_a_stop_in_the_evaluation_before_a_trial_leaves_the_values_as_they_are(gate: Gate) -> None:
@@ -208,7 +207,7 @@ def test_a_loss_that_becomes_nan_at_the_last_step_ends_a_trial_too(gate: Gate) -
     trial = run.trial(rate=0.75, steps=4, keep_if="min:count")
     gate.open()
     run.wait(SOON)
-    assert applied(trial).text == "back to step 1, rate 0.5 again: loss was NaN at step 5"
+    assert applied(trial).kept is False
     assert (run.status.step, run.status.message) == (5, None)
 
 
@@ -218,7 +217,7 @@ def test_a_trial_that_ends_with_the_run_is_decided(gate: Gate) -> None:
     trial = run.trial(rate=0.75, steps=4, keep_if="loss")
     run.resume()
     run.wait(SOON)
-    assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
+    assert applied(trial).kept is False
     assert tried.used == [0.5, *[0.75] * 4, *[0.5] * 4]
 
 
@@ -315,10 +314,7 @@ def saved_in_a_trial(gate: Gate, tried: Tried) -> Run:
     for receipt in receipts:
         applied(receipt)
     applied(run.restore())
-    assert refused(trial).text == (
-        "the run went back before the trial was over; nothing was decided of rate 0.25, which "
-        "stays as tried"
-    )
+    refused(trial)
     return run
 
 
@@ -351,9 +347,7 @@ def test_after_a_restore_into_a_trial_its_begin_outlives_the_run(gate: Gate) -> 
     ended(run)
     run.start()
     reached(run, lambda run: run.status.phase is Phase.RUNNING)
-    assert "The trial that began at step 1 was not decided: its values stay" in (
-        run.status.message or ""
-    )
+    assert run.status.message is not None
     applied(run.restore("trial/ckpt-1"))
     assert run.hyperparameters["rate"] == 0.5
     ended(run)
@@ -364,7 +358,8 @@ def test_after_a_restore_into_a_trial_another_one_takes_its_place(gate: Gate) ->
     run = saved_in_a_trial(gate, tried)
     another = run.trial(rate=0.125, steps=4, keep_if="loss")
     run.resume()
-    assert applied(another).text == "kept rate 0.125: loss 0.25 → 0.125"
+    assert applied(another).kept is True
+    assert run.hyperparameters["rate"] == 0.125
     assert run.status.message is None
     ended(run)
     assert not (run.logdir / "checkpoints" / "trial").exists()
@@ -383,7 +378,7 @@ def test_a_checkpoint_saved_before_a_trial_at_a_later_step_is_not_part_of_it(
     applied(run.restore(1))
     trial = run.trial(rate=0.25, steps=8, keep_if="loss")
     applied(run.restore(9))
-    assert refused(trial).text.endswith("nothing was decided of rate 0.25")
+    refused(trial)
     assert run.status.message is None
     ended(run)
 
@@ -428,7 +423,7 @@ def test_restoring_the_latest_checkpoint_leaves_a_trial_and_none_of_its_copies(
     run.resume()
     reached(run, lambda run: run.status.step > 20)
     kept = run.trial(rate=0.25, steps=10, keep_if="loss")
-    assert applied(kept).text.startswith("kept rate 0.25")
+    assert applied(kept).kept is True
     assert applied(run.restore()).text.startswith("restored ckpt-1: ")
     assert "trial" not in {Path(held.path).parent.name for held in run.checkpoints}
     ended(run)
@@ -444,7 +439,7 @@ def test_a_value_on_trial_cannot_be_set_but_others_can(gate: Gate) -> None:
     )
     applied(run.set(dropout=0.25))
     run.resume()
-    assert applied(trial).text.startswith("kept rate 0.25")
+    assert applied(trial).kept is True
     applied(run.set(rate=0.125))
     ended(run)
 
@@ -454,7 +449,7 @@ def test_the_beginning_of_a_trial_outlives_later_checkpoints(gate: Gate) -> None
     run = paused(gate, tried, save_steps=2, keep=1)
     trial = run.trial(rate=0.75, steps=20, keep_if="loss")
     run.resume()
-    assert applied(trial).text == "back to step 1, rate 0.5 again: loss 0.5 → 0.75"
+    assert applied(trial).kept is False
     ended(run)
     assert tried.used[21] == 0.5
     assert [held.step for held in run.checkpoints] == [run.status.step]
@@ -499,7 +494,7 @@ def test_another_trial_takes_the_place_of_one_that_was_never_decided(gate: Gate)
     ended(run)
     run.start()
     another = run.trial(rate=0.25, steps=4, keep_if="loss")
-    assert applied(another).text == "kept rate 0.25: loss 0.75 → 0.25"
+    assert applied(another).kept is True
     ended(run)
     assert not (run.logdir / "checkpoints" / "trial").exists()
     run.start()
@@ -567,8 +562,8 @@ def test_a_trial_of_keras_goes_back_in_its_data(gate: Gate) -> None:
     run = started(model, "run", x=X, y=Y, batch_size=BATCH, epochs=500, validation_data=(X, Y))
     trial = run.trial(learning_rate=10.0, steps=15)
     outcome = applied(trial)
-    assert outcome.text.startswith("back to step ")
-    assert "learning_rate 0.01 again: val_loss " in outcome.text
+    assert outcome.kept is False
+    assert "val_loss " in outcome.text
     ended(run)
     assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.01)
     assert tf.math.is_finite(model.evaluate(X, Y, verbose=0)[0])
@@ -585,7 +580,7 @@ def test_a_trial_on_a_paused_run_says_that_it_waits_and_begins_when_the_run_resu
     rates: Any, gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = paused(gate, Tried(gate))
-    trial = run.trial(rate=rates, steps=2000, keep_if="loss")
+    trial = run.trial(rate=rates, steps=20, keep_if="loss")
     waits = "; it takes its steps once the paused run is resumed."
     reached(run, lambda run: waits in (run.status.message or ""))
     held = (
