@@ -21,7 +21,7 @@ from pathlib import Path
 from nbtrain.core.states import Checkpoint
 from nbtrain.core.timeline import Timeline
 from nbtrain.rundir.entries import Entry, entries, step_of, when
-from nbtrain.rundir.names import ASIDE
+from nbtrain.rundir.names import ASIDE, BEST, LAST_GOOD
 
 # The events of lines about a checkpoint.
 SAVED = frozenset({"found", "save", "checkpoint", "copy", "best"})
@@ -168,6 +168,14 @@ def run_of(checkpoint: Path) -> Path:
     folder = checkpoint.parent
     folder = folder.parent if folder.name in ASIDE else folder
     return folder.parent if folder.name == "checkpoints" else folder
+
+
+def is_copy(path: str) -> bool:
+    """Returns whether a checkpoint is a copy of a good or best state.
+
+    A restore goes back to a copy only if it names the copy.
+    """
+    return side_folder(path) in (LAST_GOOD, BEST)
 
 
 @functools.lru_cache(maxsize=4096)  # asked for every mark at every change

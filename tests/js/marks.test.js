@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  glyph,
-  grouped,
-  latest,
-  listed,
-  titled,
-  openNan,
-} from "../../nbtrain/panel/js/panel/marks.js";
+import { grouped, listed, titled, unchosen } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
+const RANKS = ["nan", "restore", "set", "evaluate", "pause", "save", "checkpoint"];
 const mark = (event, step, more = {}) => ({
   event,
+  rank: RANKS.indexOf(event),
   step,
   wall: wall++,
   text: "",
@@ -179,35 +174,6 @@ test("an abandoned mark does not stand for one that counts", () => {
   assert.equal(grouped(marks, [0, 0], { apart: 20, from: 0, to: 9 })[0].marks[0].event, "restore");
 });
 
-test("what is not known has a plain glyph, and everything that is known another", () => {
-  const known = [
-    "nan",
-    "failed",
-    "recovery",
-    "restore",
-    "reverted",
-    "kept",
-    "try",
-    "set",
-    "evaluate",
-    "pause",
-    "resume",
-    "save",
-    "checkpoint",
-    "new",
-  ];
-  assert.equal(new Set(known.map((event) => glyph(mark(event, 1)))).size, known.length);
-});
-
-test("the end of a trial looks as it ended", () => {
-  const ends = [
-    mark("try", 9, { kept: true }),
-    mark("try", 9, { kept: false, place: 5 }),
-    mark("try", 9),
-  ];
-  assert.deepEqual(ends.map(glyph), ["✓", "↺", "◇"]);
-});
-
 test("a mark is told with its step, where it led, and the time of day", () => {
   const today = Math.floor(new Date(new Date().toDateString()) / 1000) + 3 * 3600 + 5;
   assert.equal(titled(mark("save", 1200, { wall: today })), "save · step 1,200 · 03:00:05");
@@ -237,35 +203,14 @@ test("a checkpoint is listed with its step and time, and what tells it from othe
   ]);
 });
 
-test("what a restore takes that names none is listed first: no copy of a good state", () => {
+test("what a restore goes back to that names none is listed first", () => {
   const copy = ["last_good/ckpt-9", 9, 1, false];
-  const [five, seven] = [
-    ["ckpt-5", 5, 0, false],
-    ["trial/ckpt-7", 7, 0, false],
+  const [five, left] = [
+    ["checkpoints/ckpt-5", 5, 0, false],
+    ["checkpoints/ckpt-300", 300, 1000, true],
   ];
-  assert.deepEqual(latest([]), [null, "no checkpoint yet"]);
-  assert.deepEqual(latest([copy]), [null, "nothing saved yet: choose a copy"]);
-  assert.deepEqual(latest([copy, ["best/ckpt-9", 9, 2, false]]), [
-    null,
-    "nothing saved yet: choose a copy",
-  ]);
-  assert.deepEqual(latest([copy, five]), ["ckpt-5", "latest · step 5"]);
-  assert.deepEqual(latest([copy, seven, five]), ["trial/ckpt-7", "latest · step 7"]);
-  const left = ["ckpt-300", 300, 1000, true];
-  assert.deepEqual(latest([copy, left]), ["ckpt-300", "latest · step 300 · abandoned"]);
-  assert.deepEqual(latest([copy, left, five]), ["ckpt-5", "latest · step 5"]);
-});
-
-test("what a run has paused for is known until something was done about it", () => {
-  const nan = mark("nan", 300);
-  const found = (...later) =>
-    openNan([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later])?.step;
-  assert.equal(found(), 300);
-  assert.equal(found(mark("set", 300), mark("pause", 300), mark("evaluate", 300)), 300);
-  assert.equal(found(mark("resume", 300)), undefined);
-  assert.equal(found(back(305, 200)), undefined);
-  assert.equal(found(back(305, 302)), undefined);
-  assert.equal(found(mark("restore", 300)), undefined, "to the step where it stood");
-  assert.equal(found(back(305, 200, "recovery")), undefined);
-  assert.equal(openNan([mark("save", 200)]), null);
+  assert.equal(unchosen([], null), "no checkpoint yet");
+  assert.equal(unchosen([copy], null), "nothing saved yet: choose a copy");
+  assert.equal(unchosen([copy, left, five], "checkpoints/ckpt-5"), "latest · step 5");
+  assert.equal(unchosen([copy, left], "checkpoints/ckpt-300"), "latest · step 300 · abandoned");
 });

@@ -213,13 +213,19 @@ export interface Status {
   higher: Record<string, boolean>;
   /** The newest first. */
   checkpoints: Checkpoint[];
+  /** The name of the one that a restore goes back to that names none; null if it cannot be done. */
+  latest: string | null;
   controls: Controls;
   receipts: Receipt[];
   hyperparameters: [name: string, lowest: number, highest: number, scale: Scale][];
   /** For each hyperparameter, in their order. */
   values: (number | string)[];
+  /** The one of the learning rate, whose range can be tested; null if there is none. */
+  rate: string | null;
   /** The rates that schedules give now; null for a hyperparameter without one. */
   rates: (string | null)[];
+  /** The number of the newest mark of a NaN; null if the run has gone on or back since. */
+  open_nan: number | null;
   message: string | null;
   notice: string | null;
   error: string | null;
@@ -292,15 +298,20 @@ export interface TaskTable {
 
 export type TaskRow = [name: string, state: string, sign: string, log: string];
 
-export type MarkRow =
-  | [event: string, step: number, wall: number, text: string]
-  | [event: string, step: number, wall: number, text: string, more: MarkDetails];
+/** rank: a sign for several marks has the glyph of the lowest. */
+export type MarkRow = [
+  event: string,
+  step: number,
+  wall: number,
+  text: string,
+  glyph: string,
+  rank: number,
+  more?: MarkDetails,
+];
 
 export interface MarkDetails {
   /** The step that the run went to. */
   to?: number;
-  /** At the end of a trial: true if its values stay. */
-  kept?: boolean;
   /** At the beginning of an arm of a trial of several values: its turn, from 0, and its name. */
   arm?: [turn: number, name: string];
   /** At the end of such a trial. */
@@ -418,6 +429,10 @@ export interface Grew extends Progress {
 export interface Index extends Progress, Tags {
   t: "index";
   runs: string[];
+  /** The fits of a training and its validation; each other run is one by itself. */
+  fits: Fit[];
+  /** The folders that the names of all fits begin with, with the last slash; "" for one fit. */
+  folder: string;
   /** The name of the run ".", whose event files are in the logdir itself. */
   own: string;
   /** The tags of the runs that have some: the words by which they can be found. */
@@ -432,6 +447,15 @@ export interface Index extends Progress, Tags {
   doubtful: [run: string, records: number][];
   gone: string[];
   unreadable: [path: string, why: string][];
+}
+
+/** Runs that are one to the reader, such as the training and the validation of Keras. */
+export interface Fit {
+  /** The run that names it: the only one, or the training. */
+  lead: string;
+  name: string;
+  /** The training first. */
+  runs: string[];
 }
 
 /** Tags; of each the index of the set of runs that have it; of each set the indices of its runs. */

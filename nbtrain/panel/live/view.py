@@ -22,8 +22,8 @@ from nbtrain.panel.live.trial_table import without_results
 from nbtrain.panel.validations import charts_of
 from nbtrain.panel.wording import cut, duration, number, plain, speed
 from nbtrain.rundir.mailbox import Address
-from nbtrain.rundir.names import LAST_GOOD
-from nbtrain.rundir.timeline import name_of, side_folder
+from nbtrain.rundir.timeline import is_copy, name_of
+from nbtrain.steer.learning_rate import rate_of
 
 Fields = dict[str, object]
 
@@ -61,6 +61,7 @@ def fields(
     log: LogLines | None = None,
     epochs: Sequence[Point] = (),
     media: RunMedia | None = None,
+    open_nan: int | None = None,
 ) -> Fields:
     """Returns everything that the front end shows besides the curves.
 
@@ -73,9 +74,11 @@ def fields(
         log: The lines of its log.
         epochs: Its epochs: see `Epochs.points`.
         media: Its pictures and media.
+        open_nan: The number of the mark that its message is about: see `MarkActions`.
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
+    latest = _latest(status.checkpoints)
     return {
         "name": status.name,
         "engine": status.engine,
@@ -93,13 +96,16 @@ def fields(
             [name_of(each.path), each.step, round(each.wall_time, 1), each.abandoned]
             for each in _listed(status.checkpoints)
         ],
+        "latest": latest and name_of(latest.path),
         "controls": controls(status),
         "receipts": list(receipts),
         "hyperparameters": [
             [each.name, each.lowest, each.highest, str(each.scale)] for each in tuned
         ],
         "values": [plain(each.value) for each in tuned],  # in the order of these
+        "rate": rate_of(each.name for each in tuned),
         "rates": [None if each.rate is None else number(each.rate) for each in tuned],
+        "open_nan": open_nan,
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,
@@ -139,10 +145,14 @@ def _higher(tags: tuple[str, ...], known: tuple[tuple[str, str], ...]) -> dict[s
 def _listed(held: Sequence[Checkpoint]) -> list[Checkpoint]:
     """The newest checkpoints first; always with the one that a plain restore goes back to."""
     newest = list(reversed(held[-SHOWN_CHECKPOINTS:]))
-    for each in reversed(held):
-        if not each.abandoned and side_folder(each.path) != LAST_GOOD:
-            return newest if each in newest else [*newest, each]
-    return newest
+    latest = _latest(held)
+    return newest if latest is None or latest in newest else [*newest, latest]
+
+
+def _latest(held: Sequence[Checkpoint]) -> Checkpoint | None:
+    """The checkpoint that a plain restore goes back to; None if there are only copies."""
+    own = [each for each in held if not is_copy(each.path)]
+    return next((each for each in reversed(own) if not each.abandoned), own[-1] if own else None)
 
 
 def line(status: Status) -> list[tuple[str, str]]:

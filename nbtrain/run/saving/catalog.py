@@ -12,8 +12,7 @@ from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.names import BEST, LAST_GOOD
-from nbtrain.rundir.timeline import run_of, side_folder
+from nbtrain.rundir.timeline import is_copy, run_of
 
 
 class Catalog(Listing):
@@ -74,7 +73,7 @@ class Catalog(Listing):
         Raises:
             CheckpointError: There are only copies; the message names the newest.
         """
-        own = [held for held in self.checkpoints if side_folder(held.path) not in (LAST_GOOD, BEST)]
+        own = [held for held in self.checkpoints if not is_copy(held.path)]
         if self.checkpoints and not own:
             steps = ", ".join(f"{held.step:,}" for held in self.checkpoints)
             named = f"step{'s' * (len(self.checkpoints) > 1)} {steps}"

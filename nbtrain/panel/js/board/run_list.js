@@ -6,7 +6,10 @@ import { known } from "../shared/sure.js";
 import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 
-/** @import { Board, Chosen, Fit, Page } from "../types.d.ts" */
+/** @import { Fit } from "../protocol.d.ts" */
+/** @import { Board } from "./board.js" */
+/** @import { Page } from "./pages/pages.js" */
+/** @import { Chosen } from "./tags.js" */
 
 /** @typedef {{row: HTMLElement, fit: Fit, box: HTMLInputElement, name: HTMLElement, label: HTMLElement}} Row */
 

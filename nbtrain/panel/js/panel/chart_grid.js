@@ -3,6 +3,7 @@
 import { best, isAbandoned } from "../shared/buckets.js";
 import { el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
+import { SYSTEM } from "../shared/side_tags.js";
 import { known, lastOf } from "../shared/sure.js";
 import { Along, begun } from "./along.js";
 import { armsOf } from "./arms.js";
@@ -10,10 +11,11 @@ import { Chart } from "./chart.js";
 import { APART, columnsOf, fitted, roomOf } from "./fit.js";
 
 /** @import { Status } from "../protocol.d.ts" */
-/** @import { ChartAxis, Paint, TagLine } from "../types.d.ts" */
 /** @import { Choices } from "./choices.js" */
 /** @import { MarksMenu } from "./marks_menu.js" */
-/** @import { Store } from "./store.js" */
+/** @import { Store, TagLine } from "./store.js" */
+/** @import { ChartAxis } from "../shared/axis_tools.js" */
+/** @import { Paint } from "../shared/theme.js" */
 
 const BY_KEY = 24; // pixels
 const LEAST = 140;
@@ -21,7 +23,6 @@ const LEAST = 140;
 const AXES = ["step", "epoch", "relative", "wall"];
 const NO_EPOCHS = "no epochs are known";
 const NO_LENGTH = "the length of an epoch is not known";
-export const SYSTEM = "system/"; // begins the tags of the machine
 let grids = 0;
 
 export class ChartGrid {

@@ -1,70 +1,48 @@
-// The marks of a run: their glyphs, groups and descriptions. Knows no page.
+// The marks of a run: their groups and descriptions. Knows no page.
 
 import { clock, place } from "../shared/format.js";
 
-/** @import { Checkpoint } from "../protocol.d.ts" */
-/** @import { Group, Mark } from "../types.d.ts" */
+/** @import { Action, Checkpoint, MarkDetails, TrialTable } from "../protocol.d.ts" */
+
+/**
+ * An entry of a run's history: see journal.py.
+ * @typedef {object} Mark
+ * @property {number} number counted over all marks there ever were
+ * @property {string} event
+ * @property {number} step
+ * @property {number} wall
+ * @property {string} text
+ * @property {string} glyph
+ * @property {number} rank a sign for several marks has the glyph of the lowest
+ * @property {MarkDetails["arm"]} [arm]
+ * @property {TrialTable} [trial]
+ * @property {number} place the step at which the run went on
+ * @property {boolean} abandoned true if the run has gone back behind it since, as the kernel tells
+ * @property {Action[]} actions the actions that help, as the kernel tells
+ */
+
+/**
+ * Marks that are drawn as one: where, from where to where they lie, and how many it says.
+ * @template Item
+ * @typedef {object} Group
+ * @property {number} left
+ * @property {number} first
+ * @property {number} last
+ * @property {number} number
+ * @property {Item[]} marks
+ */
 
 /**
  * The least distance between the signs of two groups of this many marks each.
  * @typedef {(one: number, other: number) => number} Room
  */
 
-/**
- * The most important first: a sign for several marks shows the first of these.
- * @type {Record<string, string>}
- */
-export const GLYPHS = {
-  nan: "×",
-  failed: "⊗",
-  recovery: "✚",
-  stage: "⚑",
-  restore: "◀",
-  reverted: "↺",
-  kept: "✓",
-  try: "◇",
-  lost: "⊖",
-  returned: "⊕",
-  undone: "≠",
-  set: "◆",
-  evaluate: "□",
-  pause: "❚❚",
-  resume: "▶",
-  best: "★",
-  patience: "◌",
-  note: "✎",
-  save: "●",
-  checkpoint: "○",
-};
-const OTHER = "▪";
-const ORDER = Object.keys(GLYPHS);
 const BY_CADENCE = ["checkpoint"];
 /** @type {Record<string, string>} */
 const KINDS = { last_good: "copy", trial: "where a trial begins", best: "best" }; // of checkpoints, by their folders
 
-/**
- * The kind of a mark: its event, or for the end of a trial, whose event is "try" too, its result.
- * @param {Mark} mark
- */
-export const kind = ({ event, kept }) => (kept === undefined ? event : kept ? "kept" : "reverted");
-
-/** @param {Mark} mark */
-export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
-
 /** @param {Mark} mark */
 const byCadence = ({ event }) => BY_CADENCE.includes(event);
-
-/**
- * The newest "nan", unless the run has gone on or back since; steer/actions.py has the same rule.
- * @param {Mark[]} all
- */
-export function openNan(all) {
-  const last = all.findLastIndex(({ event }) => event === "nan");
-  const done = all
-    .slice(last + 1)
-    .some(({ event, place, step }) => ["resume", "restore"].includes(event) || place < step);
-  return last < 0 || done || all[last].abandoned ? null : all[last];
-}
 
 /**
  * Groups the marks that lie closer than `apart` or whose signs would overlap. In a group, the most
@@ -128,9 +106,9 @@ function distant(some, groups, lefts, room) {
 function inOrder(group, marks) {
   /** @param {number} i */
   const late = (i) => (marks[i].abandoned ? 2 : byCadence(marks[i]) ? 1 : 0);
-  /** @param {number} i */
-  const rank = (i) => late(i) * ORDER.length + (ORDER.indexOf(kind(marks[i])) + 1 || ORDER.length);
-  const [first, ...others] = group.sort((i, j) => rank(i) - rank(j) || j - i);
+  const [first, ...others] = group.sort(
+    (i, j) => late(i) - late(j) || marks[i].rank - marks[j].rank || j - i,
+  );
   return [first, ...others.sort((i, j) => late(i) - late(j) || j - i)].map((i) => marks[i]);
 }
 
@@ -185,16 +163,13 @@ export function listed([name, step, wall, abandoned]) {
 }
 
 /**
- * The checkpoint to restore if none is chosen: the newest on the current branch that is no copy of a
- * good or best state, else the newest that is no copy. Returns its name and a description.
+ * Describes what is restored if no checkpoint is chosen.
  * @param {Checkpoint[]} checkpoints
- * @returns {[name: string | null, text: string]}
+ * @param {string | null} [latest] see `Status` in protocol.d.ts
  */
-export function latest(checkpoints) {
-  if (!checkpoints.length) return [null, "no checkpoint yet"];
-  const own = checkpoints.filter(([name]) => !/^(last_good|best)\//.test(name));
-  const counting = own.find(([, , , abandoned]) => !abandoned);
-  const [name, step] = counting ?? own[0] ?? [];
-  if (!name) return [null, "nothing saved yet: choose a copy"];
-  return [name, `latest · ${place(step, "step")}${counting ? "" : " · abandoned"}`];
+export function unchosen(checkpoints, latest) {
+  const found = checkpoints.find(([name]) => name === latest);
+  if (!found) return checkpoints.length ? "nothing saved yet: choose a copy" : "no checkpoint yet";
+  const [, step, , abandoned] = found;
+  return `latest · ${place(step, "step")}${abandoned ? " · abandoned" : ""}`;
 }

@@ -1,10 +1,22 @@
 // The data of one run as received: its status, curves and marks. Knows no page.
 
 import { countsIn, divided } from "../shared/buckets.js";
+import { HYPERPARAMETERS } from "../shared/side_tags.js";
 import { known, lastOf } from "../shared/sure.js";
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
-/** @import { Bytes, Curve, Mark, TagLine, UnseenCounts } from "../types.d.ts" */
+/** @import { Curve, UnseenCounts } from "../shared/buckets.js" */
+/** @import { Bytes } from "../shared/connection.js" */
+/** @import { Mark } from "./marks.js" */
+
+/**
+ * A line of a chart of the panel.
+ * @typedef {object} TagLine
+ * @property {string} tag
+ * @property {string[]} tags
+ *   all tags of the line: a validation may have several, such as that of each epoch
+ * @property {boolean} validates true for a validation
+ */
 
 const MOST_MARKS = 1000; // as many as the kernel holds
 
@@ -47,7 +59,7 @@ export class Store {
   get tags() {
     const inOrder = [...this.curves].sort((one, other) => one.segment - other.segment);
     return [...new Set(inOrder.map((curve) => curve.tag))].filter(
-      (tag) => !tag.startsWith("hyperparameters/"),
+      (tag) => !tag.startsWith(HYPERPARAMETERS),
     );
   }
 
@@ -198,8 +210,9 @@ function numbered({ marks, marked }) {
  * @param {number} number
  * @returns {Mark}
  */
-function mark([event, step, wall, text, { to = step, ...more } = {}], number) {
-  return { number, event, step, wall, text, ...more, place: to, abandoned: false, actions: [] };
+function mark([event, step, wall, text, glyph, rank, { to: place = step, ...more } = {}], number) {
+  const about = { number, event, step, wall, text, glyph, rank };
+  return { ...about, ...more, place, abandoned: false, actions: [] };
 }
 
 /**

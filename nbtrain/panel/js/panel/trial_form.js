@@ -1,13 +1,13 @@
 // The form of a trial: hyperparameters with a value or several each, or the limits of a range test.
 
 import { el, say } from "../shared/dom.js";
+import { isMetric } from "../shared/side_tags.js";
 import { exact } from "./scale.js";
 import { CHOICE, decidersOf, inWords, settingsIn, UNTOLD, USUAL } from "./trial_values.js";
 
 /** @import { Status } from "../protocol.d.ts" */
 /** @import { Typed } from "./trial_values.js" */
 
-const RATES = ["learning_rate_factor", "learning_rate"]; // steer/learning_rate.py has the same
 const TEXT = { type: "text", autocomplete: "off", spellcheck: "false" };
 const WHOLE = { type: "number", min: 1, step: 1, required: "" };
 
@@ -83,7 +83,7 @@ export class TrialForm {
     this.status = status;
     const kept = refused?.values.every(({ name, now }) => now === this.#now(name)) ? refused : null;
     const { last = {}, controls, higher } = status;
-    const tags = Object.keys(last).filter((tag) => !/^(hyperparameters|system)\//.test(tag));
+    const tags = Object.keys(last).filter(isMetric);
     const usual = controls?.evaluate && !tags.includes(USUAL) ? [UNTOLD] : [];
     this.tags = [...usual, ...decidersOf(tags, higher)];
     const losses = tags.filter((tag) => tag.includes("loss"));
@@ -166,7 +166,7 @@ export class TrialForm {
   /** @param {boolean} range */
   #turn(range) {
     this.range = range;
-    const rate = RATES.find((name) => this.#names.includes(name));
+    const { rate } = this.status;
     if (range && rate) this.rows[0].name.value = rate;
     this.#show();
   }

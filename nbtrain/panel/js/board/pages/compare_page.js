@@ -7,7 +7,12 @@ import { fitsOf } from "../fits.js";
 import { ScalarsPage } from "./scalars_page.js";
 import { sideBySide } from "../table/side_by_side.js";
 
-/** @import { Board, Chosen, Comparison, ComparisonOptions, Page, Reply } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Reply } from "../board_connection.js" */
+/** @import { ComparisonOptions } from "../table/compare_table.js" */
+/** @import { Comparison } from "../table/side_by_side.js" */
+/** @import { Chosen } from "../tags.js" */
+/** @import { Page } from "./pages.js" */
 
 const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
 const FEW = "Check two or more runs in the list: here they stand side by side.";
@@ -71,7 +76,7 @@ export class ComparePage {
   show(index, chosen, fits) {
     const runs = index.runs.filter(chosen);
     this.fits = fits;
-    this.few = fitsOf(runs, this.board.connection.runs).size < 2;
+    this.few = fitsOf(runs, this.board.connection.fitOf).size < 2;
     const tags = index.tags.length > MOST ? index.tags.filter(fits).slice(0, MOST) : null;
     if (!this.few) this.latest.want({ t: "compare", runs, tags }, index.version);
     const count = this.scalars.show(index, chosen, fits);
@@ -101,7 +106,7 @@ export class ComparePage {
   #take({ content, buffers }) {
     this.refused = content.t === "refused" ? content.text : "";
     if (content.t === "compare") {
-      this.there = sideBySide(content, buffers[0], this.board.connection.runs);
+      this.there = sideBySide(content, buffers[0], this.board.connection.fitOf);
     }
     this.#draw();
   }
