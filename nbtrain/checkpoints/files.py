@@ -25,7 +25,7 @@ from nbtrain.core import own_files
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.own_files import NotOwnError
 from nbtrain.core.states import Checkpoint
-from nbtrain.core.text.text_table import some
+from nbtrain.core.text.text_table import counted, some
 from nbtrain.rundir.timeline import RunTimeline
 
 # Bytes of a `checkpoint` file at most: one that names a thousand checkpoints has 100 kB.
@@ -89,17 +89,17 @@ class Restored:
 
     def __repr__(self) -> str:
         """Returns the proof in one line."""
-        matched = _count(len(self.matched), "variable")
+        matched = counted(len(self.matched), "variable")
         if self.valueless or self.differing:
             text = f"{Path(self.path).name} in part: {matched} of it"
         else:
             text = f"{Path(self.path).name}: {matched} matched"
         if self.slots is not None:
-            text += f", {_count(self.slots, 'optimizer slot')} among them"
+            text += f", {counted(self.slots, 'optimizer slot')} among them"
         if self.stage is not None:
             text += f"; stage {self.stage!r} has an optimizer of its own"
         if self.renewed:
-            text += f"; {_count(self.renewed, 'optimizer slot')} as before the first step"
+            text += f"; {counted(self.renewed, 'optimizer slot')} as before the first step"
         if self.missing:
             text += f"; not in it: {some(self.missing)}"
         if self.differing:
@@ -335,7 +335,3 @@ def _reason(error: Exception) -> str:
         return max(words, key=len)
     lines = [line for line in _OP.sub("", text).splitlines() if line.strip()]
     return lines[0].strip().rstrip(".") if lines else type(error).__name__
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

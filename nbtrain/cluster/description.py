@@ -167,14 +167,7 @@ def _of_text(text: str) -> Description:
 
 def _of_mapping(config: Mapping[str, Any]) -> Description:
     """Returns the description of a `TF_CONFIG`, or of addresses by job."""
-    if "cluster" in config:
-        return _of_config(config)
-    if "task" in config:
-        raise ArgumentError(
-            f'{TF_CONFIG} has a task and no "cluster": add the addresses by job, such as '
-            f'"cluster": {_EXAMPLE}.'
-        )
-    return _checked(config)
+    return _of_config(config) if "cluster" in config else _checked(config)
 
 
 def _of_config(config: Mapping[str, Any]) -> Description:

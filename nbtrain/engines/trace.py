@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.recording.tags import by_tag, check_real
+from nbtrain.recording.tags import by_tag, check_real, described
 from nbtrain.run.thread.summaries import for_tracing, theirs
 
 
@@ -63,13 +63,7 @@ def _check_result(result: Any) -> None:
         shape = getattr(tensor, "shape", None)
         if not isinstance(tag, str) or shape is None or shape.rank not in (0, None):
             raise ArgumentError(
-                f"step() returns {_described(tensor)} as {tag!r}: return scalars by name, such as "
+                f"step() returns {described(tensor)} as {tag!r}: return scalars by name, such as "
                 "tf.reduce_mean(...) gives, and give pictures to tf.summary.image(...) in the step."
             )
         check_real(tag, tensor)
-
-
-def _described(value: object) -> str:
-    shape = getattr(value, "shape", None)
-    kind = "None" if value is None else f"a {type(value).__name__}"
-    return kind if shape is None else f"{kind} of shape {shape}"

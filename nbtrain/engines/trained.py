@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
+from nbtrain.core.text.text_table import counted
 from nbtrain.engines.slots import slots_of
 from nbtrain.engines.variables import assigned_by, handles, is_of_metric, is_variable
 from nbtrain.inner.keras import layers_of, statistics_of, trained_by
@@ -147,7 +148,7 @@ def in_words(parts: Mapping[str, Iterable[bool]]) -> str:
         are_slots = list(parts[name])
         kinds = ["slot" if is_slot else "variable" for is_slot in are_slots]
         counts = [(kinds.count(kind), kind) for kind in ("variable", "slot")]
-        each = [f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in counts if count]
+        each = [counted(count, kind) for count, kind in counts if count]
         words.append(f"{name} ({', '.join(each)})")
     more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
     return ", ".join(words[:_NAMED]) + more

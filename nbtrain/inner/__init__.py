@@ -9,6 +9,8 @@ Some methods of others are replaced while a run trains; no other module replaces
     `train_step`, `train_function` of a model,
       and methods of its metrics                           keras/loss, trackers after the fit
     `evaluate` of a model under a `RunCallback`            keras/fit_validation after the fit
+    `assign`, `assign_add` and `assign_sub` of a
+      hyperparameter's variable                            engines/eager_variable at the end
     `run` and `make_callable` of a Supervisor's session    tf1/session_mutex    when it closes
     `run` of a MonitoredSession's session                  tf1/hooks/run_hook   at its first step
     `close` of such sessions                               tf1/servers          never: closed once

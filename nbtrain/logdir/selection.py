@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtrain.core.errors import ArgumentError, UnknownTagError
 from nbtrain.core.text.natural import natural
+from nbtrain.core.text.text_table import counted
 from nbtrain.core.values.side_tags import SYSTEM
 from nbtrain.logdir.event_run import KINDS
 from nbtrain.logdir.reader import Reader
@@ -172,7 +173,7 @@ class Selection(Mapping[tuple[str, str], T]):
         # The use of the machine is there only if a run took long enough, and a saved notebook has
         # to say the same on every execution.
         told = [tag for tag in self.tags if not tag.startswith(SYSTEM)] or self.tags
-        found = f"{_counted(self.runs, 'run')} and {_counted(told, 'tag')}"
+        found = f"{counted(len(self.runs), 'run')} and {counted(len(told), 'tag')}"
         return f"<{self._kind} of {found} {where}{self._damaged()}>"
 
     def _damaged(self) -> str:
@@ -191,10 +192,6 @@ def _patterns(name: str, given: str | None) -> list[re.Pattern[str]]:
 
 def _found(patterns: list[re.Pattern[str]], name: str) -> bool:
     return all(pattern.search(name) for pattern in patterns)
-
-
-def _counted(names: list[str], noun: str) -> str:
-    return f"{len(names)} {noun}" + ("" if len(names) == 1 else "s")
 
 
 def _listed(names: list[str]) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.errors import UnknownTagError
+from nbtrain.core.text.text_table import counted
 from nbtrain.core.values.arrays import FloatArray, IntArray
 from nbtrain.recording.buckets import BucketCurve
 from nbtrain.recording.parts import Cursor, Curve, Part, Parts
@@ -264,7 +265,7 @@ class ScalarStore(Mapping[str, Columns]):
             for series in self._series:
                 counts[series.tag] = counts.get(series.tag, 0) + series.count
         lines = [
-            f"{tag}: {counts[tag]:,} point{'s' * (counts[tag] != 1)}, last {value:.6g}"
+            f"{tag}: {counted(counts[tag], 'point')}, last {value:.6g}"
             for tag, value in last.items()
         ]
         return "\n".join(lines) or "no scalars yet"

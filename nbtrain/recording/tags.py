@@ -91,7 +91,7 @@ def by_tag(values: Any, said: str = "step() returns") -> Mapping[str, Any]:
     if _is_scalar(values):
         return {"loss": values}
     raise ArgumentError(
-        f'{said} {_described(values)}: give a dict of scalars, such as {{"loss": loss}}, a named '
+        f'{said} {described(values)}: give a dict of scalars, such as {{"loss": loss}}, a named '
         "tuple of them, or one scalar, which is recorded as loss."
     )
 
@@ -120,10 +120,11 @@ def _is_scalar(value: object) -> bool:
     return True
 
 
-def _described(value: object) -> str:
+def described(value: object) -> str:
+    """Says what a value is: "None", "a float", "a Tensor of shape (2, 3)"."""
     shape = getattr(value, "shape", None)
     kind = "None" if value is None else f"a {type(value).__name__}"
-    return kind if shape is None else f"{kind} of shape {tuple(shape)}"
+    return kind if shape is None else f"{kind} of shape {shape}"
 
 
 def _now(value: SupportsFloat) -> SupportsFloat:

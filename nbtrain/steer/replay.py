@@ -10,7 +10,7 @@ from pathlib import Path
 from nbtrain.core.commands import Replay
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.receipts import Receipt
-from nbtrain.core.text.text_table import in_columns
+from nbtrain.core.text.text_table import counted, in_columns
 from nbtrain.rundir.entries import FILE, Entry, edits_of, parent_of, when
 from nbtrain.rundir.lineage import Lineage
 from nbtrain.steer.requests import Requests
@@ -69,7 +69,7 @@ class ReplayPlan:
             raise ArgumentError(f"apply({run!r}): give the run that is to make the edits.")
         if gap := self._lineage.state.gap:
             raise ArgumentError(f"{self.logdir} cannot be replayed: {gap}.")
-        many = f"{len(self.edits)} edit{'s' * (len(self.edits) != 1)}"
+        many = counted(len(self.edits), "edit")
         span = f", of steps {self.edits[0][0]:,} to {self.edits[-1][0]:,}" if self.edits else ""
         return run.post(Replay(self.edits, f"{many} of {self.logdir.name}{span}"), at=0)
 

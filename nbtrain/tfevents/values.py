@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.text.text_table import counted
 from nbtrain.core.values.arrays import FloatArray
 from nbtrain.tfevents.graph_defs import of_graph_def, of_meta_graph_def, of_run_metadata
 from nbtrain.tfevents.graphs import Graph
@@ -70,8 +71,7 @@ class Images:
         return bundle
 
     def __repr__(self) -> str:
-        images = "1 image" if len(self.encoded) == 1 else f"{len(self.encoded)} images"
-        return f"<{images} of {self.width} × {self.height} pixels>"
+        return f"<{counted(len(self.encoded), 'image')} of {self.width} × {self.height} pixels>"
 
 
 @dataclass(frozen=True, slots=True)

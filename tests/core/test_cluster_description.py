@@ -93,7 +93,7 @@ def test_tf_config_names_the_task_of_a_process() -> None:
         ({"ps": ["a:0"]}, "its port is '0'"),
         ({"ps": ["a:99999"]}, "its port is '99999'"),
         ({"ps": ["a:1"], "worker": ["a:1"]}, "ps 0 and worker 0 have one address, a:1"),
-        ({"task": {"type": "ps"}}, 'TF_CONFIG has a task and no "cluster": add the addresses'),
+        ({"task": {"type": "ps"}}, "The cluster has a job 'task': jobs are"),
         (config(type="master", index=0), "master 0, which is not in its cluster: that has ps 0"),
         (config(type="worker", index=2), "worker 2, which is not in its cluster: that has ps 0"),
         (config(type="worker", index="x"), "index of the task of TF_CONFIG is 'x'"),

@@ -38,6 +38,11 @@ def on_a_line(cell: Cell, width: int = WIDTH) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns a number and its noun: "1 file", "2,000 files"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def some(names: Sequence[str]) -> str:
     """Returns the first three of some names, and the number of the others."""
     rest = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.text.text_table import some
+from nbtrain.core.text.text_table import counted, some
 from nbtrain.run.outside import mirror_files, mirror_plan
 from nbtrain.run.outside.mirror_files import Opened
 from nbtrain.run.outside.mirror_plan import CopyStep, Snapshot
@@ -74,7 +74,7 @@ class Mirror:
     def text(self) -> str:
         """The newest checkpoint that is copied, how far behind it is, and when the next try is."""
         name, behind = self._state
-        parts = [name, f"{_files(behind)} behind" if behind else ""]
+        parts = [name, f"{counted(behind, 'file')} behind" if behind else ""]
         if self._failing_since is not None:
             parts.append(f"next try in {max(0.0, self._due - self._clock()):.0f} s")
         return ", ".join(filter(None, parts))
@@ -140,7 +140,9 @@ class Mirror:
         lacks = mirror_plan.lacking(look, dict(self._mirrored))  # another thread may be copying
         if not lacks:
             return f"The mirror {self._store.address} has checkpoints that the run has deleted"
-        return f"The mirror {self._store.address} lacks {_files(len(lacks))} ({some(lacks)})"
+        return (
+            f"The mirror {self._store.address} lacks {counted(len(lacks), 'file')} ({some(lacks)})"
+        )
 
     def _copy_due(self, *, last: bool) -> bool:
         """Copies what is due; returns whether the mirror has everything."""
@@ -217,7 +219,3 @@ def opened_mirror(address: str | None, folder: Logdir, *, is_branch: bool) -> Op
             "give that as logdir=."
         )
     return mirror_files.opened(address, folder.name, folder.path, new=is_branch)
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'s' * (count != 1)}"
