@@ -224,7 +224,7 @@ def test_planned_commands_do_not_count_as_waiting() -> None:
 def test_only_planned_commands_may_precede_the_first_start() -> None:
     queue = CommandQueue()
     planned = queue.post(Save(), at=3)
-    assert queue.post(Save()).wait(0).text == "the run has not been started"
+    assert not queue.post(Save()).wait(0).applied
     queue.open()
     assert queue.take(3) is planned
     queue.close("the run has ended", step=9)

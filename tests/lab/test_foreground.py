@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.lab.lab import Lab, opened
 from tests.lab.steps import UNROUTED, wait_for_step
+from tests.on_disk import journal
 from tests.page.bare import click, phase, receipt, see_curve
 
 FIRST = "import threading, nbtrain, tensorflow as tf\nwait = threading.Event().wait\n"
@@ -25,7 +26,8 @@ def test_the_panel_of_a_busy_cell_is_live_and_its_buttons_work(
     browser: Browser, lab: Lab, kernel: str
 ) -> None:
     first = FIRST + (UNROUTED if kernel == "old" else "")
-    path = lab.notebook(f"foreground-{kernel}", first, LOOP.format(name=f"foreground-{kernel}"))
+    name = f"foreground-{kernel}"
+    path = lab.notebook(name, first, LOOP.format(name=name))
     with opened(browser, lab, path) as page:
         page.run(0)
         page.run(1, wait=False)
@@ -44,3 +46,6 @@ def test_the_panel_of_a_busy_cell_is_live_and_its_buttons_work(
         expect(panel).to_have_count(0)  # the picture has taken its place
         page.wait_done(1)
         assert "after: stopped" in page.text(1)
+    (line,) = journal(lab.root / "runs" / name, "stop")
+    if kernel == "old":  # it reads no message while its cell runs
+        assert line["by"] == "the panel, through the run's folder"

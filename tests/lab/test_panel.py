@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
-from tests.lab.steps import UNROUTED, wait_for_step
-from tests.on_disk import journal
+from tests.lab.steps import wait_for_step
 from tests.page.asked import ask
 from tests.page.bare import click, in_text, phase, receipt, see_curve, silent, step_of
 from tests.page.fields import field, slider
@@ -133,33 +131,6 @@ def test_every_button_works_while_another_cell_draws_and_leaves_its_figures_alon
     assert done == [(name, True) for name in ("save", "pause", "restore", "resume", "stop")]
 
 
-SLEEP = """\
-print("it sleeps")
-while not os.path.exists('go-on-stopped'):
-    time.sleep(0.02)
-"""
-
-
-def test_stop_works_on_an_old_kernel_while_a_cell_sleeps(browser: Browser, lab: Lab) -> None:
-    path = lab.notebook("old", START + UNROUTED, TRAIN.format(name="old"), SLEEP, RECEIPTS)
-    with opened(browser, lab, path) as page:
-        page.run(0)
-        page.run(1)
-        panel = page.panel(1)
-        wait_for_step(page, 1, 5)
-        page.run(2, wait=False)
-        output = page.cells.nth(2).locator(".jp-OutputArea")
-        expect(output).to_contain_text("it sleeps")  # [*] shows before the kernel begins
-        click(panel, "stop")
-        expect(panel).to_have_count(0)  # the picture has taken its place
-        expect(page.cells.nth(2).locator(".jp-InputPrompt")).to_have_text("[*]:")
-        (lab.root / "go-on-stopped").touch()
-        page.wait_done(2)
-        assert [(name, applied) for name, applied, _ in read(page, 3)] == [("stop", True)]
-    (line,) = journal(lab.root / "runs" / "old", "stop")
-    assert line["by"] == "the panel, through the run's folder"
-
-
 @pytest.mark.cells("run.on('stopped', print)", "run.status.phase.value")
 def test_prints_of_a_listener_appear_under_its_cell(page: NotebookPage) -> None:
     page.run(2)
@@ -168,37 +139,6 @@ def test_prints_of_a_listener_appear_under_its_cell(page: NotebookPage) -> None:
     expect(page.cells.nth(2).locator(".jp-OutputArea").first).to_contain_text(
         re.compile(r"step \d+  stopped")
     )
-
-
-@pytest.mark.cells("nbtrain.train(step, name=run.name)", "run.request_stop().wait().applied")
-def test_a_refused_cell_has_a_panel_only_where_it_has_cleared_its_own(page: NotebookPage) -> None:
-    other = page.run(2)
-    expect(other).to_contain_text("BusyError")
-    expect(other).to_contain_text("shows it")
-    refused = page.run(1)
-    expect(refused).to_contain_text("BusyError")
-    expect(page.panel(1)).to_have_count(1)
-    phase(page.panel(1), "running")
-    expect(page.panel(2)).to_have_count(0)
-    page.run(3)
-
-
-@pytest.mark.cells("run.wait(60)", "run.status.step")
-def test_the_saved_notebook_keeps_a_picture_and_no_widget(page: NotebookPage, lab: Lab) -> None:
-    wait_for_step(page, 1, 100)
-    click(page.panel(1), "stop")
-    page.run(2)
-    for index in (1, 2):
-        expect(page.cells.nth(index).locator("img").last).to_be_visible()
-    page.save()
-    path = lab.root / "test_the_saved_notebook_keeps_a_picture_and_no_widget.ipynb"
-    page.page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
-    kept = nbformat.read(path, as_version=4).cells
-    for cell in kept[1:3]:
-        bundles = [dict(out["data"]) for out in cell.outputs if "image/png" in out.get("data", {})]
-        assert any(len(bundle["image/png"]) > 1000 for bundle in bundles)
-        assert all(set(bundle) == {"image/png", "text/plain"} for bundle in bundles)
-        assert "widget-view" not in str([out["data"] for out in cell.outputs])
 
 
 def see_whole_curve(panel: Locator) -> None:

@@ -28,29 +28,38 @@ def make_devices() -> None:
     tf.config.set_logical_device_configuration(cpu, devices)
 
 
-def fit(pipe: Connection) -> None:
-    """Fit on two replicas, break off and go on, and set a rate."""
-    make_devices()
-    given: dict[str, Any] = {"x": X[:80], "y": Y[:80], "batch_size": 8}
-    whole, again, alone = model(), model(), classifier(dropout=0.0)
-    two = ended(whole, "whole", **given, epochs=2).scalars["batch_loss"]
-    one = ended(alone, "alone", **given, epochs=2).scalars["batch_loss"]
-    np.testing.assert_allclose(two.values, one.values, rtol=1e-4)
-    ended(model(), "run", StopAt(13), **given, epochs=2)
-    ended(again, "run", **given, epochs=2)
-    assert_same(again, whole)
+GIVEN: dict[str, Any] = {"x": X[:80], "y": Y[:80], "batch_size": 8}
 
-    edited, plain = model(0.5), model(0.5)
-    given["shuffle"] = False
-    run = ended(edited, "edited", SetAt(4, dropout_rate=0.25), **given)
-    plain.fit(**given, verbose=0, callbacks=[PlainlyAt(4, dropout_rate=0.25)])
-    assert_same(edited, plain)
-    assert run.hyperparameters["dropout_rate"] == 0.25
+
+def fit(pipe: Connection) -> None:
+    """Fit on two replicas, break off and go on."""
+    make_devices()
+    whole, again, alone = model(), model(), classifier(dropout=0.0)
+    two = ended(whole, "whole", **GIVEN, epochs=2).scalars["batch_loss"]
+    one = ended(alone, "alone", **GIVEN, epochs=2).scalars["batch_loss"]
+    np.testing.assert_allclose(two.values, one.values, rtol=1e-4)
+    ended(model(), "run", StopAt(13), **GIVEN, epochs=2)
+    ended(again, "run", **GIVEN, epochs=2)
+    assert_same(again, whole)
     print("replicas", whole.distribute_strategy.num_replicas_in_sync)
 
 
-def test_replicas_give_their_mean_loss_go_on_and_use_a_rate_that_was_set() -> None:
+def test_replicas_give_their_mean_loss_and_go_on() -> None:
     assert printed(fit) == "replicas 2\n"
+
+
+def edit(pipe: Connection) -> None:
+    """Fit on two replicas, and set a rate."""
+    make_devices()
+    edited, plain = model(0.5), model(0.5)
+    run = ended(edited, "edited", SetAt(4, dropout_rate=0.25), **GIVEN, shuffle=False)
+    plain.fit(**GIVEN, shuffle=False, verbose=0, callbacks=[PlainlyAt(4, dropout_rate=0.25)])
+    assert_same(edited, plain)
+    print("dropout_rate", run.hyperparameters["dropout_rate"])
+
+
+def test_replicas_use_a_rate_that_was_set() -> None:
+    assert printed(edit) == "dropout_rate 0.25\n"
 
 
 def train(pipe: Connection) -> None:

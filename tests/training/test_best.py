@@ -96,12 +96,7 @@ def test_a_run_that_goes_on_keeps_the_best_of_all_its_starts() -> None:
     again = evaluated(Counter(), [2.0, 0.5, 0.7], steps=50, name="a", keep_best="val_loss")
     again.wait(SOON)
     assert [held.step for held in best_of(again)] == [40]
-    texts = [mark.text for mark in again.marks if mark.event == "best"]
-    assert texts == [
-        "best val_loss 3 at step 10, the lowest",
-        "best val_loss 1 at step 20, the lowest",
-        "best val_loss 0.5 at step 40, the lowest",
-    ]
+    assert [mark.step for mark in again.marks if mark.event == "best"] == [10, 20, 40]
 
 
 def test_the_best_of_another_scalar_does_not_count() -> None:

@@ -7,6 +7,7 @@ are the rate of each step, the history, the files, and all variables at the end.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -224,8 +225,10 @@ class Seen:
     files: dict[str, Any]
 
 
-def by_keras(case: Case) -> Seen:
-    """Fits in one go."""
+@functools.cache
+def by_keras(name: str) -> Seen:
+    """Fits a case in one go; once for all tests."""
+    case = CASES[name]
     keras.utils.set_random_seed(3)
     model = case.model()
     history = model.fit(**arguments(case, [case.callback(), Rates()])).history
@@ -263,7 +266,7 @@ def dealt_out(names: Iterable[str]) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_that_goes_on_ends_as_keras_does(name: str) -> None:
     case = CASES[name]
-    theirs = by_keras(case)
+    theirs = by_keras(name)
     stops = [(IN_AN_EPOCH, False), (3 * STEPS, False), (4 * STEPS, True)]
     for step, validating in stops:
         breaks = Breaks(step, FitRun.request_stop, validating=validating)
@@ -276,7 +279,7 @@ def test_a_run_that_goes_on_ends_as_keras_does(name: str) -> None:
 @pytest.mark.parametrize(("step", "name"), dealt_out(GOING_BACK))
 def test_a_run_that_goes_back_ends_as_keras_does(step: int, name: str) -> None:
     case = CASES[name]
-    theirs = by_keras(case)
+    theirs = by_keras(name)
     receipts: list[Any] = []
     saves = Breaks(step, lambda run: receipts.append(run.save()), validating=False)
     back = Breaks(3 * STEPS + 1, lambda run: receipts.append(run.restore(step)), validating=False)
@@ -289,7 +292,7 @@ def test_a_run_that_goes_back_ends_as_keras_does(step: int, name: str) -> None:
 @pytest.mark.parametrize(("step", "name"), dealt_out(TRIED))
 def test_a_run_that_has_tried_something_ends_as_keras_does(step: int, name: str) -> None:
     case = CASES[name]
-    theirs = by_keras(case)
+    theirs = by_keras(name)
     receipts: list[Any] = []
 
     def tries(run: FitRun) -> None:

@@ -121,7 +121,8 @@ def test_a_run_that_diverges_is_paused_and_only_good_values_were_saved(
     assert "Paused" not in str(run.status.message)
 
 
-@WAYS
+# A fit and a Supervisor do so in test_a_run_that_diverges_at_its_end_is_paused_there.
+@pytest.mark.parametrize("start", [by_train, by_background, by_monitor])
 def test_a_run_that_diverged_goes_on_from_its_last_good_state_with_another_rate(
     start: Callable[..., Run],
 ) -> None:
