@@ -21,7 +21,7 @@ from pathlib import Path
 from nbtrain.core.states import Checkpoint
 from nbtrain.core.timeline import Timeline
 from nbtrain.rundir.entries import Entry, entries, step_of, when
-from nbtrain.rundir.names import ASIDE
+from nbtrain.rundir.names import ASIDE, BEST, LAST_GOOD
 
 # The events of lines about a checkpoint.
 _SAVED = frozenset({"found", "save", "checkpoint", "copy", "best"})
@@ -154,6 +154,14 @@ def side_folder(path: str) -> str:
     """Returns the name of a checkpoint's folder if it is one of `ASIDE`, otherwise ""."""
     folder = Path(path).parent.name
     return folder if folder in ASIDE else ""
+
+
+def is_copy(path: str) -> bool:
+    """Returns whether a checkpoint is a copy of a good or best state.
+
+    A restore goes back to a copy only if it names the copy.
+    """
+    return side_folder(path) in (LAST_GOOD, BEST)
 
 
 @functools.lru_cache(maxsize=4096)  # asked for every mark at every change

@@ -113,7 +113,7 @@ def test_the_fields_are_those_of_the_wire() -> None:
         "name", "engine", "trained_by", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error", "usage",
         "failure", "log", "media", "hyperparameters", "values", "rates",
-        "validations", "higher", "mailbox", "tasks", "tags", "epochs",
+        "validations", "higher", "mailbox", "tasks", "tags", "epochs", "latest",
     }  # fmt: skip
 
 
@@ -309,6 +309,29 @@ def test_the_checkpoint_that_a_restore_goes_back_to_is_offered_however_old_it_is
     assert shown[0] == ["last_good/ckpt-40", 40, 5.0, False]
     assert shown[-1] == ["run/ckpt-40", 40, 5.0, False]
     assert len(shown) == 21
+
+
+def test_copies_of_the_best_value_do_not_push_that_checkpoint_off_the_list() -> None:
+    own = Checkpoint(5, "run/ckpt-5", 5.0)
+    held = (own, *(Checkpoint(step, f"run/best/ckpt-{step}", 5.0) for step in range(6, 30)))
+    shown = fields(Status("a", "loop", Phase.PAUSED, checkpoints=held))["checkpoints"]
+    assert isinstance(shown, list)
+    assert shown[-1] == ["run/ckpt-5", 5, 5.0, False]
+
+
+def test_a_restore_that_names_none_goes_back_to_the_newest_that_is_no_copy() -> None:
+    def latest(*held: Checkpoint) -> object:
+        return fields(Status("a", "loop", Phase.PAUSED, checkpoints=held))["latest"]
+
+    five, seven = Checkpoint(5, "run/ckpt-5", 0.0), Checkpoint(7, "run/trial/ckpt-7", 1.0)
+    left = Checkpoint(300, "run/ckpt-300", 2.0, abandoned=True)
+    good, best = Checkpoint(9, "run/last_good/ckpt-9", 3.0), Checkpoint(9, "run/best/ckpt-9", 4.0)
+    assert latest() is None
+    assert latest(good, best) is None
+    assert latest(five, good, best) == "run/ckpt-5"
+    assert latest(five, seven, good) == "trial/ckpt-7"
+    assert latest(left, good) == "run/ckpt-300"
+    assert latest(five, left, good) == "run/ckpt-5"
 
 
 def test_only_abandoned_checkpoints_are_offered_if_there_is_no_other() -> None:

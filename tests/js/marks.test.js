@@ -3,10 +3,10 @@ import { test } from "node:test";
 import {
   glyph,
   grouped,
-  latest,
   listed,
   titled,
   openNan,
+  unchosen,
 } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
@@ -237,23 +237,16 @@ test("a checkpoint is listed with its step and time, and what tells it from othe
   ]);
 });
 
-test("what a restore takes that names none is listed first: no copy of a good state", () => {
+test("what a restore goes back to that names none is listed first", () => {
   const copy = ["last_good/ckpt-9", 9, 1, false];
-  const [five, seven] = [
-    ["ckpt-5", 5, 0, false],
-    ["trial/ckpt-7", 7, 0, false],
+  const [five, left] = [
+    ["checkpoints/ckpt-5", 5, 0, false],
+    ["checkpoints/ckpt-300", 300, 1000, true],
   ];
-  assert.deepEqual(latest([]), [null, "no checkpoint yet"]);
-  assert.deepEqual(latest([copy]), [null, "nothing saved yet: choose a copy"]);
-  assert.deepEqual(latest([copy, ["best/ckpt-9", 9, 2, false]]), [
-    null,
-    "nothing saved yet: choose a copy",
-  ]);
-  assert.deepEqual(latest([copy, five]), ["ckpt-5", "latest · step 5"]);
-  assert.deepEqual(latest([copy, seven, five]), ["trial/ckpt-7", "latest · step 7"]);
-  const left = ["ckpt-300", 300, 1000, true];
-  assert.deepEqual(latest([copy, left]), ["ckpt-300", "latest · step 300 · abandoned"]);
-  assert.deepEqual(latest([copy, left, five]), ["ckpt-5", "latest · step 5"]);
+  assert.equal(unchosen([], null), "no checkpoint yet");
+  assert.equal(unchosen([copy], null), "nothing saved yet: choose a copy");
+  assert.equal(unchosen([copy, left, five], "checkpoints/ckpt-5"), "latest · step 5");
+  assert.equal(unchosen([copy, left], "checkpoints/ckpt-300"), "latest · step 300 · abandoned");
 });
 
 test("what a run has paused for is known until something was done about it", () => {

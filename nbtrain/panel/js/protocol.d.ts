@@ -213,6 +213,8 @@ export interface Status {
   higher: Record<string, boolean>;
   /** The newest first. */
   checkpoints: Checkpoint[];
+  /** The name of the one that a restore goes back to that names none; null if it cannot be done. */
+  latest: string | null;
   controls: Controls;
   receipts: Receipt[];
   hyperparameters: [name: string, lowest: number, highest: number, scale: Scale][];

@@ -22,8 +22,7 @@ from nbtrain.panel.live.trial_table import without_results
 from nbtrain.panel.validations import charts_of
 from nbtrain.panel.wording import cut, duration, number, plain, speed
 from nbtrain.rundir.mailbox import Address
-from nbtrain.rundir.names import LAST_GOOD
-from nbtrain.rundir.timeline import name_of, side_folder
+from nbtrain.rundir.timeline import is_copy, name_of
 
 Fields = dict[str, object]
 
@@ -76,6 +75,7 @@ def fields(
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
+    latest = _latest(status.checkpoints)
     return {
         "name": status.name,
         "engine": status.engine,
@@ -93,6 +93,7 @@ def fields(
             [name_of(each.path), each.step, round(each.wall_time, 1), each.abandoned]
             for each in _listed(status.checkpoints)
         ],
+        "latest": latest and name_of(latest.path),
         "controls": controls(status),
         "receipts": list(receipts),
         "hyperparameters": [
@@ -139,10 +140,14 @@ def _higher(tags: tuple[str, ...], known: tuple[tuple[str, str], ...]) -> dict[s
 def _listed(held: Sequence[Checkpoint]) -> list[Checkpoint]:
     """The newest checkpoints first; always with the one that a plain restore goes back to."""
     newest = list(reversed(held[-SHOWN_CHECKPOINTS:]))
-    for each in reversed(held):
-        if not each.abandoned and side_folder(each.path) != LAST_GOOD:
-            return newest if each in newest else [*newest, each]
-    return newest
+    latest = _latest(held)
+    return newest if latest is None or latest in newest else [*newest, latest]
+
+
+def _latest(held: Sequence[Checkpoint]) -> Checkpoint | None:
+    """The checkpoint that a plain restore goes back to; None if there are only copies."""
+    own = [each for each in held if not is_copy(each.path)]
+    return next((each for each in reversed(own) if not each.abandoned), own[-1] if own else None)
 
 
 def line(status: Status) -> list[tuple[str, str]]:

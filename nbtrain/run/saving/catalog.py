@@ -13,8 +13,7 @@ from nbtrain.core.states import Checkpoint
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.lineage import run_of
-from nbtrain.rundir.names import BEST, LAST_GOOD
-from nbtrain.rundir.timeline import side_folder
+from nbtrain.rundir.timeline import is_copy
 
 
 class Catalog(Listing):
@@ -75,7 +74,7 @@ class Catalog(Listing):
         Raises:
             CheckpointError: There are only copies; the message names the newest.
         """
-        own = [held for held in self.checkpoints if side_folder(held.path) not in (LAST_GOOD, BEST)]
+        own = [held for held in self.checkpoints if not is_copy(held.path)]
         if self.checkpoints and not own:
             steps = ", ".join(f"{held.step:,}" for held in self.checkpoints)
             named = f"step{'s' * (len(self.checkpoints) > 1)} {steps}"

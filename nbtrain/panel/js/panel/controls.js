@@ -3,7 +3,7 @@
 import { el, partOf, say, shorten } from "../shared/dom.js";
 import { DOING, LABELS, onItsWay } from "./command_words.js";
 import { Hyperparameters } from "./hyperparameters.js";
-import { listed, latest } from "./marks.js";
+import { listed, unchosen } from "./marks.js";
 import { Trial } from "./trial.js";
 
 /** @import { Checkpoint, Command, Phase, Receipt, Status } from "../protocol.d.ts" */
@@ -28,8 +28,6 @@ const TITLES = { save: "Write a checkpoint now" };
 const PACE = ["speed", "left"]; // numbers that a silent kernel's run may not have any more
 
 export class Controls {
-  /** @type {string | null} */
-  latest = null; // the checkpoint to restore if none is chosen
   /** @type {Partial<Status>} */
   status = {};
   /** @type {Checkpoint[] | null} */
@@ -120,7 +118,7 @@ export class Controls {
     const line = status.line ?? [];
     this.#numbers(silentSince ? line.filter(([label]) => !PACE.includes(label)) : line);
     this.#progress(status);
-    this.#choices(status.checkpoints ?? []);
+    this.#choices(status.checkpoints ?? [], status.latest);
     say(this.notice, status.notice);
     say(this.message, status.message);
     say(this.error, status.error);
@@ -142,7 +140,8 @@ export class Controls {
   #click(command) {
     if (this.clicks.of(command)) return;
     if (command !== "restore") this.clicks.post({ command });
-    else this.clicks.post({ command, checkpoint: this.choice.value || this.latest });
+    else
+      this.clicks.post({ command, checkpoint: this.choice.value || (this.status.latest ?? null) });
   }
 
   // Updates the buttons. One that waits stays in the tab order, so that it keeps the focus.
@@ -227,13 +226,13 @@ export class Controls {
   /**
    * Lists the checkpoints. An unchanged list is left alone, because a change closes an open one.
    * @param {Checkpoint[]} checkpoints
+   * @param {string | null} [latest]
    */
-  #choices(checkpoints) {
+  #choices(checkpoints, latest) {
     if (checkpoints === this.checkpoints) return;
     this.checkpoints = checkpoints;
-    const [name, text] = latest(checkpoints);
-    this.latest = name;
-    const options = [["", text], ...checkpoints.map((each) => [each[0], listed(each)])];
+    const first = ["", unchosen(checkpoints, latest)];
+    const options = [first, ...checkpoints.map((each) => [each[0], listed(each)])];
     const key = JSON.stringify(options);
     if (key === this.listed) return;
     this.listed = key;

@@ -185,16 +185,13 @@ export function listed([name, step, wall, abandoned]) {
 }
 
 /**
- * The checkpoint to restore if none is chosen: the newest on the current branch that is no copy of a
- * good or best state, else the newest that is no copy. Returns its name and a description.
+ * Describes what is restored if no checkpoint is chosen.
  * @param {Checkpoint[]} checkpoints
- * @returns {[name: string | null, text: string]}
+ * @param {string | null} [latest] see `Status` in protocol.d.ts
  */
-export function latest(checkpoints) {
-  if (!checkpoints.length) return [null, "no checkpoint yet"];
-  const own = checkpoints.filter(([name]) => !/^(last_good|best)\//.test(name));
-  const counting = own.find(([, , , abandoned]) => !abandoned);
-  const [name, step] = counting ?? own[0] ?? [];
-  if (!name) return [null, "nothing saved yet: choose a copy"];
-  return [name, `latest · ${place(step, "step")}${counting ? "" : " · abandoned"}`];
+export function unchosen(checkpoints, latest) {
+  const found = checkpoints.find(([name]) => name === latest);
+  if (!found) return checkpoints.length ? "nothing saved yet: choose a copy" : "no checkpoint yet";
+  const [, step, , abandoned] = found;
+  return `latest · ${place(step, "step")}${abandoned ? " · abandoned" : ""}`;
 }
