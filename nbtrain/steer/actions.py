@@ -103,8 +103,9 @@ class Actions:
     def latest(self) -> tuple[Action, ...]:
         """Returns the actions of the newest marks, each once; those of an open NaN come first."""
         newest = range(len(self.marks))[: -_LATEST - 1 : -1]
+        first = () if self.open_nan is None else (self.open_nan,)
         found: dict[tuple[str, str], Action] = {}
-        for action in (action for at in (*self._open_nan(), *newest) for action in self.of(at)):
+        for action in (action for at in (*first, *newest) for action in self.of(at)):
             found.setdefault((action.text, repr(action)), action)
         return tuple(found.values())
 
@@ -117,15 +118,16 @@ class Actions:
                     return each.reason
         return "it is no longer one of its actions: call run.actions() again"
 
-    def _open_nan(self) -> Iterator[int]:
-        """Yields the index of the newest "nan", unless the run has gone on or back since."""
+    @property
+    def open_nan(self) -> int | None:
+        """The index of the newest "nan"; None if the run has gone on or back since."""
         for at in range(len(self.marks) - 1, -1, -1):
             mark = self.marks[at]
             if mark.event in ("resume", "restore") or mark.place < mark.step:
-                return
+                return None
             if mark.event == "nan":
-                yield from [] if mark.abandoned else [at]
-                return
+                return None if mark.abandoned else at
+        return None
 
     def of(self, at: int) -> tuple[Action, ...]:
         """Returns the actions of a mark, the best one first.

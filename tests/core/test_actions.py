@@ -178,6 +178,23 @@ def test_after_a_nan_that_is_over_the_actions_of_the_newest_mark_come_first(even
     assert history.log("pause", 420).actions().latest()[0].text == "Restore step 300"
 
 
+def test_a_nan_is_open_until_the_run_goes_on_or_back() -> None:
+    def bad() -> History:
+        return History().nan(100).log("resume", 100).save(200, 290).nan(300)
+
+    def step(history: History) -> int | None:
+        found = history.actions()
+        return None if found.open_nan is None else found.marks[found.open_nan].step
+
+    assert step(bad()) == 300
+    assert step(bad().set(300, 1.0, 0.5).log("pause", 300).log("evaluate", 300)) == 300
+    assert step(bad().log("resume", 300)) is None
+    assert step(bad().back(305, 200)) is None
+    assert step(bad().log("restore", 300)) is None, "to the step where it stood"
+    assert step(bad().back(305, 200, event="recovery")) is None
+    assert step(History().save(200)) is None
+
+
 def test_why_an_action_cannot_be_done_is_told_of_any_mark() -> None:
     history = History().save(200, 300).back(400, 200).save(300)
     replaced, *_ = history.actions().of(1)

@@ -150,6 +150,17 @@ def test_a_checkpoint_saved_while_a_message_is_made_is_not_told_as_deleted(
     assert told == [[0, [restore]]]
 
 
+def test_a_page_is_told_which_mark_an_open_nan_is(opened: ShownPanel, source: FakeRun) -> None:
+    source.marks.add(Mark("save", 300, 0.0, "ckpt-300", order=1.0))
+    source.marks.add(Mark("nan", 400, 1.0, "loss was NaN", order=2.0))
+    opened.hear(t="alive", seq=opened.page.seq)
+    opened.tick()
+    assert opened.page.status["open_nan"] == 1
+    source.marks.add(Mark("resume", 400, 2.0, order=3.0))
+    opened.tick()
+    assert opened.page.status["open_nan"] is None
+
+
 def test_a_reopened_page_gets_everything(opened: ShownPanel, source: FakeRun) -> None:
     add(source.scalars, "loss", 1, *[0.5] * 3000)
     opened.tick()

@@ -1,13 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  glyph,
-  grouped,
-  listed,
-  titled,
-  openNan,
-  unchosen,
-} from "../../nbtrain/panel/js/panel/marks.js";
+import { glyph, grouped, listed, titled, unchosen } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
 const mark = (event, step, more = {}) => ({
@@ -247,18 +240,4 @@ test("what a restore goes back to that names none is listed first", () => {
   assert.equal(unchosen([copy], null), "nothing saved yet: choose a copy");
   assert.equal(unchosen([copy, left, five], "checkpoints/ckpt-5"), "latest · step 5");
   assert.equal(unchosen([copy, left], "checkpoints/ckpt-300"), "latest · step 300 · abandoned");
-});
-
-test("what a run has paused for is known until something was done about it", () => {
-  const nan = mark("nan", 300);
-  const found = (...later) =>
-    openNan([mark("nan", 100), mark("resume", 100), mark("save", 200), nan, ...later])?.step;
-  assert.equal(found(), 300);
-  assert.equal(found(mark("set", 300), mark("pause", 300), mark("evaluate", 300)), 300);
-  assert.equal(found(mark("resume", 300)), undefined);
-  assert.equal(found(back(305, 200)), undefined);
-  assert.equal(found(back(305, 302)), undefined);
-  assert.equal(found(mark("restore", 300)), undefined, "to the step where it stood");
-  assert.equal(found(back(305, 200, "recovery")), undefined);
-  assert.equal(openNan([mark("save", 200)]), null);
 });

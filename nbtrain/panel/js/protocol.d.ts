@@ -222,6 +222,8 @@ export interface Status {
   values: (number | string)[];
   /** The rates that schedules give now; null for a hyperparameter without one. */
   rates: (string | null)[];
+  /** The number of the newest mark of a NaN; null if the run has gone on or back since. */
+  open_nan: number | null;
   message: string | null;
   notice: string | null;
   error: string | null;

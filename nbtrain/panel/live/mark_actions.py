@@ -15,10 +15,15 @@ class MarkActions:
     Args:
         marks: The marks.
         most: The number of checkpoints that a status lists at most; None if it lists all.
+
+    Attributes:
+        open_nan: The number of the newest "nan" at the last call; None if the run has gone on or
+            back since.
     """
 
     def __init__(self, marks: Marks, most: int | None = None) -> None:
         self._marks, self._most = marks, most
+        self.open_nan: int | None = None
         self._basis: tuple[object, ...] = ()
         # The values that hyperparameters had before the edits of marks, and those that trials have
         # compared, with their names.
@@ -40,6 +45,7 @@ class MarkActions:
             compared = {pair for mark in marks for arm in mark.arms for pair in arm.values.items()}
             self._former = frozenset(former | compared)
             self._found = {found.first + at: found.of(at) for at in range(len(marks))}
+            self.open_nan = None if found.open_nan is None else found.first + found.open_nan
             self._basis = (*since, *self._shown(status))
         return self._found
 

@@ -25,7 +25,7 @@ from nbtrain.core.commands import Sender
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase, Status
 from nbtrain.panel.live import log_wire, media_wire
-from nbtrain.panel.live.epochs import Epochs
+from nbtrain.panel.live.epochs import Epochs, Point
 from nbtrain.panel.live.mark_actions import MarkActions
 from nbtrain.panel.live.source import Source
 from nbtrain.panel.live.view import Fields, answers, fields
@@ -84,20 +84,24 @@ class Panel(Shown):
             receipts = answers(self._source.receipts)
             count = self._source.marks.count  # first: a checkpoint is listed before its mark
             status = self._source.status
-            shown = self._fields(status, receipts)
-            if self._asked or self._wire.is_outdated or status.phase.ended or unasked:
-                # After the end no update could catch up; a new start changes all actions.
+            epochs = self._epochs.points(status)  # first: also of what nobody looks at
+            # After the end no update could catch up; a new start changes all actions.
+            whole = self._asked or self._wire.is_outdated or status.phase.ended or unasked
+            if not (whole or self._may_send(status.phase)):
+                return
+            actions = self._actions.of(status, count)
+            shown = self._fields(status, receipts, epochs)
+            if whole:
                 self._asked = status.phase.ended
-                actions = self._actions.of(status, count)
                 self._emit(self._wire.snapshot(shown, actions))
                 self._seen = self._wire.seq
-            elif self._may_send(status.phase):
-                actions = self._actions.of(status, count)
+            else:
                 self._emit(self._wire.update(shown, actions) or self._word())
 
-    def _fields(self, status: Status, receipts: Sequence[Fields]) -> Fields:
-        source = self._source
-        by, epochs = source.trained_by, self._epochs.points(status)
+    def _fields(
+        self, status: Status, receipts: Sequence[Fields], epochs: Sequence[Point]
+    ) -> Fields:
+        source, by = self._source, self._source.trained_by
         if by is not None:  # its status and its curves are read from files of different age
             status = replace(status, values={**status.values, **source.scalars.last_values()})
         return fields(
@@ -108,6 +112,7 @@ class Panel(Shown):
             log=source.log,
             epochs=epochs,
             media=source.media,
+            open_nan=self._actions.open_nan,
         )
 
     def _may_send(self, phase: Phase) -> bool:

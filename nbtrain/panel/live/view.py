@@ -60,6 +60,7 @@ def fields(
     log: LogLines | None = None,
     epochs: Sequence[Point] = (),
     media: RunMedia | None = None,
+    open_nan: int | None = None,
 ) -> Fields:
     """Returns everything that the front end shows besides the curves.
 
@@ -72,6 +73,7 @@ def fields(
         log: The lines of its log.
         epochs: Its epochs: see `Epochs.points`.
         media: Its pictures and media.
+        open_nan: The number of the mark that its message is about: see `MarkActions`.
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
@@ -101,6 +103,7 @@ def fields(
         ],
         "values": [plain(each.value) for each in tuned],  # in the order of these
         "rates": [None if each.rate is None else number(each.rate) for each in tuned],
+        "open_nan": open_nan,
         "message": status.message and cut(status.message, MESSAGE_CHARS),
         "notice": status.notice and cut(status.notice, RECEIPT_CHARS),
         "error": status.error,

@@ -55,18 +55,6 @@ export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
 const byCadence = ({ event }) => BY_CADENCE.includes(event);
 
 /**
- * The newest "nan", unless the run has gone on or back since; steer/actions.py has the same rule.
- * @param {Mark[]} all
- */
-export function openNan(all) {
-  const last = all.findLastIndex(({ event }) => event === "nan");
-  const done = all
-    .slice(last + 1)
-    .some(({ event, place, step }) => ["resume", "restore"].includes(event) || place < step);
-  return last < 0 || done || all[last].abandoned ? null : all[last];
-}
-
-/**
  * Groups the marks that lie closer than `apart` or whose signs would overlap. In a group, the most
  * important mark comes first, then the newest, then those by cadence, then abandoned ones. The number
  * of a group leaves out marks by cadence, unless there are no others.

@@ -1,7 +1,6 @@
 // The actions below the message of a run that has paused because of a NaN or a jump of the loss.
 
 import { el } from "../shared/dom.js";
-import { openNan } from "./marks.js";
 import { ActionList } from "./action_list.js";
 
 /** @import { Status } from "../protocol.d.ts" */
@@ -30,7 +29,7 @@ export class MessageActions {
   // The answers stay until the run continues, or there is another NaN.
   show() {
     const { marks, status } = this.state();
-    const mark = status.message ? openNan(marks) : null;
+    const mark = status.message ? marks.find(({ number }) => number === status.open_nan) : null;
     const other = mark && mark.number !== this.number;
     if (other || status.phase === "running") this.actions.clear();
     this.number = mark?.number ?? this.number;
