@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nbtrain.panel.live import marks as room
-from nbtrain.panel.live.marks import GLYPHS, beginning, glyph, kind_of, legend, signs
+from nbtrain.panel.live.marks import GLYPHS, beginning, glyph, kind_of, legend, rank, signs
 from nbtrain.panel.live.wire import Wire
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.folder import Logdir
@@ -118,10 +115,9 @@ def test_the_sign_of_a_trials_end_shows_its_result(ended: Mark, kind: str) -> No
     assert len({glyph(each) for each in ("try", "kept", "reverted", "odd")}) == 4
 
 
-def test_the_page_has_the_same_glyphs_in_the_same_order() -> None:
-    source = (Path(room.__file__).parents[1] / "js/panel/marks.js").read_text(encoding="utf-8")
-    (table,) = re.findall(r"export const GLYPHS = \{(.*?)\};", source, re.DOTALL)
-    assert re.findall(r'(\w+): "(.+?)"', table) == list(GLYPHS.items())
+def test_each_kind_has_a_sign_of_its_own_and_what_is_not_known_a_plain_one() -> None:
+    assert len({*GLYPHS.values(), glyph("odd")}) == len(GLYPHS) + 1
+    assert max(map(rank, GLYPHS)) < rank("odd")
 
 
 def test_an_axis_includes_a_mark_within_one_range_before_the_points() -> None:

@@ -63,8 +63,8 @@ def test_the_end_of_a_trial_has_its_results_and_all_of_its_text() -> None:
     marks.add(Mark("try", 9, 6.0, text, kept=False, arms=(*few, *few * 10)))
     content, _ = Wire(ScalarStore(), marks).snapshot({})
     begun, ended = cast("list[list[Any]]", json.loads(json.dumps(content))["marks"])
-    assert begun[4] == {"arm": [0, "a"]}
-    trial = ended[4]["trial"]
+    assert begun[6] == {"arm": [0, "a"]}
+    trial = ended[6]["trial"]
     assert (trial["tag"], len(trial["rows"]), trial["more"]) == ("loss", 20, 2)
     assert trial["rows"][:2] == [
         ["rate 0.1", "2", "1.25", "-0.75", "0.3536", ""],
@@ -205,11 +205,11 @@ def test_a_mark_is_sent_with_its_hover_text() -> None:
     marks.add(Mark("try", 70, 7.5, "kept rate 1", kept=True))
     marks.add(Mark("nan", 80, 8.5, "loss was NaN at step 80", good=0))
     rows = [
-        ["save", 20, 4.5, "saved ckpt-20"],
-        ["set", 40, 5.5, "rate 2 → 1"],
-        ["restore", 60, 6.5, "restored ckpt-20", {"to": 20}],
-        ["try", 70, 7.5, "kept rate 1", {"kept": True}],
-        ["nan", 80, 8.5, "loss was NaN at step 80"],
+        ["save", 20, 4.5, "saved ckpt-20", "●", 18],
+        ["set", 40, 5.5, "rate 2 → 1", "◆", 11],
+        ["restore", 60, 6.5, "restored ckpt-20", "◀", 4, {"to": 20}],
+        ["try", 70, 7.5, "kept rate 1", "✓", 6],
+        ["nan", 80, 8.5, "loss was NaN at step 80", "×", 0],
     ]
     assert wire.snapshot({})[0]["marks"] == rows
     assert wire.update({}) is None, "each travels once"

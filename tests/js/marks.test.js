@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glyph, grouped, listed, titled, unchosen } from "../../nbtrain/panel/js/panel/marks.js";
+import { grouped, listed, titled, unchosen } from "../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
+const RANKS = ["nan", "restore", "set", "evaluate", "pause", "save", "checkpoint"];
 const mark = (event, step, more = {}) => ({
   event,
+  rank: RANKS.indexOf(event),
   step,
   wall: wall++,
   text: "",
@@ -170,35 +172,6 @@ test("checkpoints by cadence do not move the mark that they lie about, nor count
 test("an abandoned mark does not stand for one that counts", () => {
   const marks = [mark("nan", 5, { abandoned: true }), back(5, 4)];
   assert.equal(grouped(marks, [0, 0], { apart: 20, from: 0, to: 9 })[0].marks[0].event, "restore");
-});
-
-test("what is not known has a plain glyph, and everything that is known another", () => {
-  const known = [
-    "nan",
-    "failed",
-    "recovery",
-    "restore",
-    "reverted",
-    "kept",
-    "try",
-    "set",
-    "evaluate",
-    "pause",
-    "resume",
-    "save",
-    "checkpoint",
-    "new",
-  ];
-  assert.equal(new Set(known.map((event) => glyph(mark(event, 1)))).size, known.length);
-});
-
-test("the end of a trial looks as it ended", () => {
-  const ends = [
-    mark("try", 9, { kept: true }),
-    mark("try", 9, { kept: false, place: 5 }),
-    mark("try", 9),
-  ];
-  assert.deepEqual(ends.map(glyph), ["✓", "↺", "◇"]);
 });
 
 test("a mark is told with its step, where it led, and the time of day", () => {

@@ -281,8 +281,8 @@ test("marks come once, and stand where the run went on", () => {
       status: {},
       series: [],
       marks: [
-        ["save", 5, 1.5, "saved ckpt-5"],
-        ["restore", 9, 2.5, "back", { to: 5 }],
+        ["save", 5, 1.5, "saved ckpt-5", "●", 18],
+        ["restore", 9, 2.5, "back", "◀", 4, { to: 5 }],
       ],
       marked: 2,
     },
@@ -295,9 +295,9 @@ test("marks come once, and stand where the run went on", () => {
       status: {},
       series: [],
       marks: [
-        ["set", 6, 3.5, "rate 2 → 1"],
-        ["try", 7, 4.5, "", { kept: false }],
-        ["nan", 8, 5.5, ""],
+        ["set", 6, 3.5, "rate 2 → 1", "◆", 11],
+        ["try", 7, 4.5, "", "↺", 5, { arm: [0, "a"] }],
+        ["nan", 8, 5.5, "", "×", 0],
       ],
       marked: 5,
     },
@@ -314,8 +314,14 @@ test("marks come once, and stand where the run went on", () => {
     ],
   );
   assert.deepEqual(
-    store.marks.map(({ kept }) => kept),
-    [undefined, undefined, undefined, false, undefined],
+    store.marks.map(({ glyph, rank, arm }) => [glyph, rank, arm]),
+    [
+      ["●", 18, undefined],
+      ["◀", 4, undefined],
+      ["◆", 11, undefined],
+      ["↺", 5, [0, "a"]],
+      ["×", 0, undefined],
+    ],
   );
 });
 

@@ -296,15 +296,20 @@ export interface TaskTable {
 
 export type TaskRow = [name: string, state: string, sign: string, log: string];
 
-export type MarkRow =
-  | [event: string, step: number, wall: number, text: string]
-  | [event: string, step: number, wall: number, text: string, more: MarkDetails];
+/** rank: a sign for several marks has the glyph of the lowest. */
+export type MarkRow = [
+  event: string,
+  step: number,
+  wall: number,
+  text: string,
+  glyph: string,
+  rank: number,
+  more?: MarkDetails,
+];
 
 export interface MarkDetails {
   /** The step that the run went to. */
   to?: number;
-  /** At the end of a trial: true if its values stay. */
-  kept?: boolean;
   /** At the beginning of an arm of a trial of several values: its turn, from 0, and its name. */
   arm?: [turn: number, name: string];
   /** At the end of such a trial. */

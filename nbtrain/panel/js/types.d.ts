@@ -133,7 +133,9 @@ export interface Mark {
   step: number;
   wall: number;
   text: string;
-  kept?: boolean;
+  glyph: string;
+  /** A sign for several marks has the glyph of the lowest. */
+  rank: number;
   arm?: MarkDetails["arm"];
   trial?: TrialTable;
   /** The step at which the run went on. */

@@ -1,4 +1,4 @@
-"""Words and signs for marks in the picture; js/panel/marks.js has the page's.
+"""Signs for marks, on the page and in the picture, and their places in the picture.
 
 Periodic checkpoints yield to other marks: none of them moves the sign of a nearby mark.
 """
@@ -70,7 +70,7 @@ class Sign:
         Periodic checkpoints count only if there is nothing else, as on the page: ◆6 would be
         read as six edits.
         """
-        _, kind = min(self.kinds, key=lambda each: (each[0], _rank(each[1])))
+        _, kind = min(self.kinds, key=lambda each: (each[0], rank(each[1])))
         count = sum(kind not in _BY_CADENCE for _, kind in self.kinds) or len(self.kinds)
         return glyph(kind) + (str(count) if count > 1 else "")
 
@@ -112,7 +112,7 @@ def legend(marks: Iterable[Mark]) -> str:
     The counts are of all marks, those at the signs are not: see `Sign.text`.
     """
     counts = Counter(map(kind_of, marks))
-    told = sorted(counts, key=lambda kind: (_rank(kind), kind))
+    told = sorted(counts, key=lambda kind: (rank(kind), kind))
     many = {kind: f" ({count})" if count > 1 else "" for kind, count in counts.items()}
     parts = [f"{glyph(kind)} {kind}{many[kind]}".replace(" ", _JOINING) for kind in told]
     more = ". Numbers at signs leave out checkpoints near other marks."
@@ -143,5 +143,6 @@ def _joined(marks: list[tuple[float, tuple[bool, str]]], apart: float) -> list[S
     return found
 
 
-def _rank(kind: str) -> int:
+def rank(kind: str) -> int:
+    """Returns the importance of a kind of mark: a sign for several marks shows the lowest."""
     return _ORDER.index(kind) if kind in GLYPHS else len(_ORDER)

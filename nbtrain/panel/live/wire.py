@@ -21,6 +21,7 @@ from typing import cast
 import numpy as np
 
 from nbtrain.core.commands import Restore
+from nbtrain.panel.live.marks import glyph, kind_of, rank
 from nbtrain.panel.live.trial_table import trial_of, without_results
 from nbtrain.panel.live.view import Fields, last_of
 from nbtrain.panel.wording import cut, plain
@@ -195,13 +196,14 @@ def _ranges(marks: Sequence[Mark], count: int) -> list[list[int]]:
 
 
 def _row(mark: Mark) -> list[object]:
-    """Event, step, wall time, text, and a dict of the rest: see `Mark`."""
-    others = {"to": mark.to, "kept": mark.kept, "arm": mark.arm, "trial": trial_of(mark.arms)}
+    """Event, step, wall time, text, glyph, its rank, and a dict of the rest: see `Mark`."""
+    others = {"to": mark.to, "arm": mark.arm, "trial": trial_of(mark.arms)}
     more = {key: value for key, value in others.items() if value is not None}
     text = cut(mark.text, MARK_CHARS)
     if mark.arms:
         text = cut(without_results(mark.text), TRIAL_CHARS)
-    row: list[object] = [mark.event, mark.step, mark.wall_time, text]
+    kind = kind_of(mark)
+    row: list[object] = [mark.event, mark.step, mark.wall_time, text, glyph(kind), rank(kind)]
     return [*row, more] if more else row
 
 

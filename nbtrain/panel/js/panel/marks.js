@@ -1,4 +1,4 @@
-// The marks of a run: their glyphs, groups and descriptions. Knows no page.
+// The marks of a run: their groups and descriptions. Knows no page.
 
 import { clock, place } from "../shared/format.js";
 
@@ -10,46 +10,9 @@ import { clock, place } from "../shared/format.js";
  * @typedef {(one: number, other: number) => number} Room
  */
 
-/**
- * The most important first: a sign for several marks shows the first of these.
- * @type {Record<string, string>}
- */
-export const GLYPHS = {
-  nan: "×",
-  failed: "⊗",
-  recovery: "✚",
-  stage: "⚑",
-  restore: "◀",
-  reverted: "↺",
-  kept: "✓",
-  try: "◇",
-  lost: "⊖",
-  returned: "⊕",
-  undone: "≠",
-  set: "◆",
-  evaluate: "□",
-  pause: "❚❚",
-  resume: "▶",
-  best: "★",
-  patience: "◌",
-  note: "✎",
-  save: "●",
-  checkpoint: "○",
-};
-const OTHER = "▪";
-const ORDER = Object.keys(GLYPHS);
 const BY_CADENCE = ["checkpoint"];
 /** @type {Record<string, string>} */
 const KINDS = { last_good: "copy", trial: "where a trial begins", best: "best" }; // of checkpoints, by their folders
-
-/**
- * The kind of a mark: its event, or for the end of a trial, whose event is "try" too, its result.
- * @param {Mark} mark
- */
-export const kind = ({ event, kept }) => (kept === undefined ? event : kept ? "kept" : "reverted");
-
-/** @param {Mark} mark */
-export const glyph = (mark) => GLYPHS[kind(mark)] ?? OTHER;
 
 /** @param {Mark} mark */
 const byCadence = ({ event }) => BY_CADENCE.includes(event);
@@ -116,9 +79,9 @@ function distant(some, groups, lefts, room) {
 function inOrder(group, marks) {
   /** @param {number} i */
   const late = (i) => (marks[i].abandoned ? 2 : byCadence(marks[i]) ? 1 : 0);
-  /** @param {number} i */
-  const rank = (i) => late(i) * ORDER.length + (ORDER.indexOf(kind(marks[i])) + 1 || ORDER.length);
-  const [first, ...others] = group.sort((i, j) => rank(i) - rank(j) || j - i);
+  const [first, ...others] = group.sort(
+    (i, j) => late(i) - late(j) || marks[i].rank - marks[j].rank || j - i,
+  );
   return [first, ...others.sort((i, j) => late(i) - late(j) || j - i)].map((i) => marks[i]);
 }
 

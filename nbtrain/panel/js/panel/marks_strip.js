@@ -1,7 +1,7 @@
 // The strip of marks above a chart: draws them, and finds the one below the pointer.
 
 import { el } from "../shared/dom.js";
-import { glyph, grouped, titled } from "./marks.js";
+import { grouped, titled } from "./marks.js";
 import { shortened } from "../shared/format.js";
 
 /** @import { Group, Mark, Paint, PlacedMark } from "../types.d.ts" */
@@ -93,11 +93,10 @@ export class MarksStrip {
     ctx.font = SMALL;
     const width = text ? ctx.measureText(text).width + 1 : 0;
     ctx.fillText(text, left + 6, -BASE);
-    const sign = glyph(mark);
     ctx.font = "12px system-ui, sans-serif";
-    const size = 12 * Math.min(1, GLYPH / ctx.measureText(sign).width); // that of a pause is two signs
+    const size = 12 * Math.min(1, GLYPH / ctx.measureText(mark.glyph).width); // that of a pause is two signs
     ctx.font = `${size}px system-ui, sans-serif`;
-    ctx.fillText(sign, left - width / 2, -BASE);
+    ctx.fillText(mark.glyph, left - width / 2, -BASE);
   }
 
   /**
@@ -140,7 +139,7 @@ export class MarksStrip {
     const rows = marks
       .slice(0, TOLD)
       .flatMap((mark) => [
-        el("div", { class: "nbt-tip-head", text: `${glyph(mark)} ${titled(mark)}` }),
+        el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titled(mark)}` }),
         ...(mark.text ? [el("div", { text: shortened(mark.text, CHARS) })] : []),
       ]);
     const more = marks.length - TOLD;

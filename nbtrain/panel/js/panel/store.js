@@ -198,8 +198,9 @@ function numbered({ marks, marked }) {
  * @param {number} number
  * @returns {Mark}
  */
-function mark([event, step, wall, text, { to = step, ...more } = {}], number) {
-  return { number, event, step, wall, text, ...more, place: to, abandoned: false, actions: [] };
+function mark([event, step, wall, text, glyph, rank, { to: place = step, ...more } = {}], number) {
+  const about = { number, event, step, wall, text, glyph, rank };
+  return { ...about, ...more, place, abandoned: false, actions: [] };
 }
 
 /**
