@@ -128,6 +128,15 @@ def test_a_run_in_the_logdir_itself_is_called_by_its_folder(tmp_path: Path) -> N
     assert nbtrain.scalars(tmp_path / "digits").reader.title(".") == "digits"
 
 
+def test_the_training_and_the_validation_of_a_fit_are_told_as_one(tmp_path: Path) -> None:
+    for run in ("x/adam/train", "x/adam/validation", "x/sgd"):
+        run_of(tmp_path / run, [1.0])
+    content, _ = board_of(tmp_path).hear(t="hello")
+    runs = ["x/adam/train", "x/adam/validation"]
+    assert content["fits"] == [{"lead": "x/adam/train", "name": "x/adam", "runs": runs}]
+    assert content["folder"] == "x/"
+
+
 def test_growth_alone_is_told_without_the_names(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0])
     board = board_of(tmp_path)

@@ -27,6 +27,7 @@ from nbtrain.panel.board.labels import Labels
 from nbtrain.panel.board.refusals import refusal
 from nbtrain.panel.board.requests import answer
 from nbtrain.panel.board.tables import lacking
+from nbtrain.panel.validations import fits_of, folder_of, name_of
 from nbtrain.panel.widget import LEASE_SECS, Shown
 
 # The most characters that a page may store in the board.
@@ -123,11 +124,19 @@ class Board(Shown):
         scalars = found["scalars"]
         reader = scalars.reader
         there = contents(found, lacking(scalars), self._begin["tab"])
+        runs = there["runs"]
+        known = frozenset(runs)
+        fits: list[dict[str, Any]] = [
+            {"lead": lead, "name": reader.title(name_of(lead, of, known)), "runs": of}
+            for lead, of in fits_of(runs).items()
+        ]
         self._labels = self._labels or Labels(reader.logdir)
         return {
             **there,
+            "fits": [fit for fit in fits if len(fit["runs"]) > 1],
+            "folder": folder_of([fit["name"] for fit in fits]),
             "own": reader.title("."),
-            "labels": self._labels.of(there["runs"]),
+            "labels": self._labels.of(runs),
             "damaged": [[run, size] for run, size in reader.skipped().items()],
             "doubtful": [[run, count] for run, count in reader.doubtful().items()],
             "gone": reader.gone,

@@ -427,6 +427,10 @@ export interface Grew extends Progress {
 export interface Index extends Progress, Tags {
   t: "index";
   runs: string[];
+  /** The fits of a training and its validation; each other run is one by itself. */
+  fits: Fit[];
+  /** The folders that the names of all fits begin with, with the last slash; "" for one fit. */
+  folder: string;
   /** The name of the run ".", whose event files are in the logdir itself. */
   own: string;
   /** The tags of the runs that have some: the words by which they can be found. */
@@ -441,6 +445,15 @@ export interface Index extends Progress, Tags {
   doubtful: [run: string, records: number][];
   gone: string[];
   unreadable: [path: string, why: string][];
+}
+
+/** Runs that are one to the reader, such as the training and the validation of Keras. */
+export interface Fit {
+  /** The run that names it: the only one, or the training. */
+  lead: string;
+  name: string;
+  /** The training first. */
+  runs: string[];
 }
 
 /** Tags; of each the index of the set of runs that have it; of each set the indices of its runs. */

@@ -13,6 +13,7 @@ import type {
   Action,
   Answer,
   Axis,
+  Fit,
   GraphEdge,
   GraphItem,
   Hparams,
@@ -362,15 +363,6 @@ export interface Look {
 
 /** The colours and the font to paint with, as the theme stands. */
 export type Paint = ReturnType<typeof paints>;
-
-/** One run, or the training and the validation of a fit, which are one run with two curves. */
-export interface Fit {
-  /** The run that names it: the only one, or the training. */
-  lead: string;
-  name: string;
-  /** The training first. */
-  runs: string[];
-}
 
 /** An answer of the kernel; when the kernel has gone, of the kind "lost". */
 export interface Reply {

@@ -2,11 +2,11 @@
 
 import { Connection } from "../shared/connection.js";
 import { ensured } from "../shared/sure.js";
-import { fitsOf, folderOf, leader } from "./fits.js";
+import { fitsOf } from "./fits.js";
 import { bare } from "./tags.js";
 
-/** @import { FromBoard, Question, Still, ToBoard } from "../protocol.d.ts" */
-/** @import { Bytes, Contents, Fit, Model, Reply, View } from "../types.d.ts" */
+/** @import { Fit, FromBoard, Question, Still, ToBoard } from "../protocol.d.ts" */
+/** @import { Bytes, Contents, Model, Reply, View } from "../types.d.ts" */
 
 const LATE_MS = 1500;
 const KEEP_MS = 300; // what is chosen within this is sent at once
@@ -29,8 +29,8 @@ export class BoardConnection extends Connection {
   #next = 1;
   /** @type {Map<string, number>} */
   #numbers = new Map(); // of the runs
-  /** @type {Set<string>} */
-  runs = new Set();
+  /** @type {Map<string, Fit>} */
+  fitOf = new Map(); // by each of their runs: the fits of several
   /** @type {Map<string, Fit>} */
   fits = new Map(); // by their leaders
   folder = ""; // what the names of all fits begin with
@@ -88,7 +88,7 @@ export class BoardConnection extends Connection {
 
   /** @param {string} run */
   leaderOf(run) {
-    return leader(run, this.runs);
+    return this.fitOf.get(run)?.lead ?? run;
   }
 
   /**
@@ -131,11 +131,11 @@ export class BoardConnection extends Connection {
    */
   #count(index) {
     const { runs } = index;
-    this.runs = new Set(runs);
-    this.fits = fitsOf(runs);
+    this.fitOf = new Map(index.fits.flatMap((fit) => fit.runs.map((run) => [run, fit])));
+    this.fits = fitsOf(runs, this.fitOf);
     const own = this.fits.get(".");
     if (own) own.name = this.titleOf(".");
-    this.folder = folderOf([...this.fits.values()].map(({ name }) => name));
+    this.folder = index.folder;
     const without = bare(index);
     const curved = runs.filter((run) => !without.has(run));
     for (const run of [...curved, ...without]) this.numberOf(this.leaderOf(run));

@@ -6,7 +6,8 @@ import { known } from "../shared/sure.js";
 import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 
-/** @import { Board, Chosen, Fit, Page } from "../types.d.ts" */
+/** @import { Fit } from "../protocol.d.ts" */
+/** @import { Board, Chosen, Page } from "../types.d.ts" */
 
 /** @typedef {{row: HTMLElement, fit: Fit, box: HTMLInputElement, name: HTMLElement, label: HTMLElement}} Row */
 

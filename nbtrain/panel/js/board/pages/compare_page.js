@@ -71,7 +71,7 @@ export class ComparePage {
   show(index, chosen, fits) {
     const runs = index.runs.filter(chosen);
     this.fits = fits;
-    this.few = fitsOf(runs, this.board.connection.runs).size < 2;
+    this.few = fitsOf(runs, this.board.connection.fitOf).size < 2;
     const tags = index.tags.length > MOST ? index.tags.filter(fits).slice(0, MOST) : null;
     if (!this.few) this.latest.want({ t: "compare", runs, tags }, index.version);
     const count = this.scalars.show(index, chosen, fits);
@@ -101,7 +101,7 @@ export class ComparePage {
   #take({ content, buffers }) {
     this.refused = content.t === "refused" ? content.text : "";
     if (content.t === "compare") {
-      this.there = sideBySide(content, buffers[0], this.board.connection.runs);
+      this.there = sideBySide(content, buffers[0], this.board.connection.fitOf);
     }
     this.#draw();
   }

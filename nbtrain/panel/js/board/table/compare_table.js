@@ -6,7 +6,8 @@ import { bestStep } from "../charts/run_table.js";
 import { el, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
-/** @import { Board, Comparison, ComparisonOptions, Fit } from "../../types.d.ts" */
+/** @import { Fit } from "../../protocol.d.ts" */
+/** @import { Board, Comparison, ComparisonOptions } from "../../types.d.ts" */
 
 const AT_ONCE = 100; // tags that are put into the page before more are asked for
 

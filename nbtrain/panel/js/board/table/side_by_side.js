@@ -6,8 +6,8 @@ import { decodeNumbers } from "../charts/overlay.js";
 import { fitsOf } from "../fits.js";
 import { known } from "../../shared/sure.js";
 
-/** @import { Compare } from "../../protocol.d.ts" */
-/** @import { Bytes, Comparison, Fit, Numbers } from "../../types.d.ts" */
+/** @import { Compare, Fit } from "../../protocol.d.ts" */
+/** @import { Bytes, Comparison, Numbers } from "../../types.d.ts" */
 
 /** @type {Numbers} */
 const NONE = {
@@ -24,11 +24,11 @@ const NONE = {
  * The answer to a `compare` message. A tag that only validations have has one row.
  * @param {Compare} content
  * @param {Bytes} buffer
- * @param {Set<string>} runs all that there are
+ * @param {Map<string, Fit>} fitOf see fits.js
  * @returns {Comparison}
  */
-export function sideBySide(content, buffer, runs) {
-  const fits = [...fitsOf(content.runs, runs).values()];
+export function sideBySide(content, buffer, fitOf) {
+  const fits = [...fitsOf(content.runs, fitOf).values()];
   const places = new Map(content.runs.map((run, i) => [run, i]));
   const hparams = content.hparams.map(({ name, values, same }) => ({
     name,
