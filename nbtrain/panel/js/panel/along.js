@@ -1,5 +1,7 @@
 // The places of a run's points and marks on the horizontal axis of its charts. Knows no page.
 
+import { isMetric } from "../shared/side_tags.js";
+
 /** @import { ChartAxis, Curve, Mark, PlacedMark } from "../types.d.ts" */
 
 /**
@@ -7,8 +9,6 @@
  * protocol.d.ts.
  * @typedef {{began: number, epochs: [step: number, epochs: number][]}} Known
  */
-
-const BESIDE = ["hyperparameters/", "system/"]; // begin the tags that are not of the training
 
 export class Along {
   /**
@@ -73,7 +73,7 @@ export class Along {
  * @param {Curve[]} curves
  */
 export function begun(curves) {
-  const training = curves.filter(({ tag }) => !BESIDE.some((begin) => tag.startsWith(begin)));
+  const training = curves.filter(({ tag }) => isMetric(tag));
   for (const some of [training.filter(({ abandoned }) => !abandoned), training, curves]) {
     const times = some.map(({ wall: [first] }) => first).filter(Number.isFinite);
     if (times.length) return Math.min(...times);

@@ -3,6 +3,7 @@
 import { best, isAbandoned } from "../shared/buckets.js";
 import { el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
+import { SYSTEM } from "../shared/side_tags.js";
 import { known, lastOf } from "../shared/sure.js";
 import { Along, begun } from "./along.js";
 import { armsOf } from "./arms.js";
@@ -21,7 +22,6 @@ const LEAST = 140;
 const AXES = ["step", "epoch", "relative", "wall"];
 const NO_EPOCHS = "no epochs are known";
 const NO_LENGTH = "the length of an epoch is not known";
-export const SYSTEM = "system/"; // begins the tags of the machine
 let grids = 0;
 
 export class ChartGrid {

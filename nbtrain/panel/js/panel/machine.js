@@ -1,7 +1,8 @@
 // The charts of the machine, `system/...`: folded away below those of the training.
 
 import { el, say } from "../shared/dom.js";
-import { ChartGrid, SYSTEM } from "./chart_grid.js";
+import { SYSTEM } from "../shared/side_tags.js";
+import { ChartGrid } from "./chart_grid.js";
 
 /** @import { Status } from "../protocol.d.ts" */
 

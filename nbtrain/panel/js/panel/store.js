@@ -1,6 +1,7 @@
 // The data of one run as received: its status, curves and marks. Knows no page.
 
 import { countsIn, divided } from "../shared/buckets.js";
+import { HYPERPARAMETERS } from "../shared/side_tags.js";
 import { known, lastOf } from "../shared/sure.js";
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
@@ -47,7 +48,7 @@ export class Store {
   get tags() {
     const inOrder = [...this.curves].sort((one, other) => one.segment - other.segment);
     return [...new Set(inOrder.map((curve) => curve.tag))].filter(
-      (tag) => !tag.startsWith("hyperparameters/"),
+      (tag) => !tag.startsWith(HYPERPARAMETERS),
     );
   }
 

@@ -1,6 +1,7 @@
 // The form of a trial: hyperparameters with a value or several each, or the limits of a range test.
 
 import { el, say } from "../shared/dom.js";
+import { isMetric } from "../shared/side_tags.js";
 import { exact } from "./scale.js";
 import { CHOICE, decidersOf, inWords, settingsIn, UNTOLD, USUAL } from "./trial_values.js";
 
@@ -83,7 +84,7 @@ export class TrialForm {
     this.status = status;
     const kept = refused?.values.every(({ name, now }) => now === this.#now(name)) ? refused : null;
     const { last = {}, controls, higher } = status;
-    const tags = Object.keys(last).filter((tag) => !/^(hyperparameters|system)\//.test(tag));
+    const tags = Object.keys(last).filter(isMetric);
     const usual = controls?.evaluate && !tags.includes(USUAL) ? [UNTOLD] : [];
     this.tags = [...usual, ...decidersOf(tags, higher)];
     const losses = tags.filter((tag) => tag.includes("loss"));

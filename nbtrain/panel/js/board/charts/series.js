@@ -2,11 +2,11 @@
 
 import uPlot from "uplot";
 import { isolated } from "../../shared/columns.js";
+import { HYPERPARAMETERS } from "../../shared/side_tags.js";
 
 /** @import { ChartBoard, ChartLine } from "../../types.d.ts" */
 
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
-const EDITED = "hyperparameters/"; // as the tags begin of what has one value until the next edit
 const MANY = 100; // lines that are as thin as a pixel: thousands of wider ones take seconds to draw
 const HIDDEN = { show: false };
 
@@ -24,7 +24,7 @@ export function seriesOf(lines, tag, board) {
   const series = lines.map(({ kind, run }) => {
     if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: HIDDEN };
     const { colour, dash, alpha = 1 } = board.styleOf(run);
-    const steps = tag.startsWith(EDITED) && !(smooth && kind === "line");
+    const steps = tag.startsWith(HYPERPARAMETERS) && !(smooth && kind === "line");
     const how = steps ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {};
     if (kind === "tail") {
       const stroke = () => board.paint().gone;
