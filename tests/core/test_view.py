@@ -113,7 +113,7 @@ def test_the_fields_are_those_of_the_wire() -> None:
         "name", "engine", "trained_by", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error", "usage",
         "failure", "log", "media", "hyperparameters", "values", "rates",
-        "validations", "higher", "mailbox", "tasks", "tags", "epochs", "latest", "open_nan",
+        "validations", "higher", "mailbox", "tasks", "tags", "epochs", "latest", "open_nan", "rate",
     }  # fmt: skip
 
 

@@ -220,6 +220,8 @@ export interface Status {
   hyperparameters: [name: string, lowest: number, highest: number, scale: Scale][];
   /** For each hyperparameter, in their order. */
   values: (number | string)[];
+  /** The one of the learning rate, whose range can be tested; null if there is none. */
+  rate: string | null;
   /** The rates that schedules give now; null for a hyperparameter without one. */
   rates: (string | null)[];
   /** The number of the newest mark of a NaN; null if the run has gone on or back since. */

@@ -23,6 +23,7 @@ from nbtrain.panel.validations import charts_of
 from nbtrain.panel.wording import cut, duration, number, plain, speed
 from nbtrain.rundir.mailbox import Address
 from nbtrain.rundir.timeline import is_copy, name_of
+from nbtrain.steer.learning_rate import rate_of
 
 Fields = dict[str, object]
 
@@ -102,6 +103,7 @@ def fields(
             [each.name, each.lowest, each.highest, str(each.scale)] for each in tuned
         ],
         "values": [plain(each.value) for each in tuned],  # in the order of these
+        "rate": rate_of(each.name for each in tuned),
         "rates": [None if each.rate is None else number(each.rate) for each in tuned],
         "open_nan": open_nan,
         "message": status.message and cut(status.message, MESSAGE_CHARS),

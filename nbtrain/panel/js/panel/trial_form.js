@@ -8,7 +8,6 @@ import { CHOICE, decidersOf, inWords, settingsIn, UNTOLD, USUAL } from "./trial_
 /** @import { Status } from "../protocol.d.ts" */
 /** @import { Typed } from "./trial_values.js" */
 
-const RATES = ["learning_rate_factor", "learning_rate"]; // steer/learning_rate.py has the same
 const TEXT = { type: "text", autocomplete: "off", spellcheck: "false" };
 const WHOLE = { type: "number", min: 1, step: 1, required: "" };
 
@@ -167,7 +166,7 @@ export class TrialForm {
   /** @param {boolean} range */
   #turn(range) {
     this.range = range;
-    const rate = RATES.find((name) => this.#names.includes(name));
+    const { rate } = this.status;
     if (range && rate) this.rows[0].name.value = rate;
     this.#show();
   }
