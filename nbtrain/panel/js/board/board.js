@@ -23,7 +23,29 @@ import * as theme from "../shared/theme.js";
 import { wordsOf } from "./words.js";
 
 /** @import { Index } from "../protocol.d.ts" */
-/** @import { Board, Contents, Page, Paint } from "../types.d.ts" */
+/** @import { Paint } from "../shared/theme.js" */
+/** @import { Contents } from "./board_connection.js" */
+/** @import { Options } from "./options.js" */
+/** @import { Page } from "./pages/pages.js" */
+/** @import { Look } from "./tags.js" */
+
+/**
+ * A board, as its pages know it.
+ * @typedef {object} Board
+ * @property {BoardConnection} connection
+ * @property {RunList} runs
+ * @property {Options} options
+ * @property {BoardChoices} choices
+ * @property {() => void} keep
+ * @property {() => void} forget
+ * @property {() => void} draw
+ * @property {(tab: string) => {open: Map<string, boolean>, changed: () => void}} folds
+ * @property {() => Paint} paint
+ * @property {(run: string) => Look} styleOf
+ * @property {(...runs: string[]) => SVGElement} swatch
+ * @property {(run: string) => string} leaderOf the run that names the fit of a run
+ * @property {(run: string) => string} nameOf the name of a run as it is shown
+ */
 
 // The tabs of scalars. They fold runs without scalars away.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];

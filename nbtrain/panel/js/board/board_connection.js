@@ -5,8 +5,18 @@ import { ensured } from "../shared/sure.js";
 import { fitsOf } from "./fits.js";
 import { bare } from "./tags.js";
 
-/** @import { Fit, FromBoard, Question, Still, ToBoard } from "../protocol.d.ts" */
-/** @import { Bytes, Contents, Model, Reply, View } from "../types.d.ts" */
+/** @import { Answer, Fit, FromBoard, Index, Question, Still, ToBoard } from "../protocol.d.ts" */
+/** @import { Bytes, Model, View } from "../shared/connection.js" */
+
+/**
+ * An answer of the kernel; when the kernel has gone, of the kind "lost".
+ * @typedef {{content: Answer | {t: "lost"}, buffers: Bytes[]}} Reply
+ */
+
+/**
+ * Everything there is by name, and how far the reading is.
+ * @typedef {Omit<Index, "t">} Contents
+ */
 
 const LATE_MS = 1500;
 const KEEP_MS = 300; // what is chosen within this is sent at once

@@ -2,7 +2,8 @@
 
 import { contextOf } from "../shared/dom.js";
 
-/** @import { Look, Paint } from "../types.d.ts" */
+/** @import { Paint } from "../shared/theme.js" */
+/** @import { Look } from "./tags.js" */
 
 const ROW = 18; // pixels of a line of the legend
 const SAMPLE = 28; // pixels of a line's sample

@@ -1,7 +1,12 @@
 // The kernel's latest answer for a page, which is asked for again when there may be more.
 
-/** @import { Reply, Wanted } from "../types.d.ts" */
-/** @import { BoardConnection } from "./board_connection.js" */
+/** @import { BoardConnection, Reply } from "./board_connection.js" */
+/** @import { Question } from "../protocol.d.ts" */
+
+/**
+ * A question without what is known of its answer.
+ * @typedef {Question extends infer Q ? Q extends {known: unknown} ? Omit<Q, "known"> : never : never} Wanted
+ */
 
 const SHARE = 5; // of the time that passes, the kernel spends at most a fifth on the same question
 const MANY = 300; // runs of which a part takes as long to answer and to draw as the whole soon after

@@ -1,8 +1,34 @@
 // The options that the reader of a board has chosen. The kernel keeps them as a text, so that a
 // reloaded page or another view begins with them. Knows no page.
 
-/** @import { Index } from "../protocol.d.ts" */
-/** @import { Kept, Options } from "../types.d.ts" */
+/** @import { Axis, Index } from "../protocol.d.ts" */
+
+/** @typedef {{min: number, max: number}} Range */
+
+/**
+ * The choices of a board's reader.
+ * @typedef {object} Options
+ * @property {string} tab
+ * @property {Axis} x
+ * @property {number} smooth
+ * @property {boolean} logX
+ * @property {string} tags the filter of the tags
+ * @property {string} runs the filter of the runs
+ * @property {Set<string>} off runs that are not drawn
+ * @property {Map<string, Range>} zooms the ranges in sight, by tag
+ * @property {Set<string>} logs tags whose values have a logarithmic scale
+ * @property {Map<string, Map<string, boolean>>} open which groups are open, by tab
+ */
+
+/**
+ * The choices as JSON has them.
+ * @typedef {{[name in keyof Options]: Listed<Options[name]>}} Kept
+ */
+
+/**
+ * @template T
+ * @typedef {T extends Set<infer Item> ? Item[] : T extends Map<infer Key, infer Item> ? [Key, Listed<Item>][] : T} Listed
+ */
 
 /**
  * begin: the options of the cell, {tab, x, smooth}, and perhaps `kept`, a text of `written`.

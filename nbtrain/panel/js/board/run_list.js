@@ -7,7 +7,9 @@ import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 
 /** @import { Fit } from "../protocol.d.ts" */
-/** @import { Board, Chosen, Page } from "../types.d.ts" */
+/** @import { Board } from "./board.js" */
+/** @import { Page } from "./pages/pages.js" */
+/** @import { Chosen } from "./tags.js" */
 
 /** @typedef {{row: HTMLElement, fit: Fit, box: HTMLInputElement, name: HTMLElement, label: HTMLElement}} Row */
 

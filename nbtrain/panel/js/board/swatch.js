@@ -1,6 +1,6 @@
 // A sample of a line, or of the two lines of a fit.
 
-/** @import { Look } from "../types.d.ts" */
+/** @import { Look } from "./tags.js" */
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -5,11 +5,11 @@ import { el, focusedIn } from "../shared/dom.js";
 import { known } from "../shared/sure.js";
 import { groups } from "./tags.js";
 
+/** @import { Board } from "./board.js" */
+
 const OPEN_CARDS = 400; // up to so many cards every group begins open
 const PINNED = "/"; // names the group of pinned cards, as no prefix does
 const AT_ONCE = 60; // cards of a group, and groups, that are put there before more are asked for
-
-/** @import { Board } from "../types.d.ts" */
 
 /** @template Key The key of a card. */
 export class TagGroups {

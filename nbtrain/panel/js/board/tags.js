@@ -3,7 +3,19 @@
 import { ensured } from "../shared/sure.js";
 
 /** @import { Tags } from "../protocol.d.ts" */
-/** @import { Chosen, Look } from "../types.d.ts" */
+
+/**
+ * The look of a run's line.
+ * @typedef {object} Look
+ * @property {string} colour
+ * @property {number[]} dash
+ * @property {number} [alpha] opacity from 0 to 1
+ */
+
+/**
+ * Tells of a run or a tag by its name whether it is meant.
+ * @typedef {(name: string) => boolean} Chosen
+ */
 
 /** The dash of a validation, which has the colour of its training. */
 const VALIDATION = [5, 3];

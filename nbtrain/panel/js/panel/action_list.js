@@ -5,8 +5,8 @@ import { DOING } from "./command_words.js";
 import { titled } from "./marks.js";
 
 /** @import { Action, Receipt } from "../protocol.d.ts" */
-/** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
+/** @import { Mark } from "./marks.js" */
 
 const WAITS = "…"; // until the answer comes
 const APPLIED = "✓"; // before the answer

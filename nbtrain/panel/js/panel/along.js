@@ -2,7 +2,11 @@
 
 import { isMetric } from "../shared/side_tags.js";
 
-/** @import { ChartAxis, Curve, Mark, PlacedMark } from "../types.d.ts" */
+/** @import { ChartAxis } from "../shared/axis_tools.js" */
+/** @import { Curve } from "../shared/buckets.js" */
+/** @import { Mark } from "./marks.js" */
+
+/** @typedef {Mark & {at: number}} PlacedMark A mark, and its place on the axis. */
 
 /**
  * began: the time of the first point, where relative time begins; epochs: see `Status.epochs` in

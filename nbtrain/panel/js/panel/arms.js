@@ -3,7 +3,13 @@
 import { nearest, valueOf } from "../shared/buckets.js";
 import { lastOf } from "../shared/sure.js";
 
-/** @import { Arm, Curve, Mark } from "../types.d.ts" */
+/** @import { Curve } from "../shared/buckets.js" */
+/** @import { Mark } from "./marks.js" */
+
+/**
+ * A setting that the newest trial of several values compares, and the times of its training.
+ * @typedef {{name: string, from: number, until: number}} Arm
+ */
 
 // The events that end an arm, besides the next one: a decision, or the end of a trial without one.
 const ENDS = ["try", "pause", "restore", "recovery", "failed", "set", "save"];

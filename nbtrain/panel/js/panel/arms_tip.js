@@ -7,7 +7,9 @@ import { valuesOfArms } from "./arms.js";
 import { colourOfArm } from "./series.js";
 
 /** @import uPlot from "uplot" */
-/** @import { Arm, Curve, Paint } from "../types.d.ts" */
+/** @import { Curve } from "../shared/buckets.js" */
+/** @import { Paint } from "../shared/theme.js" */
+/** @import { Arm } from "./arms.js" */
 
 export class ArmsTip {
   /** @param {() => Paint} paint see theme.js */

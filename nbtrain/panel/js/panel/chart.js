@@ -26,9 +26,15 @@ import { bucketsAt, stepAt } from "./reading.js";
 import { bandsOf, seriesOf } from "./series.js";
 
 /** @import uPlot from "uplot" */
-/** @import { Arm, Bucket, ChartAxis, Columns, Curve, Paint, PlacedMark, TagLine, UnseenBucket } from "../types.d.ts" */
 /** @import { MarksMenu } from "./marks_menu.js" */
 /** @import { Drawn } from "./series.js" */
+/** @import { ChartAxis } from "../shared/axis_tools.js" */
+/** @import { Bucket, Curve, UnseenBucket } from "../shared/buckets.js" */
+/** @import { Columns } from "../shared/columns.js" */
+/** @import { Paint } from "../shared/theme.js" */
+/** @import { PlacedMark } from "./along.js" */
+/** @import { Arm } from "./arms.js" */
+/** @import { TagLine } from "./store.js" */
 
 /** @typedef {TagLine & {curves: Curve[]}} DrawnLine */
 /** @typedef {{min: number, max: number}} Zoom */

@@ -11,10 +11,11 @@ import { Chart } from "./chart.js";
 import { APART, columnsOf, fitted, roomOf } from "./fit.js";
 
 /** @import { Status } from "../protocol.d.ts" */
-/** @import { ChartAxis, Paint, TagLine } from "../types.d.ts" */
 /** @import { Choices } from "./choices.js" */
 /** @import { MarksMenu } from "./marks_menu.js" */
-/** @import { Store } from "./store.js" */
+/** @import { Store, TagLine } from "./store.js" */
+/** @import { ChartAxis } from "../shared/axis_tools.js" */
+/** @import { Paint } from "../shared/theme.js" */
 
 const BY_KEY = 24; // pixels
 const LEAST = 140;

@@ -4,8 +4,9 @@ import { el, say } from "../shared/dom.js";
 import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
 import { Pin } from "../shared/pin.js";
 
-/** @import { best } from "../shared/buckets.js" */
-/** @import { Bucket, ChartAxis, TagLine, UnseenBucket } from "../types.d.ts" */
+/** @import { Bucket, UnseenBucket, best } from "../shared/buckets.js" */
+/** @import { ChartAxis } from "../shared/axis_tools.js" */
+/** @import { TagLine } from "./store.js" */
 
 export class ChartHead {
   /**

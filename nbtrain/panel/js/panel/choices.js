@@ -2,7 +2,7 @@
 
 import { isNames, Kept } from "../shared/kept.js";
 
-/** @import { ChartAxis } from "../types.d.ts" */
+/** @import { ChartAxis } from "../shared/axis_tools.js" */
 
 /**
  * height: the pixels that the charts may take; null: as many as fit a laptop's screen.

@@ -9,8 +9,8 @@ import { ensured } from "../shared/sure.js";
 import { brief, exact, places } from "./scale.js";
 
 /** @import { Receipt, Scale, Status } from "../protocol.d.ts" */
-/** @import { Places } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
+/** @import { Places } from "./scale.js" */
 
 // Without this, JupyterLab takes the arrow keys, which move a slider.
 const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };

@@ -2,8 +2,35 @@
 
 import { clock, place } from "../shared/format.js";
 
-/** @import { Checkpoint } from "../protocol.d.ts" */
-/** @import { Group, Mark } from "../types.d.ts" */
+/** @import { Action, Checkpoint, MarkDetails, TrialTable } from "../protocol.d.ts" */
+
+/**
+ * An entry of a run's history: see journal.py.
+ * @typedef {object} Mark
+ * @property {number} number counted over all marks there ever were
+ * @property {string} event
+ * @property {number} step
+ * @property {number} wall
+ * @property {string} text
+ * @property {string} glyph
+ * @property {number} rank a sign for several marks has the glyph of the lowest
+ * @property {MarkDetails["arm"]} [arm]
+ * @property {TrialTable} [trial]
+ * @property {number} place the step at which the run went on
+ * @property {boolean} abandoned true if the run has gone back behind it since, as the kernel tells
+ * @property {Action[]} actions the actions that help, as the kernel tells
+ */
+
+/**
+ * Marks that are drawn as one: where, from where to where they lie, and how many it says.
+ * @template Item
+ * @typedef {object} Group
+ * @property {number} left
+ * @property {number} first
+ * @property {number} last
+ * @property {number} number
+ * @property {Item[]} marks
+ */
 
 /**
  * The least distance between the signs of two groups of this many marks each.

@@ -5,8 +5,8 @@ import { titled } from "./marks.js";
 import { ActionList, key } from "./action_list.js";
 import { Popover } from "./popover.js";
 
-/** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
+/** @import { Mark } from "./marks.js" */
 
 const LISTED = 6; // marks of a group, at first and with each "more"
 

@@ -4,8 +4,10 @@ import { el } from "../shared/dom.js";
 import { grouped, titled } from "./marks.js";
 import { shortened } from "../shared/format.js";
 
-/** @import { Group, Mark, Paint, PlacedMark } from "../types.d.ts" */
 /** @import uPlot from "uplot" */
+/** @import { Paint } from "../shared/theme.js" */
+/** @import { PlacedMark } from "./along.js" */
+/** @import { Group, Mark } from "./marks.js" */
 
 /** @typedef {Group<Mark> & {wide: number}} Sign A group, and how broad it is drawn, in pixels. */
 

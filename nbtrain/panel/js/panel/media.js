@@ -7,9 +7,9 @@ import { Viewport } from "../shared/viewport.js";
 import { MediaCard } from "./media_card.js";
 
 /** @import { MediaExtent, MediaKind, Status } from "../protocol.d.ts" */
-/** @import { Paint } from "../types.d.ts" */
 /** @import { Choices } from "./choices.js" */
 /** @import { MediaQuestions } from "./media_questions.js" */
+/** @import { Paint } from "../shared/theme.js" */
 
 const AGAIN_MS = 1000; // between two looks for what is new
 const SHARE = 10; // of the time, the kernel spends at most a tenth on what is new

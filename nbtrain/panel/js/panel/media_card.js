@@ -12,7 +12,9 @@ import { place } from "../shared/format.js";
 import { nearest } from "../shared/cards/ridges.js";
 
 /** @import { MediaKind, MediaQuestion, MediaValue } from "../protocol.d.ts" */
-/** @import { Bytes, MediaReply, Paint } from "../types.d.ts" */
+/** @import { Bytes } from "../shared/connection.js" */
+/** @import { Paint } from "../shared/theme.js" */
+/** @import { MediaReply } from "./media_questions.js" */
 
 const BODIES = {
   images: ImageBody,

@@ -1,7 +1,12 @@
 // The questions of a page about pictures and media: one at a time, and few. Knows no page.
 
 /** @import { MediaAnswer, MediaQuestion, ToPanel } from "../protocol.d.ts" */
-/** @import { Bytes, MediaReply } from "../types.d.ts" */
+/** @import { Bytes } from "../shared/connection.js" */
+
+/**
+ * An answer about pictures and media.
+ * @typedef {{content: MediaAnswer, buffers: Bytes[]}} MediaReply
+ */
 
 const PATIENCE_MS = 10_000; // until an answer is taken for lost
 

@@ -4,8 +4,8 @@ import { el } from "../shared/dom.js";
 import { ActionList } from "./action_list.js";
 
 /** @import { Status } from "../protocol.d.ts" */
-/** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
+/** @import { Mark } from "./marks.js" */
 
 export class MessageActions {
   /**

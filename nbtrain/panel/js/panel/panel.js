@@ -28,7 +28,7 @@ import { TrialResult } from "./trial_result.js";
 import { lastOf } from "../shared/sure.js";
 import * as theme from "../shared/theme.js";
 
-/** @import { Paint } from "../types.d.ts" */
+/** @import { Paint } from "../shared/theme.js" */
 
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
 

@@ -3,7 +3,8 @@
 import { bucketAt, bucketUpTo, nearest } from "../shared/buckets.js";
 
 /** @import uPlot from "uplot" */
-/** @import { Bucket, ChartAxis, Curve } from "../types.d.ts" */
+/** @import { ChartAxis } from "../shared/axis_tools.js" */
+/** @import { Bucket, Curve } from "../shared/buckets.js" */
 
 /**
  * The curves of each line that is drawn, the axis, and the weight of the smoothing.

@@ -9,8 +9,8 @@ import { Connection } from "../shared/connection.js";
 import { Store } from "./store.js";
 
 /** @import { FromPanel, Still, ToPanel } from "../protocol.d.ts" */
-/** @import { Bytes, Model, View } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
+/** @import { Bytes, Model, View } from "../shared/connection.js" */
 
 /** @extends {Connection<Exclude<FromPanel, Still>, ToPanel, View & {clicks: Clicks}>} */
 export class RunConnection extends Connection {

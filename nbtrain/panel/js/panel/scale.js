@@ -1,7 +1,14 @@
 // The places of a slider, and the values that they stand for. Knows no page.
 
 /** @import { Scale } from "../protocol.d.ts" */
-/** @import { Places } from "../types.d.ts" */
+
+/**
+ * The places of a slider: whole numbers from 0 to last.
+ * @typedef {object} Places
+ * @property {number} last
+ * @property {(place: number) => number} valueAt
+ * @property {(value: number) => number} placeOf
+ */
 
 const PER_DECADE = 20; // a place is 12 % more than the one before, and has two digits of its own
 const EACH = 200; // so many whole numbers have a place each

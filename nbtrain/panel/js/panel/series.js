@@ -3,7 +3,9 @@
 import uPlot from "uplot";
 import { isolated } from "../shared/columns.js";
 
-/** @import { Column, Paint, TagLine } from "../types.d.ts" */
+/** @import { Column } from "../shared/columns.js" */
+/** @import { Paint } from "../shared/theme.js" */
+/** @import { TagLine } from "./store.js" */
 
 const APART = 12; // pixels from which, on average, the points of a validation are seen as such
 const HIDDEN = { show: false };

@@ -5,7 +5,18 @@ import { HYPERPARAMETERS } from "../shared/side_tags.js";
 import { known, lastOf } from "../shared/sure.js";
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
-/** @import { Bytes, Curve, Mark, TagLine, UnseenCounts } from "../types.d.ts" */
+/** @import { Curve, UnseenCounts } from "../shared/buckets.js" */
+/** @import { Bytes } from "../shared/connection.js" */
+/** @import { Mark } from "./marks.js" */
+
+/**
+ * A line of a chart of the panel.
+ * @typedef {object} TagLine
+ * @property {string} tag
+ * @property {string[]} tags
+ *   all tags of the line: a validation may have several, such as that of each epoch
+ * @property {boolean} validates true for a validation
+ */
 
 const MOST_MARKS = 1000; // as many as the kernel holds
 

@@ -6,8 +6,8 @@ import { ActionList } from "./action_list.js";
 import { resultIn } from "./arms.js";
 
 /** @import { TrialTable } from "../protocol.d.ts" */
-/** @import { Mark } from "../types.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
+/** @import { Mark } from "./marks.js" */
 
 export class TrialResult {
   /**

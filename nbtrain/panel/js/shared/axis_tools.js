@@ -2,7 +2,13 @@
 
 import { el, say } from "./dom.js";
 
-/** @import { ChartAxis } from "../types.d.ts" */
+/** @import { Axis } from "../protocol.d.ts" */
+
+/**
+ * The horizontal axis of a panel's charts: "epoch" counts the epochs that are done.
+ * @typedef {Axis | "epoch"} ChartAxis
+ */
+
 /**
  * How curves are drawn.
  * @template {ChartAxis} X

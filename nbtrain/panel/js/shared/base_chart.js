@@ -5,7 +5,13 @@ import uPlot from "uplot";
 import { el } from "./dom.js";
 import { besidePointer, cursorOf, moveByKey, NOWHERE } from "./plot.js";
 
-/** @import { Columns, PlotOptions } from "../types.d.ts" */
+/** @import { Options } from "../board/options.js" */
+/** @import { Columns } from "./columns.js" */
+
+/**
+ * uPlot's options, without what all charts have.
+ * @typedef {Omit<uPlot.Options, "width" | "height" | "legend">} PlotOptions
+ */
 
 export class BaseChart {
   /**

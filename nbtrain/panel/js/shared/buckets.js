@@ -2,7 +2,55 @@
 
 import { lastOf } from "./sure.js";
 
-/** @import { Bucket, Curve, Unseen, UnseenBucket, UnseenCounts, UnseenKind } from "../types.d.ts" */
+/**
+ * A curve of one tag and one segment: buckets of `stride` steps each.
+ * @typedef {object} Curve
+ * @property {string} tag
+ * @property {number} segment
+ * @property {boolean} abandoned
+ * @property {number} stride
+ * @property {number} seq the message that last changed it
+ * @property {number[]} x the steps of the first points; along.js has them on another axis
+ * @property {number[]} [steps] the steps, where `x` are places on an axis
+ * @property {number[]} wall the times of the first points, in seconds since the epoch
+ * @property {number[]} mean the mean of the finite values of each bucket; NaN if it has none
+ * @property {number[]} lo
+ * @property {number[]} hi
+ * @property {UnseenCounts[]} unseen
+ */
+
+/**
+ * How many values of a bucket are NaN, ∞ and −∞; null if all are finite.
+ * @typedef {[nan: number, above: number, below: number] | null} UnseenCounts
+ */
+
+/**
+ * Values that no line can show.
+ * @typedef {"NaN" | "∞" | "−∞" | "≤ 0"} Unseen
+ */
+
+/**
+ * Values of one kind in a bucket; count: undefined if that is not known.
+ * @typedef {{kind: Unseen, count: number | undefined}} UnseenKind
+ */
+
+/**
+ * Those of a bucket at a place.
+ * @typedef {UnseenKind & {x: number, abandoned: boolean, run?: string}} UnseenBucket
+ */
+
+/**
+ * @typedef {object} Bucket
+ * @property {number} x its place on the axis
+ * @property {number} step
+ * @property {number} wall
+ * @property {number} mean the mean of its finite values; NaN, ∞ or −∞ if there are none
+ * @property {number} lo
+ * @property {number} hi
+ * @property {Unseen[]} also the kinds of the other values in it
+ * @property {boolean} abandoned
+ * @property {number} [smooth] the smoothed value, if it is shown
+ */
 
 /**
  * Columns of a curve, by bucket.

@@ -5,7 +5,18 @@ import { countUpTo, divided } from "./buckets.js";
 import { smoothed, weightOf } from "./smoothing.js";
 import { lastOf } from "./sure.js";
 
-/** @import { Bytes, Column, Columns, Curve } from "../types.d.ts" */
+/** @import { Curve } from "./buckets.js" */
+/** @import { Bytes } from "./connection.js" */
+
+/**
+ * uPlot's column: null is a gap, and undefined says that there is nothing at this step.
+ * @typedef {(number | null | undefined)[]} Column
+ */
+
+/**
+ * uPlot's columns.
+ * @typedef {[number[] | Float64Array, ...Column[]]} Columns
+ */
 
 /**
  * Buckets of a curve, one after another.

@@ -3,7 +3,34 @@
 import { keep } from "./still.js";
 
 /** @import { Hello, Still, There } from "../protocol.d.ts" */
-/** @import { Bytes, Model, View } from "../types.d.ts" */
+/** @import { Outputs } from "./still.js" */
+
+/**
+ * A message's buffer: a view may begin anywhere.
+ * @typedef {ArrayBuffer | ArrayBufferView<ArrayBuffer>} Bytes
+ */
+
+/**
+ * anywidget's model of a widget; its manager is JupyterLab's, and unlike elsewhere.
+ * @typedef {object} Model
+ * @property {(name: string, act: (content: any, buffers: Bytes[]) => void) => void} on
+ * @property {(name: string, act: (content: any, buffers: Bytes[]) => void) => void} off
+ * @property {(message: object) => void} send
+ * @property {{context?: {model?: {cells?: Iterable<{outputs?: Outputs}>}, sessionContext?: {statusChanged?: Signal<string>}}}} [widget_manager]
+ */
+
+/**
+ * A signal of JupyterLab's.
+ * @template T
+ * @typedef {object} Signal
+ * @property {(slot: (sender: unknown, told: T) => void) => void} connect
+ * @property {(slot: (sender: unknown, told: T) => void) => void} disconnect
+ */
+
+/**
+ * A view of a widget: there is one for each output.
+ * @typedef {{changed(): void, close(): void}} View
+ */
 
 const LOOK_MS = 4000;
 // States of a kernel whose process has gone, whatever comes in its place.

@@ -1,6 +1,7 @@
 // Numbers and buckets in words. A value looks as it does where the kernel writes it.
 
-/** @import { Bucket, ChartAxis, UnseenBucket } from "../types.d.ts" */
+/** @import { ChartAxis } from "./axis_tools.js" */
+/** @import { Bucket, UnseenBucket } from "./buckets.js" */
 
 const PRECISE = 15; // digits that a float tells
 

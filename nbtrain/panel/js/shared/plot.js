@@ -4,7 +4,9 @@ import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
 import { logTicks, ticks, timeTicks } from "./format.js";
 
-/** @import { Bucket, ChartAxis, Paint, UnseenBucket } from "../types.d.ts" */
+/** @import { ChartAxis } from "./axis_tools.js" */
+/** @import { Bucket, UnseenBucket } from "./buckets.js" */
+/** @import { Paint } from "./theme.js" */
 
 /**
  * The words of an axis at its places.

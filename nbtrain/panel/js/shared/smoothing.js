@@ -1,6 +1,6 @@
 // TensorBoard's smoothing, as recording/smoothing.py has it. Knows no page.
 
-/** @import { Column } from "../types.d.ts" */
+/** @import { Column } from "./columns.js" */
 
 // The points of a curve that TensorBoard shows. A longer curve is smoothed over the same part of it.
 const SAMPLES = 1000;

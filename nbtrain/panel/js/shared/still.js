@@ -3,7 +3,20 @@
 import { el } from "./dom.js";
 
 /** @import { Still } from "../protocol.d.ts" */
-/** @import { MimeBundle, Model } from "../types.d.ts" */
+/** @import { Model } from "./connection.js" */
+
+/**
+ * The data of a notebook's output, by MIME type.
+ * @typedef {Record<string, any>} MimeBundle
+ */
+
+/**
+ * The outputs of a cell of JupyterLab's.
+ * @typedef {object} Outputs
+ * @property {number} length
+ * @property {(i: number) => {data: MimeBundle, toJSON(): object}} get
+ * @property {(i: number, output: object) => void} set
+ */
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
 // JupyterLab's outputs of a cell: the live widget, its picture and its words. What other threads print

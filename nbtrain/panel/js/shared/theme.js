@@ -2,6 +2,11 @@
 // of JupyterLab or VS Code where there are any.
 
 /**
+ * The colours and the font to paint with, as the theme stands.
+ * @typedef {ReturnType<typeof paints>} Paint
+ */
+
+/**
  * Light text lies on a dark page: true in every notebook, also in one that is not known.
  * @param {HTMLElement} root
  */

@@ -6,9 +6,17 @@ import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 import { place } from "../../shared/format.js";
 import { Pin } from "../../shared/pin.js";
 
-/** @import { Answer, Question } from "../../protocol.d.ts" */
-/** @import { Board, Bytes, Choice } from "../../types.d.ts" */
+/** @import { Answer, Question, Summary } from "../../protocol.d.ts" */
 /** @import { CardsPage } from "../pages/cards_page.js" */
+/** @import { Body } from "../../shared/cards/body.d.ts" */
+/** @import { Choice } from "../../shared/cards/steps.js" */
+/** @import { Bytes } from "../../shared/connection.js" */
+/** @import { Board } from "../board.js" */
+
+/**
+ * The class of a kind of body. several: true if it shows all steps at once and needs no slider.
+ * @typedef {{new (card: Card): Body<Summary>, several?: boolean, option?: {text: string, title: string}}} BodyKind
+ */
 
 export class Card {
   /**

@@ -9,8 +9,10 @@ import { number, place } from "../../shared/format.js";
 
 /** @import uPlot from "uplot" */
 /** @import { Histograms } from "../../protocol.d.ts" */
-/** @import { Body, Columns, PlotOptions } from "../../types.d.ts" */
 /** @import { Card } from "./card.js" */
+/** @import { PlotOptions } from "../../shared/base_chart.js" */
+/** @import { Body } from "../../shared/cards/body.d.ts" */
+/** @import { Columns } from "../../shared/columns.js" */
 
 const PERCENT = ["0", "6.68", "15.87", "30.85", "50", "69.15", "84.13", "93.32", "100"];
 const MEDIAN = 4;

@@ -9,7 +9,25 @@ import { ensured } from "../../shared/sure.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
-/** @import { Board, Bytes, PrLine, PrRows } from "../../types.d.ts" */
+/** @import { Choice } from "../../shared/cards/steps.js" */
+/** @import { Bytes } from "../../shared/connection.js" */
+/** @import { Board } from "../board.js" */
+/** @import { PrRows } from "../charts/pr_points.js" */
+
+/**
+ * A run in a chart of precision-recall curves.
+ * @typedef {object} PrLine
+ * @property {number[]} steps
+ * @property {number[]} walls
+ * @property {Choice | null} chosen
+ * @property {number | undefined} version the version of the board when it was told
+ * @property {number | undefined} shown the place among the steps that is shown
+ * @property {string | null} known
+ * @property {PrRows | null} rows
+ * @property {string} note
+ * @property {HTMLElement} root
+ * @property {{range: HTMLInputElement, told: HTMLElement, note: HTMLElement}} parts
+ */
 
 export class PrCard {
   /**

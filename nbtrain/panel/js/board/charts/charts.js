@@ -5,8 +5,9 @@ import { isEarly, Latest } from "../latest.js";
 import { decode } from "./overlay.js";
 
 /** @import { Want } from "../../protocol.d.ts" */
-/** @import { Board, Reply } from "../../types.d.ts" */
 /** @import { OverlayChart } from "./overlay_chart.js" */
+/** @import { Board } from "../board.js" */
+/** @import { Reply } from "../board_connection.js" */
 
 export class Charts {
   /**

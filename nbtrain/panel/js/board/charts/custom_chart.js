@@ -9,7 +9,11 @@ import { swatch } from "../swatch.js";
 import { dashOf, style } from "../tags.js";
 
 /** @import { LayoutChart, Want } from "../../protocol.d.ts" */
-/** @import { Board, LineOf, Page, Reply, RunCurve } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Reply } from "../board_connection.js" */
+/** @import { Page } from "../pages/pages.js" */
+/** @import { LineOf } from "./custom_lines.js" */
+/** @import { RunCurve } from "./overlay.js" */
 
 const PALE = 0.5; // the opacity of a validation, as its dash and colour tell its tag and its fit
 

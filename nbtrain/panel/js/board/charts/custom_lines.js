@@ -1,7 +1,12 @@
 // The lines of a chart of several tags. Knows no page.
 
 /** @import { LayoutChart } from "../../protocol.d.ts" */
-/** @import { LineOf, RunCurve } from "../../types.d.ts" */
+/** @import { RunCurve } from "./overlay.js" */
+
+/**
+ * The tag and the run of a line in a chart of several tags.
+ * @typedef {{tag: string, run: string}} LineOf
+ */
 
 /**
  * The label of a line: its tag, its run, or both, whatever tells it from the others.

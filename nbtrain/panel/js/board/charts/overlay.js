@@ -4,7 +4,39 @@ import { countsIn, nearest, unseenOf, valueOf } from "../../shared/buckets.js";
 import { column, floats, union } from "../../shared/columns.js";
 
 /** @import { Compare, Curves } from "../../protocol.d.ts" */
-/** @import { Buckets, Bytes, ChartLine, Columns, Numbers, RunCurve, UnseenBucket } from "../../types.d.ts" */
+/** @import { UnseenBucket, UnseenCounts } from "../../shared/buckets.js" */
+/** @import { Columns } from "../../shared/columns.js" */
+/** @import { Bytes } from "../../shared/connection.js" */
+
+/**
+ * @typedef {object} Numbers
+ * @property {number} last
+ * @property {number} lastStep
+ * @property {number} min
+ * @property {number} minStep
+ * @property {number} max
+ * @property {number} maxStep
+ * @property {number} points
+ */
+
+/**
+ * @typedef {object} Buckets
+ * @property {number[]} x
+ * @property {number[]} mean
+ * @property {number[]} lo
+ * @property {number[]} hi
+ * @property {number[]} smooth
+ */
+
+/**
+ * A run in a chart of several.
+ * @typedef {Buckets & {run: string, higher: boolean | null, leftOut: number, stride: number, numbers: Numbers, unseen: UnseenCounts[], tails: Buckets[], margin?: boolean}} RunCurve
+ */
+
+/**
+ * A line of a chart of several runs: of a band an edge, and of a smoothed line the raw one.
+ * @typedef {{kind: "tail" | "hi" | "lo" | "raw" | "line", run: string}} ChartLine
+ */
 
 /**
  * A line that is not a column yet.

@@ -12,8 +12,29 @@ import { tally } from "../../shared/format.js";
 import { tip } from "./tip.js";
 
 /** @import uPlot from "uplot" */
-/** @import { ChartBoard, ChartLine, Columns, Range, RunCurve, UnseenBucket } from "../../types.d.ts" */
 /** @import { Latest } from "../latest.js" */
+/** @import { UnseenBucket } from "../../shared/buckets.js" */
+/** @import { Columns } from "../../shared/columns.js" */
+/** @import { Paint } from "../../shared/theme.js" */
+/** @import { Options, Range } from "../options.js" */
+/** @import { Look } from "../tags.js" */
+/** @import { ChartLine, RunCurve } from "./overlay.js" */
+
+/**
+ * The part of the board that a chart of several runs uses.
+ * @typedef {object} ChartBoard
+ * @property {Options} options
+ * @property {() => void} keep
+ * @property {() => Paint} paint
+ * @property {(run: string) => Look} styleOf
+ * @property {(...runs: string[]) => SVGElement} swatch
+ * @property {(run: string) => string} leaderOf the run that names the fit of a run
+ * @property {(run: string) => string} nameOf the name of a run as it is shown
+ * @property {(tag: string) => void} [pin]
+ *   pin a tag, or do not any more; missing where charts have a place of their own
+ * @property {(chart: OverlayChart) => unknown} wanted
+ * @property {(chart: OverlayChart) => unknown} csv
+ */
 
 const TABLE = "Last, lowest, highest and best value of every run";
 const BACK = 0.15; // the opacity of a line that stands back

@@ -7,7 +7,9 @@ import { axes, cursorOf } from "../../shared/plot.js";
 import { merged, nearestPoint } from "./pr_points.js";
 
 /** @import uPlot from "uplot" */
-/** @import { Board, PlotOptions, PrRows } from "../../types.d.ts" */
+/** @import { PlotOptions } from "../../shared/base_chart.js" */
+/** @import { Board } from "../board.js" */
+/** @import { PrRows } from "./pr_points.js" */
 
 const TOLD = 4; // runs in the tip, those nearest to the pointer
 /** @type {[name: keyof PrRows, text: string][]} */

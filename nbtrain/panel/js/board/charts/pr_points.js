@@ -3,7 +3,20 @@
 import { floats } from "../../shared/columns.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
-/** @import { Bytes, Columns, PrRows } from "../../types.d.ts" */
+/** @import { Columns } from "../../shared/columns.js" */
+/** @import { Bytes } from "../../shared/connection.js" */
+
+/**
+ * A precision-recall curve: a number for each threshold.
+ * @typedef {object} PrRows
+ * @property {number[]} threshold
+ * @property {number[]} truePositives
+ * @property {number[]} falsePositives
+ * @property {number[]} trueNegatives
+ * @property {number[]} falseNegatives
+ * @property {number[]} precision
+ * @property {number[]} recall
+ */
 
 const NAMES = /** @type {const} */ ([
   "threshold",

@@ -3,7 +3,8 @@
 import { el } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
-/** @import { Board, RunCurve } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { RunCurve } from "./overlay.js" */
 
 const HEADS = ["run", "last", "min", "max"];
 

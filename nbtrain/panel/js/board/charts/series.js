@@ -4,7 +4,8 @@ import uPlot from "uplot";
 import { isolated } from "../../shared/columns.js";
 import { HYPERPARAMETERS } from "../../shared/side_tags.js";
 
-/** @import { ChartBoard, ChartLine } from "../../types.d.ts" */
+/** @import { ChartLine } from "./overlay.js" */
+/** @import { ChartBoard } from "./overlay_chart.js" */
 
 const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const MANY = 100; // lines that are as thin as a pixel: thousands of wider ones take seconds to draw

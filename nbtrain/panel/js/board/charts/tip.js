@@ -6,7 +6,8 @@ import { cursorOf } from "../../shared/plot.js";
 import { valuesAt } from "./overlay.js";
 
 /** @import uPlot from "uplot" */
-/** @import { ChartBoard, RunCurve } from "../../types.d.ts" */
+/** @import { RunCurve } from "./overlay.js" */
+/** @import { ChartBoard } from "./overlay_chart.js" */
 
 /** @typedef {ReturnType<typeof valuesAt>[number]} Told What is told of a run. */
 

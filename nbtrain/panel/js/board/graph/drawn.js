@@ -4,7 +4,7 @@ import { fitted, nameOf, pathOf } from "./layout.js";
 import { svg } from "./svg.js";
 
 /** @import { GraphItem } from "../../protocol.d.ts" */
-/** @import { Box, GraphLayout } from "../../types.d.ts" */
+/** @import { Box, GraphLayout } from "./layout.js" */
 
 const HEADER = 13; // pixels from the top of an open scope to the middle of its name
 const CHARACTER = 7;

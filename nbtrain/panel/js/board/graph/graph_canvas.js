@@ -10,7 +10,8 @@ import { anchored, beside, centred, moved, whole, zoomed } from "./sight.js";
 import { svg } from "./svg.js";
 
 /** @import { Graph, GraphItem } from "../../protocol.d.ts" */
-/** @import { Box, GraphLayout, Point, Sight } from "../../types.d.ts" */
+/** @import { Box, GraphLayout, Point } from "./layout.js" */
+/** @import { Sight } from "./sight.js" */
 
 const STEP = 40; // pixels that an arrow key moves
 const ZOOM = 1.25;

@@ -4,7 +4,7 @@ import { el } from "../../shared/dom.js";
 import { link } from "./graph_details.js";
 
 /** @import { GraphName } from "../../protocol.d.ts" */
-/** @import { Reply } from "../../types.d.ts" */
+/** @import { Reply } from "../board_connection.js" */
 
 const PAUSE_MS = 200; // in the typing, after which it is asked
 

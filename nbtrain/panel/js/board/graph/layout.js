@@ -6,7 +6,26 @@ import { known } from "../../shared/sure.js";
 import { IN, levelsOf, OUT, roadOf } from "./levels.js";
 
 /** @import { Graph, GraphEdge, GraphItem } from "../../protocol.d.ts" */
-/** @import { Box, GraphLayout, Leg, Level, Point } from "../../types.d.ts" */
+/** @import { Leg, Level } from "./levels.js" */
+
+/**
+ * A place in a picture, in its own pixels.
+ * @typedef {{x: number, y: number}} Point
+ */
+
+/**
+ * A place in a picture: its middle and its size.
+ * @typedef {Point & {width: number, height: number}} Box
+ */
+
+/**
+ * A graph that is laid out.
+ * @typedef {object} GraphLayout
+ * @property {number} width
+ * @property {number} height
+ * @property {Map<number, Box>} boxes
+ * @property {(GraphEdge & {text: string, points: Point[], at: Point | null})[]} edges
+ */
 
 /** @typedef {Partial<Box> & {points?: Point[], labelpos?: string, weight?: number}} Road */
 /** @typedef {graphlib.Graph<Record<string, unknown>, Partial<Box>, Road>} Drawn */

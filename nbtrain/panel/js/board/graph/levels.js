@@ -3,7 +3,18 @@
 import { ensured, known, lastOf } from "../../shared/sure.js";
 
 /** @import { GraphEdge, GraphItem } from "../../protocol.d.ts" */
-/** @import { Leg, Level } from "../../types.d.ts" */
+
+/**
+ * A part of an edge, between two items of a scope, or an item and an end of the scope.
+ * @typedef {{scope: number, from: number | "in", to: number | "out"}} Leg
+ */
+
+/**
+ * An open scope: what is in it, and the edges within it by their ends.
+ * @typedef {object} Level
+ * @property {GraphItem[]} items
+ * @property {Map<string, {from: Leg["from"], to: Leg["to"], edges: GraphEdge[]}>} roads
+ */
 
 export const IN = /** @type {const} */ ("in"); // the upper end of a scope, where edges enter
 export const OUT = /** @type {const} */ ("out"); // the lower end, where they leave

@@ -2,7 +2,12 @@
 
 import { known } from "../../shared/sure.js";
 
-/** @import { Box, Point, Sight } from "../../types.d.ts" */
+/** @import { Box, Point } from "./layout.js" */
+
+/**
+ * The view of a picture: where its origin is, and how large it is.
+ * @typedef {Point & {scale: number}} Sight
+ */
 
 const LEAST = 0.1;
 const GREATEST = 4;

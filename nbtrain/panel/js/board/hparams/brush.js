@@ -3,7 +3,9 @@
 
 import { numberAt, placeOfNumber } from "./value_axis.js";
 
-/** @import { Filter, Value, ValueAxis } from "../../types.d.ts" */
+/** @import { Value } from "../table/cells.js" */
+/** @import { Filter } from "../table/choice.js" */
+/** @import { ValueAxis } from "./value_axis.js" */
 
 /**
  * The filter of a stretch of an axis, its ends in any order; null where it is all of the axis. A

@@ -6,7 +6,9 @@ import { shown, whole } from "../table/cells.js";
 import { colourAt } from "./ramp.js";
 import { axisOf, placeOf } from "./value_axis.js";
 
-/** @import { HparamsColumn, HparamsHost, HparamsRow, Value, ValueAxis } from "../../types.d.ts" */
+/** @import { HparamsColumn, HparamsHost, HparamsRow } from "../pages/hparams_page.js" */
+/** @import { Value } from "../table/cells.js" */
+/** @import { ValueAxis } from "./value_axis.js" */
 
 const RUN = "run"; // no id of a column, which has a space
 const NAMED = 12; // values in the legend

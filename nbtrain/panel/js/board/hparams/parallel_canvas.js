@@ -2,9 +2,10 @@
 
 import { contextOf } from "../../shared/dom.js";
 
-/** @import { HparamsRow, Paint } from "../../types.d.ts" */
 /** @import { Polylines, Room } from "./polylines.js" */
 /** @import { Drawn } from "./parallel_view.js" */
+/** @import { Paint } from "../../shared/theme.js" */
+/** @import { HparamsRow } from "../pages/hparams_page.js" */
 
 const FONT = 11; // pixels
 const FAINT = 0.2; // the opacity of lines that are not meant

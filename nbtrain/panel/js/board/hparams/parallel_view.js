@@ -10,8 +10,10 @@ import { Polylines } from "./polylines.js";
 import { tipOf } from "./tip.js";
 import { axisOf, ticksOf } from "./value_axis.js";
 
-/** @import { HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView, Paint, ValueAxis } from "../../types.d.ts" */
 /** @import { Room } from "./polylines.js" */
+/** @import { Paint } from "../../shared/theme.js" */
+/** @import { HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView } from "../pages/hparams_page.js" */
+/** @import { ValueAxis } from "./value_axis.js" */
 
 /**
  * An axis as it is drawn; missing: how many rows have no place on it.

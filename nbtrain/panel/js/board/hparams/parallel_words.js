@@ -2,7 +2,8 @@
 
 import { el } from "../../shared/dom.js";
 
-/** @import { HparamsColumn, ValueAxis } from "../../types.d.ts" */
+/** @import { HparamsColumn } from "../pages/hparams_page.js" */
+/** @import { ValueAxis } from "./value_axis.js" */
 
 /**
  * The head of an axis; left: where the axis stands; toggle: makes it logarithmic, or not any more.

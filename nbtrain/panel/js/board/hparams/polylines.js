@@ -3,7 +3,8 @@
 import { known } from "../../shared/sure.js";
 import { placeOf } from "./value_axis.js";
 
-/** @import { HparamsColumn, HparamsRow, ValueAxis } from "../../types.d.ts" */
+/** @import { HparamsColumn, HparamsRow } from "../pages/hparams_page.js" */
+/** @import { ValueAxis } from "./value_axis.js" */
 
 /**
  * The places of the axes in pixels; none: that of lines without a value on an axis.

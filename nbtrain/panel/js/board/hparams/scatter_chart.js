@@ -7,8 +7,9 @@ import { tipOf } from "./tip.js";
 import { axisOf, fitting, placeOf, ticksOf } from "./value_axis.js";
 
 /** @import uPlot from "uplot" */
-/** @import { HparamsColumn, HparamsRow, ValueAxis } from "../../types.d.ts" */
 /** @import { ScatterView } from "./scatter_view.js" */
+/** @import { HparamsColumn, HparamsRow } from "../pages/hparams_page.js" */
+/** @import { ValueAxis } from "./value_axis.js" */
 
 /** @typedef {{row: HparamsRow, x: number, y: number}} Point In parts of the axes. */
 

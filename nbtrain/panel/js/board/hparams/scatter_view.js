@@ -6,7 +6,7 @@ import { Colouring } from "./colouring.js";
 import { ScatterChart } from "./scatter_chart.js";
 import { axisOf } from "./value_axis.js";
 
-/** @import { HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView } from "../../types.d.ts" */
+/** @import { HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView } from "../pages/hparams_page.js" */
 
 const HPARAMS = "hyperparameters";
 

@@ -3,7 +3,8 @@
 import { el } from "../../shared/dom.js";
 import { SortTable } from "../table/sort_table.js";
 
-/** @import { HparamsHost, HparamsRow, HparamsShown, HparamsView, TableColumn } from "../../types.d.ts" */
+/** @import { HparamsHost, HparamsRow, HparamsShown, HparamsView } from "../pages/hparams_page.js" */
+/** @import { TableColumn } from "../table/sort_table.js" */
 
 /** @type {Record<string, string>} */
 const SIGNS = { running: "●", success: "✓", failure: "✗" };

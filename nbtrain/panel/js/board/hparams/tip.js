@@ -3,7 +3,7 @@
 import { el } from "../../shared/dom.js";
 import { shown } from "../table/cells.js";
 
-/** @import { HparamsColumn, HparamsHost, HparamsRow } from "../../types.d.ts" */
+/** @import { HparamsColumn, HparamsHost, HparamsRow } from "../pages/hparams_page.js" */
 
 /**
  * @param {HparamsRow} row

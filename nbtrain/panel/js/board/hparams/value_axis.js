@@ -5,7 +5,20 @@ import { isNumeric, shown, sorted, whole } from "../table/cells.js";
 import { logTicks, ticks } from "../../shared/format.js";
 import { evenly, isNamed, logPlaces } from "../../shared/log_places.js";
 
-/** @import { Value, ValueAxis } from "../../types.d.ts" */
+/** @import { Value } from "../table/cells.js" */
+
+/**
+ * The axis of a hyperparameter or a metric.
+ * @typedef {object} ValueAxis
+ * @property {"linear" | "log" | "values"} scale
+ * @property {boolean} canLog true if a logarithmic scale is possible
+ * @property {number} low the lower end of an axis of numbers
+ * @property {number} high its upper end
+ * @property {Map<Value, number>} places
+ *   the values of an axis of anything else, each with its number
+ * @property {boolean} lacks true if a row has no value
+ * @property {number[]} few the numbers in their order, if they are few
+ */
 
 const APART = 100; // so many times the lowest value the highest is on an axis that begins logarithmic
 const FEW = 7; // numbers that an axis says as they are

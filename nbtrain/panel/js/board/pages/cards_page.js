@@ -9,7 +9,9 @@ import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
 /** @import { Kind, Tags } from "../../protocol.d.ts" */
-/** @import { Board, BodyKind, Page } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { BodyKind } from "../cards/card.js" */
+/** @import { Page } from "./pages.js" */
 
 /** @typedef {[tag: string, run: string]} Key Of a card. */
 

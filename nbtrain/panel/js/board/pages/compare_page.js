@@ -7,7 +7,12 @@ import { fitsOf } from "../fits.js";
 import { ScalarsPage } from "./scalars_page.js";
 import { sideBySide } from "../table/side_by_side.js";
 
-/** @import { Board, Chosen, Comparison, ComparisonOptions, Page, Reply } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Reply } from "../board_connection.js" */
+/** @import { ComparisonOptions } from "../table/compare_table.js" */
+/** @import { Comparison } from "../table/side_by_side.js" */
+/** @import { Chosen } from "../tags.js" */
+/** @import { Page } from "./pages.js" */
 
 const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
 const FEW = "Check two or more runs in the list: here they stand side by side.";

@@ -9,7 +9,11 @@ import { ensured } from "../../shared/sure.js";
 import { having } from "../tags.js";
 
 /** @import { Layout, LayoutChart } from "../../protocol.d.ts" */
-/** @import { Board, Chosen, Options, Page, Reply } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Reply } from "../board_connection.js" */
+/** @import { Options } from "../options.js" */
+/** @import { Chosen } from "../tags.js" */
+/** @import { Page } from "./pages.js" */
 
 export class CustomScalarsPage {
   /** @param {Board} board */

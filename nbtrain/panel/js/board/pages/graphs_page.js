@@ -9,7 +9,18 @@ import { Latest } from "../latest.js";
 import { having } from "../tags.js";
 
 /** @import { Graph, GraphItem, GraphName, Tags } from "../../protocol.d.ts" */
-/** @import { Board, GraphState, Page, Reply } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Reply } from "../board_connection.js" */
+/** @import { Page } from "./pages.js" */
+
+/**
+ * The open scopes of a graph.
+ * @typedef {object} GraphState
+ * @property {string | null} of
+ * @property {number[] | null} open
+ * @property {number | null} focus
+ * @property {number | null} selected
+ */
 
 /** @typedef {{run: string, tag: string}} Key Of a graph. */
 

@@ -12,8 +12,52 @@ import { TableView } from "../hparams/table_view.js";
 import { Tabs } from "../tabs.js";
 import { number } from "../../shared/format.js";
 
-/** @import { Board, Chosen, Contents, HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView, Page, Reply, Value } from "../../types.d.ts" */
 /** @import { HparamsView as Name } from "../choices.js" */
+/** @import { Hparams } from "../../protocol.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Contents, Reply } from "../board_connection.js" */
+/** @import { Value } from "../table/cells.js" */
+/** @import { TableColumn } from "../table/sort_table.js" */
+/** @import { Chosen } from "../tags.js" */
+/** @import { Page } from "./pages.js" */
+
+/**
+ * A row of the hyperparameters, its values decoded.
+ * @typedef {Omit<Hparams["rows"][number], "values"> & {values: Value[]}} HparamsRow
+ */
+
+/**
+ * A hyperparameter or a metric, with the values of all rows.
+ * @typedef {TableColumn<HparamsRow> & {values: Value[]}} HparamsColumn
+ */
+
+/**
+ * The contents of the views of the hyperparameters.
+ * @typedef {object} HparamsShown
+ * @property {HparamsColumn[]} columns the columns that are not hidden
+ * @property {HparamsRow[]} rows the rows of the runs that are meant
+ * @property {HparamsRow[]} chosen those of them that no filter of a value leaves out
+ * @property {string | null} marked the run whose row is marked
+ */
+
+/**
+ * The part of the page that the views of the hyperparameters use.
+ * @typedef {object} HparamsHost
+ * @property {Board} board
+ * @property {HparamsFilters} filters
+ * @property {(run: string | null) => void} mark mark a run, or none
+ * @property {(row: HparamsRow) => string[]} runsOf the runs of a row: see sessions.js
+ * @property {(rows: HparamsRow[], on: boolean) => void} check
+ */
+
+/**
+ * A view of the hyperparameters.
+ * @typedef {object} HparamsView
+ * @property {HTMLElement} root
+ * @property {(shown: HparamsShown) => void} show
+ * @property {(row: HparamsRow | null) => void} [point] let a run stand out; null ends that
+ * @property {() => void} close
+ */
 
 const HPARAMS = "hyperparameters";
 const METRICS = "metrics";

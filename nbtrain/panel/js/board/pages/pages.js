@@ -13,7 +13,24 @@ import { PrCurvesPage } from "./pr_curves_page.js";
 import { ScalarsPage } from "./scalars_page.js";
 import { TextBody } from "../../shared/cards/text_body.js";
 
-/** @import { Board, Page } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Contents } from "../board_connection.js" */
+/** @import { Chosen } from "../tags.js" */
+
+/**
+ * A page of a board.
+ * @typedef {object} Page
+ * @property {HTMLElement} root
+ * @property {HTMLElement} [tools] its own controls
+ * @property {(index: Contents, chosen: Chosen, fits: Chosen) => string} show
+ *   draw what there is of the runs `chosen(run)`, of the tags `fits(tag)`. Called whenever one of the
+ *   three may have changed while the page is in front; returns its count in words
+ * @property {(run: string | null) => void} point
+ *   let the runs of a fit stand out, by its leader; null ends that
+ * @property {() => void} retheme the colours have changed, also of a page that is not in front
+ * @property {() => void} [forget] the axis of the curves is another
+ * @property {() => void} close
+ */
 
 /** @type {Record<string, [label: string, Kind: new (board: Board) => Page]>} */
 export const PAGES = {

@@ -8,7 +8,8 @@ import { Viewport } from "../../shared/viewport.js";
 import { ensured } from "../../shared/sure.js";
 
 /** @import { Tags } from "../../protocol.d.ts" */
-/** @import { Board, Page } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Page } from "./pages.js" */
 
 export class PrCurvesPage {
   /** @param {Board} board */

@@ -9,7 +9,9 @@ import { ensured } from "../../shared/sure.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
-/** @import { Board, Options, Page } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Options } from "../options.js" */
+/** @import { Page } from "./pages.js" */
 
 export class ScalarsPage {
   /** @param {Board} board */

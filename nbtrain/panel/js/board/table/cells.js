@@ -2,7 +2,11 @@
 // A value is a number, a text, true or false, or null for none.
 
 /** @import { Cell } from "../../protocol.d.ts" */
-/** @import { Value } from "../../types.d.ts" */
+
+/**
+ * A cell of a table; null where there is no value.
+ * @typedef {number | string | boolean | null} Value
+ */
 
 const NUMBER = /([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)/;
 const BEGINS = /^[=+\-@\t\r\n]/; // of a text that a spreadsheet would take for a formula

@@ -2,7 +2,17 @@
 
 import { isNumeric, sorted } from "./cells.js";
 
-/** @import { Domain, Filter, Value } from "../../types.d.ts" */
+/** @import { Value } from "./cells.js" */
+
+/**
+ * The values of a column that can be chosen.
+ * @typedef {{low: number, high: number} | {values: Value[]}} Domain
+ */
+
+/**
+ * The choice in a column: null is an open end; without: the values that are not meant.
+ * @typedef {{low: number | null, high: number | null} | {without: Set<Value>}} Filter
+ */
 
 /**
  * The choices for a column: {low, high} for numbers, {values} for anything else.

@@ -7,7 +7,15 @@ import { el, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
 /** @import { Fit } from "../../protocol.d.ts" */
-/** @import { Board, Comparison, ComparisonOptions } from "../../types.d.ts" */
+/** @import { Board } from "../board.js" */
+/** @import { Comparison } from "./side_by_side.js" */
+
+/**
+ * @typedef {object} ComparisonOptions
+ * @property {string | null} base the leader of the fit from which the others are told to differ
+ * @property {boolean} same true if hyperparameters that do not differ are shown as well
+ * @property {boolean} extent true if the lowest, the highest and the best step are shown as well
+ */
 
 const AT_ONCE = 100; // tags that are put into the page before more are asked for
 

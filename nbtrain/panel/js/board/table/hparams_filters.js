@@ -5,7 +5,8 @@ import { chosen, domainOf, written } from "./choice.js";
 import { el, unfolding } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
-/** @import { Domain, Filter, Value } from "../../types.d.ts" */
+/** @import { Value } from "./cells.js" */
+/** @import { Domain, Filter } from "./choice.js" */
 
 export class HparamsFilters {
   /**

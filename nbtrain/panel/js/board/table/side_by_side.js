@@ -7,7 +7,17 @@ import { fitsOf } from "../fits.js";
 import { known } from "../../shared/sure.js";
 
 /** @import { Compare, Fit } from "../../protocol.d.ts" */
-/** @import { Bytes, Comparison, Numbers } from "../../types.d.ts" */
+/** @import { Bytes } from "../../shared/connection.js" */
+/** @import { Numbers } from "../charts/overlay.js" */
+/** @import { Value } from "./cells.js" */
+
+/**
+ * Runs side by side; of each fit in its place.
+ * @typedef {object} Comparison
+ * @property {Fit[]} fits
+ * @property {{name: string, values: Value[], same: boolean}[]} hparams
+ * @property {{tag: string, higher: boolean | null, validates: boolean, numbers: Numbers[]}[]} scalars
+ */
 
 /** @type {Numbers} */
 const NONE = {

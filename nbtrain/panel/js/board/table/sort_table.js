@@ -4,7 +4,22 @@ import { shown, sorted, whole } from "./cells.js";
 import { el, scroller } from "../../shared/dom.js";
 import { ensured, known } from "../../shared/sure.js";
 
-/** @import { TableColumn } from "../../types.d.ts" */
+/** @import { Value } from "./cells.js" */
+
+/**
+ * A column of a table.
+ * @template Row
+ * @typedef {object} TableColumn
+ * @property {string} id
+ * @property {string} text
+ * @property {string} group the heading that several columns have in common
+ * @property {boolean} [numeric]
+ * @property {string} [look] the classes of its cells
+ * @property {boolean} [down] true if the highest values come first
+ * @property {(row: Row) => Value} valueOf
+ * @property {(value: Value) => string} [textOf]
+ * @property {(row: Row) => Node[]} [nodesOf] makes a cell that is more than its value
+ */
 
 const AT_ONCE = 50; // rows that are put into the page before one scrolls on to more
 

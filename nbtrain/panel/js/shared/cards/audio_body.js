@@ -4,7 +4,8 @@ import { el } from "../dom.js";
 import { number } from "../format.js";
 
 /** @import { Sounds } from "../../protocol.d.ts" */
-/** @import { Body, BodyCard, Bytes } from "../../types.d.ts" */
+/** @import { Bytes } from "../connection.js" */
+/** @import { Body, BodyCard } from "./body.d.ts" */
 
 export class AudioBody {
   /** @param {BodyCard} card */

@@ -11,7 +11,8 @@ import { number, place, ticks } from "../format.js";
 import { lastOf } from "../sure.js";
 
 /** @import { Histograms } from "../../protocol.d.ts" */
-/** @import { Body, BodyCard, PlotOptions } from "../../types.d.ts" */
+/** @import { PlotOptions } from "../base_chart.js" */
+/** @import { Body, BodyCard } from "./body.d.ts" */
 
 const stepped = uPlot.paths.stepped?.({ align: 1 });
 

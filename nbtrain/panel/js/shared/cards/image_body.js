@@ -3,7 +3,8 @@
 import { el } from "../dom.js";
 
 /** @import { Images } from "../../protocol.d.ts" */
-/** @import { Body, BodyCard, Bytes } from "../../types.d.ts" */
+/** @import { Bytes } from "../connection.js" */
+/** @import { Body, BodyCard } from "./body.d.ts" */
 
 const ALONE = 160; // pixels: what is smaller is enlarged, so that its pixels can be seen
 

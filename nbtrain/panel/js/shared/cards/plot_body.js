@@ -2,7 +2,9 @@
 
 import { BaseChart } from "../base_chart.js";
 
-/** @import { BodyCard, Columns, PlotOptions } from "../../types.d.ts" */
+/** @import { PlotOptions } from "../base_chart.js" */
+/** @import { Columns } from "../columns.js" */
+/** @import { BodyCard } from "./body.d.ts" */
 
 export class PlotBody extends BaseChart {
   /**

@@ -9,7 +9,10 @@ import { nearest } from "./ridges.js";
 
 /** @import uPlot from "uplot" */
 /** @import { PRCurves } from "../../protocol.d.ts" */
-/** @import { BodyCard, Bytes, Columns, PlotOptions } from "../../types.d.ts" */
+/** @import { PlotOptions } from "../base_chart.js" */
+/** @import { Columns } from "../columns.js" */
+/** @import { Bytes } from "../connection.js" */
+/** @import { BodyCard } from "./body.d.ts" */
 
 export class PRCurveBody extends PlotBody {
   get height() {

@@ -2,7 +2,7 @@
 
 import { lastOf } from "../sure.js";
 
-/** @import { Columns } from "../../types.d.ts" */
+/** @import { Columns } from "../columns.js" */
 
 const ROWS = 7; // that the highest ridge rises over
 const LEAST = 0.22; // of the whole, where there are many

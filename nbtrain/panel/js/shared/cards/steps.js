@@ -1,6 +1,9 @@
 // The position of a slider among the steps of a history that grows. Knows no page.
 
-/** @import { Choice } from "../../types.d.ts" */
+/**
+ * The meaning of a place among the steps for the reader.
+ * @typedef {{place: number, step: number}} Choice
+ */
 
 /**
  * The index of the user's choice, as `choiceOf` returns it. Several indices may have the step:

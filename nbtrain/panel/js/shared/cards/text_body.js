@@ -5,7 +5,7 @@ import { el, say } from "../dom.js";
 import { markdown } from "./markdown.js";
 
 /** @import { Text as Texts } from "../../protocol.d.ts" */
-/** @import { Body, BodyCard } from "../../types.d.ts" */
+/** @import { Body, BodyCard } from "./body.d.ts" */
 
 export class TextBody {
   static option = { text: "plain", title: "Show the text as it was written, not as Markdown" };
