@@ -18,6 +18,7 @@ import { Media } from "./media.js";
 import { Machine } from "./machine.js";
 import mediaCss from "./media.css";
 import logCss from "./log.css";
+import panelCss from "./panel.css";
 import { MessageActions } from "./message_actions.js";
 import { widget } from "../shared/connection.js";
 import { RunConnection } from "./run_connection.js";
@@ -32,7 +33,7 @@ import * as theme from "../shared/theme.js";
 
 const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
 
-const STYLE = uplotCss + css + chartsCss + cardsCss + mediaCss + logCss + trialCss;
+const STYLE = uplotCss + css + panelCss + chartsCss + cardsCss + mediaCss + logCss + trialCss;
 
 class View {
   /** @type {string | null} */
