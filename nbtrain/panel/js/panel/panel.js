@@ -3,7 +3,7 @@
 import uplotCss from "uplot/dist/uPlot.min.css";
 import { ChartGrid } from "./chart_grid.js";
 import { Choices } from "./choices.js";
-import { Clicks } from "./clicks.js";
+import { Clicks, ENDED } from "./clicks.js";
 import { Controls } from "./controls.js";
 import { el, say } from "../shared/dom.js";
 import { Notes } from "./notes.js";
@@ -31,7 +31,7 @@ import * as theme from "../shared/theme.js";
 
 /** @import { Paint } from "../shared/theme.js" */
 
-const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
+const UNTOLD = ["created", ...ENDED]; // phases in which the kernel sends nothing by itself
 
 const STYLE = uplotCss + css + panelCss + chartsCss + cardsCss + mediaCss + logCss + trialCss;
 
