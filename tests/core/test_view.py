@@ -311,6 +311,14 @@ def test_the_checkpoint_that_a_restore_goes_back_to_is_offered_however_old_it_is
     assert len(shown) == 21
 
 
+def test_copies_of_the_best_value_do_not_push_that_checkpoint_off_the_list() -> None:
+    own = Checkpoint(5, "run/ckpt-5", 5.0)
+    held = (own, *(Checkpoint(step, f"run/best/ckpt-{step}", 5.0) for step in range(6, 30)))
+    shown = fields(Status("a", "loop", Phase.PAUSED, checkpoints=held))["checkpoints"]
+    assert isinstance(shown, list)
+    assert shown[-1] == ["run/ckpt-5", 5, 5.0, False]
+
+
 def test_a_restore_that_names_none_goes_back_to_the_newest_that_is_no_copy() -> None:
     def latest(*held: Checkpoint) -> object:
         return fields(Status("a", "loop", Phase.PAUSED, checkpoints=held))["latest"]

@@ -126,7 +126,7 @@ class Board(Shown):
         there = contents(found, lacking(scalars), self._begin["tab"])
         runs = there["runs"]
         known = frozenset(runs)
-        fits = [
+        fits: list[dict[str, Any]] = [
             {"lead": lead, "name": reader.title(name_of(lead, of, known)), "runs": of}
             for lead, of in fits_of(runs).items()
         ]

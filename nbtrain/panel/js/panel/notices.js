@@ -1,13 +1,14 @@
 // Notifications of the browser when a run ends or pauses while its page is hidden. They do not depend
 // on a view, because a hidden page draws none.
 
+import { ENDED } from "./clicks.js";
+
 /** @import { Status } from "../protocol.d.ts" */
 
 const NONE =
   "This page cannot notify: browsers let only pages do so that come over https or from this machine, and stand in no frame.";
 const REFUSED =
   "The browser refuses notifications of this page: allow them in its settings of the site.";
-const ENDS = ["finished", "stopped", "failed"];
 
 export class Notices {
   on = false; // whether they are wanted, and the browser permits them
@@ -72,6 +73,6 @@ function said({ phase, step = 0, failure, message, receipts }) {
     return last?.command === "pause" && last.state !== "refused"
       ? null
       : (message?.includes(`Paused ${at}:`) ? message : `${at}. ${message ?? ""}`).slice(0, 300);
-  if (!phase || !ENDS.includes(phase)) return null;
+  if (!phase || !ENDED.includes(phase)) return null;
   return failure ? `${at}: ${failure}` : at;
 }

@@ -3,7 +3,7 @@
 import uplotCss from "uplot/dist/uPlot.min.css";
 import { ChartGrid } from "./chart_grid.js";
 import { Choices } from "./choices.js";
-import { Clicks } from "./clicks.js";
+import { Clicks, ENDED } from "./clicks.js";
 import { Controls } from "./controls.js";
 import { el, say } from "../shared/dom.js";
 import { Notes } from "./notes.js";
@@ -18,6 +18,7 @@ import { Media } from "./media.js";
 import { Machine } from "./machine.js";
 import mediaCss from "./media.css";
 import logCss from "./log.css";
+import panelCss from "./panel.css";
 import { MessageActions } from "./message_actions.js";
 import { widget } from "../shared/connection.js";
 import { RunConnection } from "./run_connection.js";
@@ -30,9 +31,9 @@ import * as theme from "../shared/theme.js";
 
 /** @import { Paint } from "../shared/theme.js" */
 
-const UNTOLD = ["created", "finished", "stopped", "failed"]; // phases in which the kernel sends nothing by itself
+const UNTOLD = ["created", ...ENDED]; // phases in which the kernel sends nothing by itself
 
-const STYLE = uplotCss + css + chartsCss + cardsCss + mediaCss + logCss + trialCss;
+const STYLE = uplotCss + css + panelCss + chartsCss + cardsCss + mediaCss + logCss + trialCss;
 
 class View {
   /** @type {string | null} */

@@ -1,7 +1,7 @@
 // Draws one node, one scope or one edge.
 
 import { fitted, nameOf, pathOf } from "./layout.js";
-import { svg } from "./svg.js";
+import { svg } from "../svg.js";
 
 /** @import { GraphItem } from "../../protocol.d.ts" */
 /** @import { Box, GraphLayout } from "./layout.js" */

@@ -7,7 +7,7 @@ import { known } from "../../shared/sure.js";
 import { drawnEdge, drawnItem } from "./drawn.js";
 import { laidOut } from "./layout.js";
 import { anchored, beside, centred, moved, whole, zoomed } from "./sight.js";
-import { svg } from "./svg.js";
+import { svg } from "../svg.js";
 
 /** @import { Graph, GraphItem } from "../../protocol.d.ts" */
 /** @import { Box, GraphLayout, Point } from "./layout.js" */
