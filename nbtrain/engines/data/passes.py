@@ -213,6 +213,7 @@ class Passes(Iterator[Any], Position):
             parts = tf.nest.flatten(undone, expand_composites=True)
             found[_UNDONE] = [tf.Variable(part, trainable=False) for part in parts]
         number = max(0, self._number - len(undone))
+        # Earlier versions read whether the states are there.
         held = {"epoch": self._epoch, "number": number, "kept": "iterator" in found}
         found[_POSITION] = as_json(held)
         return found
