@@ -62,19 +62,21 @@ class Training:
 WAYS: dict[str, Callable[..., nbtrain.Run]] = {"train": Training.train, "track": Training.track}
 DATA: dict[str, Callable[[], Any]] = {"pipeline": pipeline, "list": listed}
 
+# The sums to which that version has trained on from there, as without a break.
+AT_END = {"pipeline": 577557, "list": 295721}
+
 
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_run_goes_on_from_a_position_that_an_earlier_version_has_saved(
     way: str, data: str
 ) -> None:
-    whole, again = Training(), Training()
-    WAYS[way](whole, "whole", DATA[data]()).wait(SOON)
+    if data == "pipeline" and not tf.__version__.startswith("2.21."):
+        pytest.skip("another TensorFlow may be unable to read the states")
     shutil.copytree(RECORDED / f"{way}_{data}", "runs/recorded/checkpoints")
+    again = Training()
     run = WAYS[way](again, "recorded", DATA[data]()).wait(SOON)
     assert (run.status.phase, run.status.step) == (Phase.FINISHED, EPOCHS * BATCHES)
-    steps = run.scalars["sum"].steps.tolist()
-    assert steps == [*range(9, EPOCHS * BATCHES + 1)]
-    assert int(again.sum) == int(whole.sum)
-    if tf.__version__.startswith("2.21."):  # another version may be unable to read the states
-        assert run.status.message is None
+    assert run.scalars["sum"].steps.tolist() == [*range(9, EPOCHS * BATCHES + 1)]
+    assert int(again.sum) == AT_END[data]
+    assert run.status.message is None
