@@ -100,7 +100,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")
     found = _public(name)
     if "nbtrain.steer.registry" in sys.modules and not _shell():
-        importlib.import_module("nbtrain.terminal.script").meet()
+        importlib.import_module("nbtrain.terminal.script").register()
     return found
 
 

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ[TF_CONFIG] = description.tf_config
     sign = TaskSigns(task, folder)
     if given.lifeline:
-        lifeline.watch(lambda: _end_program(sign) if given.program else _leave(sign))
+        lifeline.watch(lambda: _end_program(sign) if given.program else _exit(sign))
     if given.program:
         if given.folder is not None:
             own_cluster.join(description, given.folder.absolute())
@@ -116,7 +116,7 @@ def _serve(task: TaskAddress, description: Description, sign: TaskSigns) -> NoRe
     import tensorflow as tf
 
     if ended.is_set():
-        _leave(sign)
+        _exit(sign)
     jobs: Any = {job: list(addresses) for job, addresses in description.jobs.items()}
     try:
         server = tf.distribute.Server(
@@ -124,9 +124,9 @@ def _serve(task: TaskAddress, description: Description, sign: TaskSigns) -> NoRe
         )
     except tf.errors.OpError as error:
         sys.exit(_fail(sign, f"{task} cannot start at {task.address}: {error.message}"))
-    sign.tell(State.SERVING)
+    sign.write(State.SERVING)
     ended.wait()
-    _leave(sign, server)
+    _exit(sign, server)
 
 
 def _run(program: Sequence[str], sign: TaskSigns) -> int:
@@ -136,30 +136,30 @@ def _run(program: Sequence[str], sign: TaskSigns) -> int:
         return _fail(sign, f"There is no script {program[0]!r} in {Path.cwd()}.")
     sys.argv = [*program]
     sys.path.insert(0, str(script.absolute().parent))
-    sign.tell(State.RUNNING)
+    sign.write(State.RUNNING)
     try:
         runpy.run_path(str(script), run_name="__main__")
     except SystemExit as left:
         if left.code:
-            sign.tell(State.FAILED, f"{script.name} left with {left.code!r}.")
+            sign.write(State.FAILED, f"{script.name} left with {left.code!r}.")
         raise
     except BaseException as error:
-        sign.tell(State.FAILED, f"{type(error).__name__}: {error}")
+        sign.write(State.FAILED, f"{type(error).__name__}: {error}")
         raise
     finally:
-        sign.tell(State.ENDED)  # unless it has failed
+        sign.write(State.ENDED)  # unless it has failed
     return 0
 
 
 def _fail(sign: TaskSigns, reason: str) -> int:
     print(reason, flush=True)  # noqa: T201
-    sign.tell(State.FAILED, reason)
+    sign.write(State.FAILED, reason)
     return 1
 
 
-def _leave(sign: TaskSigns, _server: object = None) -> NoReturn:
+def _exit(sign: TaskSigns, _server: object = None) -> NoReturn:
     """Ends the process without finalizing: a server cannot be stopped, and its threads go on."""
-    sign.tell(State.ENDED)
+    sign.write(State.ENDED)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     os._exit(0)
@@ -174,7 +174,7 @@ def _end_program(sign: TaskSigns) -> None:
         else:
             os.kill(os.getpid(), number)
         time.sleep(secs)
-        sign.tell(State.ENDED)
+        sign.write(State.ENDED)
         number = signal.SIGKILL
 
 

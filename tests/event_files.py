@@ -98,7 +98,7 @@ def expected(*paths: Path) -> dict[str, list[Row]]:
 def read(logdir: Path) -> Reader:
     """A reader that has read what there is."""
     reader = Reader(str(logdir))
-    reader.look()
+    reader.scan()
     reader.read()
     return reader
 

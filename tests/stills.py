@@ -57,7 +57,7 @@ class Shows:
         self.clock.now += secs
         self.state = state or self.state
         before = len(self.threads)
-        self.still.look()
+        self.still.draw_if_due()
         if thread := self.still._thread:
             thread.join(SOON)
         return len(self.threads) - before

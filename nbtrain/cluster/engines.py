@@ -44,9 +44,9 @@ class EngineProcess:
         self.pid = pid
         self.code: int | None = None
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Asks the engine for the exit code, which also tells it that this process is there."""
-        self._ask(on_engine.look, self._key)
+        self._ask(on_engine.poll, self._key)
 
     def terminate(self) -> None:
         """Asks the process to end, and waits until it has."""
@@ -67,7 +67,7 @@ class EngineProcess:
         """Waits until the process has ended; returns whether it has."""
         until = time.monotonic() + secs
         while self.code is None and time.monotonic() < until:
-            self.look()
+            self.poll()
         return self.code is not None
 
 
@@ -129,10 +129,10 @@ def ipyparallel(
 
     over = threading.Event()
 
-    def look() -> None:
+    def watch() -> None:
         while not over.wait(_LOOK_SECS):
             for process in list(started.values()):
-                process.look()
+                process.poll()
 
     def free() -> None:
         over.set()
@@ -140,7 +140,7 @@ def ipyparallel(
             with contextlib.suppress(Exception):  # the engine is gone, and its ports too
                 call(view, on_engine.release, keys[place])
 
-    threading.Thread(target=look, name="nbtrain engines", daemon=True).start()
+    threading.Thread(target=watch, name="nbtrain engines", daemon=True).start()
     return LaunchedCluster(description, path, description.tasks, start, free, restart=restart)
 
 

@@ -34,11 +34,11 @@ def watch(end: Callable[[], object]) -> None:
         finally:
             ended.set()
 
-    def look() -> None:
+    def watch() -> None:
         while not ended.wait(_LOOK_SECS):
             if sys.platform != "win32" and os.getppid() != parent:
                 break
         end()
 
-    for target in (read, look):
+    for target in (read, watch):
         threading.Thread(target=target, name="nbtrain lifeline", daemon=True).start()

@@ -1,6 +1,6 @@
 """The side of an ipyparallel engine: the task that it runs for a launcher elsewhere.
 
-The launcher calls `look` about once a second. If it has not for some time, it is gone, and the
+The launcher calls `poll` about once a second. If it has not for some time, it is gone, and the
 engine ends the task.
 """
 
@@ -66,7 +66,7 @@ def start(
     return held.process.pid
 
 
-def look(key: str) -> int | None:
+def poll(key: str) -> int | None:
     """Returns the exit code of a task's process; None while it runs."""
     held = _HELD[key]
     held.seen = time.monotonic()

@@ -18,7 +18,7 @@ from nbtrain.cluster.task_display import TaskDisplay
 from nbtrain.cluster.task_file import State, TaskStatus
 from nbtrain.core.tasks import Task
 from nbtrain.rundir.files import Polled, Untrusted
-from nbtrain.rundir.processes import is_gone
+from nbtrain.rundir.processes import has_ended
 
 _joined: Callable[[], Sequence[Task]] | None = None
 
@@ -61,6 +61,6 @@ class TasksOnDisk:
 def _checked(status: TaskStatus) -> TaskStatus:
     """Returns the status; that of a process that has ended without a word is FAILED."""
     sign = status.host, status.process, status.process_started, status.alive
-    if status.state.over or not is_gone(*sign):
+    if status.state.over or not has_ended(*sign):
         return status
     return replace(status, state=State.FAILED)

@@ -38,11 +38,11 @@ class TaskSigns:
         )
         self._writing = threading.Lock()  # the last state is written last
         self._told = False
-        self.tell(State.STARTING)
+        self.write(State.STARTING)
         if folder is not None:
             threading.Thread(target=self._beat, name="nbtrain task", daemon=True).start()
 
-    def tell(self, state: State, reason: str = "") -> None:
+    def write(self, state: State, reason: str = "") -> None:
         """Writes a state at once; after one that is over, nothing follows."""
         with self._writing:
             if not self._status.state.over:

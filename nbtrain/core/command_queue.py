@@ -105,7 +105,7 @@ class CommandQueue:
             self._standing.append((at, [receipt]))
         return receipt
 
-    def take(self, step: int = 0, *, wait: bool = False) -> Receipt | None:
+    def get(self, step: int = 0, *, wait: bool = False) -> Receipt | None:
         """Returns a command planned for this step, else the oldest, or None; training thread only.
 
         Args:
@@ -132,7 +132,7 @@ class CommandQueue:
         with self._changed:
             self._planned = sorted(each for each in self._planned if each[-1] is not receipt)
 
-    def go_back(self, step: int, led: Callable[[Receipt], bool]) -> None:
+    def rewind(self, step: int, led: Callable[[Receipt], bool]) -> None:
         """Plans standing commands from this step on again when the run goes back to it.
 
         Training thread only.
@@ -147,14 +147,14 @@ class CommandQueue:
             elif newest.outcome is None and at < step and any(map(led, receipts)):
                 self.withdraw(receipts.pop())
 
-    def settle(self, step: int) -> None:
+    def drop_standing(self, step: int) -> None:
         """Drops standing commands for steps up to this one; training thread only."""
         for receipts in [receipts for at, receipts in self._standing if at <= step]:
             self.withdraw(receipts[-1])
         self._standing = [each for each in self._standing if each[0] > step]
 
     def wake(self) -> None:
-        """Makes a `take` that waits, now or later, return. Any thread may call it."""
+        """Makes a `get` that waits, now or later, return. Any thread may call it."""
         with self._changed:
             self._woken = True
             self.call()

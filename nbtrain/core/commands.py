@@ -3,7 +3,7 @@
 Any thread may post a command; the training thread executes it at a step boundary:
 
     receipt = queue.post(Save())      # any thread; for the receipt, see `receipts`
-    receipt = queue.take()            # training thread, at the boundary
+    receipt = queue.get()             # training thread, at the boundary
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class EagerVariable(Variable):
     """A `tf.Variable` or `keras.Variable`.
 
     Only this object's methods are replaced, so steps that assign nothing pay nothing. A
-    `tf.function` calls them only while it is traced; `look_into` finds assignments in functions
+    `tf.function` calls them only while it is traced; `note_handles` finds assignments in functions
     traced earlier.
     """
 
@@ -76,7 +76,7 @@ class EagerVariable(Variable):
         """Notes that a graph traced earlier assigns to it."""
         self._traced = True
 
-    def look_into(self, assigned: Set[int]) -> None:
+    def note_handles(self, assigned: Set[int]) -> None:
         """Notes the handles, by identity, that a function traced earlier assigns to."""
         self._traced = self._traced or not assigned.isdisjoint(handles(self._inner))
 

@@ -14,7 +14,7 @@ from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine, LoopRun
 from nbtrain.engines.object_saver import as_checkpoint
 from nbtrain.engines.signatures import check_evaluation, check_stage
-from nbtrain.engines.tracked_run import TrackedRun, at_hand
+from nbtrain.engines.tracked_run import TrackedRun, current_run
 from nbtrain.engines.trained import Trained
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.run import Run
@@ -70,7 +70,7 @@ def track(
     given = {**locals()}
     given |= given.pop("options")
     check_tracked(iterable)
-    if (around := at_hand()) is not None:
+    if (around := current_run()) is not None:
         return _within(around, given)
     settings = Settings.of(options)
     check_evaluation(evaluate, settings)

@@ -43,7 +43,7 @@ class GraphVariable(Variable):
         self._session: tf.compat.v1.Session | None = None
         self._asked = False  # whether its value is fetched after each step
 
-    def enter(self, session: tf.compat.v1.Session, ops: Container[tf.Operation]) -> None:
+    def attach(self, session: tf.compat.v1.Session, ops: Container[tf.Operation]) -> None:
         """Attaches to a session, which runs the operations `ops` at each step."""
         self._session = session
         self._asked = self._asked or any(each in ops for each in assigning(self.variable))
@@ -83,7 +83,7 @@ def in_session(
     held = [variable for variable in variables.values() if isinstance(variable, GraphVariable)]
     ops = ops_below(tf.nest.flatten(train_op)) if held else ()
     for variable in held:
-        variable.enter(session, ops)
+        variable.attach(session, ops)
 
 
 def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:

@@ -1,9 +1,9 @@
 """The live objects of a checkpoint, and the values that a file has for them.
 
 live = LiveObjects.of(checkpoint, found, CheckpointFile(path))
-live.other_optimizers(file), live.other_shapes(file)   # why they do not fit, in words
-live.take(file)                                        # sets the variables
-live.weights                                           # the same without the optimizers
+live.other_optimizers(file), live.other_shapes(file)  # why they do not fit, in words
+live.restore(file)                                    # sets the variables
+live.weights                                          # the same without the optimizers
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class LiveObjects:
                 built = True
         return built
 
-    def take(self, file: CheckpointFile) -> None:
+    def restore(self, file: CheckpointFile) -> None:
         """Sets the variables to the values of the file."""
         for item in self.objects:
             drop_deferred(item)

@@ -74,7 +74,7 @@ def load(
 
 def _path(source: Any, checkpoint: int | str | None) -> str:
     """Returns the path of a checkpoint of a run."""
-    folder = Path(getattr(source, "logdir", None) or _given(source)).expanduser()
+    folder = Path(getattr(source, "logdir", None) or _path_of(source)).expanduser()
     if not folder.is_dir() and (held := at(folder.absolute())) is not None and checkpoint is None:
         return held.path
     if not folder.is_dir() and len(folder.parts) == 1 and (BASE / folder).is_dir():
@@ -92,7 +92,7 @@ def _path(source: Any, checkpoint: int | str | None) -> str:
     return held.path
 
 
-def _given(source: Any) -> str:
+def _path_of(source: Any) -> str:
     try:
         path: str = os.fsdecode(source)
     except TypeError:
@@ -102,7 +102,7 @@ def _given(source: Any) -> str:
     return path
 
 
-def _look(
+def _survey(
     file: CheckpointFile, checkpoint: tf.train.Checkpoint, *, weights_only: bool
 ) -> LiveObjects:
     """Finds what takes the values of a file; metrics begin with the next training."""
@@ -115,9 +115,9 @@ def _loaded(
     file: CheckpointFile, checkpoint: tf.train.Checkpoint, *, weights_only: bool, partly: bool
 ) -> Restored:
     """Sets the variables of a checkpoint's objects."""
-    live = _look(file, checkpoint, weights_only=weights_only)
+    live = _survey(file, checkpoint, weights_only=weights_only)
     if not weights_only and live.build_optimizers(file):
-        live = _look(file, checkpoint, weights_only=weights_only)
+        live = _survey(file, checkpoint, weights_only=weights_only)
     wrong = [] if partly else live.other_shapes(file)
     live = live.without_other_shapes(file) if partly else live
     optimizers = {*file.optimizers, *live.found.optimizers}
@@ -134,7 +134,7 @@ def _loaded(
     ]
     if wrong or not taken or (not partly and (missing or unused)):
         raise CheckpointError(_misfit(file.path, wrong, missing, unused))
-    live.take(file)
+    live.restore(file)
     slots = {id(each) for item in live.found.optimizers.values() for each in slots_of(item)}
     return Restored(
         step=step_in_name(file.path) or 0,
@@ -175,7 +175,7 @@ def _named(file: CheckpointFile, into: Any) -> tf.train.Checkpoint:
     fitting = {}
     for root in file.roots:
         checkpoint = tf.train.Checkpoint(**{root: into})
-        live = _look(file, checkpoint, weights_only=True)
+        live = _survey(file, checkpoint, weights_only=True)
         fitting[root] = len(live.bound) - len(live.other_shapes(file)), checkpoint
     most = max((count for count, _ in fitting.values()), default=0)
     best = [root for root, (count, _) in fitting.items() if count == most]

@@ -133,7 +133,7 @@ class LoopEngine:
 
     def begin(self, run: Run) -> None:
         """Lets the run describe the Keras models in the checkpoint; training thread only."""
-        run.attempt.model_graph.give(*describing(self._held()))
+        run.attempt.model_graph.set(*describing(self._held()))
 
     def _held(self) -> Mapping[str, object]:
         held = self._checkpoint

@@ -85,7 +85,7 @@ def survey(roots: Mapping[str, object], leave_out: tuple[type, ...] = ()) -> Fou
         leave_out: Types of parts that are not followed.
     """
     walk = _Walk(leave_out)
-    walk.follow(_leaves(roots))
+    walk.visit(_leaves(roots))
     return walk.finished()
 
 
@@ -99,7 +99,7 @@ class _Walk:
         self._seen: set[int] = set()
         self._optimizers: list[tuple[str, Any]] = []
 
-    def follow(self, leaves: Iterator[tuple[str, Any]]) -> None:
+    def visit(self, leaves: Iterator[tuple[str, Any]]) -> None:
         """Names the variables among some objects and their parts, without those of optimizers."""
         waiting: deque[tuple[str, Any]] = deque()
         self._sort(leaves, waiting)
@@ -143,14 +143,14 @@ class _Walk:
             place = f"{name}/{attribute.lstrip('_')}"
             if isinstance(value, list | tuple) and len(value) == len(trained) and value:
                 for number, each in enumerate(value):
-                    self._take(f"{place}/{of[number] or number}", each)
+                    self._add(f"{place}/{of[number] or number}", each)
             else:
                 for leaf_name, leaf in _leaves({place: value}):
-                    self._take(leaf_name, leaf)
+                    self._add(leaf_name, leaf)
         for number, each in enumerate(trained):  # of a model that was not given
             self._name(f"{name}/trainable_variables/{number}", each)
 
-    def _take(self, name: str, leaf: Any) -> None:
+    def _add(self, name: str, leaf: Any) -> None:
         if is_variable(leaf):
             self._name(name, leaf)
         elif isinstance(leaf, keras.optimizers.Optimizer) and id(leaf) not in self._seen:

@@ -147,19 +147,19 @@ class ObjectSaver:
         After a CheckpointError, nothing was restored.
         """
         file = CheckpointFile(path)
-        live = self._look(file)
+        live = self._survey(file)
         if self._given_stage not in (None, file.stage):
             return self._begin_stage(file, live.weights)
         self.restores.stage = file.stage
         self._check(file, live)
         if live.build_optimizers(file):
-            live = self._look(file)
+            live = self._survey(file)
             self._check(file, live)
         if not live.takes_by_name_alone:
             with reading(path):
                 # Values for variables that are created later deserve no warning: see proof().
                 self._checkpoint.restore(path).expect_partial()
-        live.take(file)
+        live.restore(file)
         taken = {id(item) for item in live.bound.values()}
         for factor in live.factors:
             if id(factor) not in taken:
@@ -173,7 +173,7 @@ class ObjectSaver:
         """Sets the weights alone from a checkpoint of another stage, and resets the optimizers."""
         self._check(file, live, weights_only=True)
         self.restores.stage = self._given_stage
-        live.take(file)
+        live.restore(file)
         unbegun = [name for name, each in live.found.optimizers.items() if not begin(each)]
         left_out = [*live.found.optimizers, *file.optimizers]
         self.restores.last = last = LastRestore(file, set(live.bound), set(), left_out=left_out)
@@ -185,7 +185,7 @@ class ObjectSaver:
         last = self.restores.last
         if last is None:
             return None
-        live = self._look(last.file)
+        live = self._survey(last.file)
         return self._proof(last, live if last.left_out is None else live.weights)
 
     def found(self) -> Found:
@@ -241,7 +241,7 @@ class ObjectSaver:
         """Does nothing: the position in the data is unknown."""
         return False
 
-    def _look(self, file: CheckpointFile) -> LiveObjects:
+    def _survey(self, file: CheckpointFile) -> LiveObjects:
         """Walks over the live objects, and finds those that take the values of a file."""
         return LiveObjects.of(self._checkpoint, self.found(), file)
 

@@ -64,7 +64,7 @@ class StepEngine(LoopEngine):
             assigned = assigned_by(self._trace.graph)
             for variable in self.hyperparameters.values():
                 if isinstance(variable, EagerVariable):
-                    variable.look_into(assigned)
+                    variable.note_handles(assigned)
         with super().session() as saver:
             yield saver
 

@@ -99,20 +99,20 @@ class TrackedRun(LoopRun, Iterable[Any]):
         return turns
 
     def _turns(self) -> Generator[Any, None, None]:
-        if (other := at_hand()) is not None:
+        if (other := current_run()) is not None:
             raise PhaseError(
                 f"The run {self.name!r} cannot start, as this thread trains {other!r}: finish that "
                 "loop first, or write nbtrain.track(...) in it for a loop of the same run."
             )
         self._check_around()
-        self._trained.functions = loop_at_hand()
+        self._trained.functions = current_loop()
         super().start()
         try:
-            self._interrupts.take()
+            self._interrupts.catch()
             pauses = Pauses(partial(words_of_pause, self.attempt.context, in_foreground=True))
             here = contextvars.copy_context()  # the message appears under the cell
-            self._forget_pauses = self.on_tick(lambda: here.run(pauses.look))
-            self.attempt.enter(self._engine.session)
+            self._forget_pauses = self.on_tick(lambda: here.run(pauses.report))
+            self.attempt.begin(self._engine.session)
             self._engine.begin(self)
             with self.handle.summaries():  # also those of the body, which this thread runs
                 yield from self._engine.tracks.over(self._iterable, self.handle)
@@ -166,12 +166,14 @@ class TrackedRun(LoopRun, Iterable[Any]):
         if threading.get_ident() != self.attempt.context.commands.thread:
             # The garbage collector closes the loop, perhaps in a thread of the run.
             name = f"nbtrain end {self.name}"
-            threading.Thread(target=self._leave, args=(error,), name=name, daemon=True).start()
+            threading.Thread(
+                target=self._end_attempt, args=(error,), name=name, daemon=True
+            ).start()
         else:
-            self._leave(error, is_closed=is_closed)
+            self._end_attempt(error, is_closed=is_closed)
 
-    def _leave(self, error: BaseException | None, *, is_closed: bool = True) -> None:
-        self._interrupts.give_back()
+    def _end_attempt(self, error: BaseException | None, *, is_closed: bool = True) -> None:
+        self._interrupts.release()
         self._forget_pauses()
         error, self._left_with = error or self._left_with, None
         complete, is_told_to_end = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
@@ -183,7 +185,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
             self.coord.request_stop()
             error = None
         with self._interrupts.holding() as held:
-            self.attempt.leave(error, complete=complete)
+            self.attempt.end(error, complete=complete)
             # So the picture, or the line of a script, is complete.
             self.attempt.monitor_threads.join(LAST_ROUND_SECS)
             if threading.current_thread() is threading.main_thread():
@@ -211,7 +213,7 @@ def _is_of_tensorflow(error: BaseException) -> bool:
     return str(name).partition(".")[0] in ("tensorflow", "keras")
 
 
-def loop_at_hand() -> Callable[[], Sequence[Any]]:
+def current_loop() -> Callable[[], Sequence[Any]]:
     """Returns what gives the loop of the program that draws from the run, as a function.
 
     It is called in the same thread while the loop runs, and sees what the names refer to then.
@@ -235,7 +237,7 @@ def loop_at_hand() -> Callable[[], Sequence[Any]]:
     return functions
 
 
-def at_hand() -> Run | None:
+def current_run() -> Run | None:
     """Returns the run that trains in the calling thread; None if there is none."""
     host = owner.get()
     run = None if host is None else registry.runs.get(host.name)

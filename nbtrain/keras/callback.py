@@ -68,7 +68,7 @@ class RunCallback(keras.callbacks.Callback):
                 "than its training thread: call fit in the loop of @nbtrain.background or in a "
                 "cell under %%nbtrain, or use nbtrain.fit(model, ...)."
             )
-        self._run.attempt.model_graph.give(*describing({model.name: model}))
+        self._run.attempt.model_graph.set(*describing({model.name: model}))
         self._put_back.close()
         self._steps = self._run.handle.steps
         self._loss = BatchLoss(model)
@@ -86,10 +86,10 @@ class RunCallback(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Reaches the first boundary of the run, or of a fit that follows another."""
-        self._run.handle.time_usage.turn_to(LOOP)  # an error may have ended a validation
+        self._run.handle.time_usage.switch_to(LOOP)  # an error may have ended a validation
         self._loss.wrap()
         if not self.model.run_eagerly:
-            self._loss.look_after(self._run.handle)
+            self._loss.watch(self._run.handle)
         if not self._run.handle.counts and self._ask():
             # Keras begins with this epoch, which is beyond the last one: it trains nothing.
             self._put_back.callback(begin_at_epoch, self.model, None)
@@ -128,11 +128,11 @@ class RunCallback(keras.callbacks.Callback):
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Notes that the validation begins."""
-        self._run.handle.time_usage.turn_to(EVALUATE)
+        self._run.handle.time_usage.switch_to(EVALUATE)
 
     def on_test_end(self, logs: Any = None) -> None:
         """Notes that the validation has ended."""
-        self._run.handle.time_usage.turn_to(LOOP)
+        self._run.handle.time_usage.switch_to(LOOP)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """Checks for a stop after a batch of the validation."""

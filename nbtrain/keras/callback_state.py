@@ -3,7 +3,7 @@
 state = CallbackState(callbacks)
     state.saved(), state.weights()     # for a checkpoint
     state.restore(saved, weights)      # restores the state of a checkpoint
-    state.go_on(again=False)           # once the training begins, when Keras resets it
+    state.apply_restored(again=False)  # once the training begins, when Keras resets it
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class CallbackState:
         return now
 
     @contextlib.contextmanager
-    def put_back(self) -> Iterator[None]:
+    def preserving(self) -> Iterator[None]:
         """Puts back what their methods change inside the block."""
         before = self._now()
         try:
@@ -118,7 +118,7 @@ class CallbackState:
                 return callback
         return None
 
-    def go_on(self, *, again: bool) -> None:
+    def apply_restored(self, *, again: bool) -> None:
         """Applies the restored state when the training begins.
 
         Args:

@@ -132,7 +132,7 @@ class DataPosition(Position):
         if self.data.sample is not None:
             self.data.sample.restore(held.get("sample"))
         self.data.seed, self.data.first_epoch = held["seed"], held.get("first", 0)
-        self.numbers.take(held.get("numbers", {}))
+        self.numbers.restore(held.get("numbers", {}))
         callbacks = held.get("callbacks", {})
         weights = [read.values(f"{_BEST}/{place}").values() for place in range(len(callbacks))]
         self.memory.restore(callbacks, [[each.numpy() for each in values] for values in weights])
@@ -149,7 +149,7 @@ class DataPosition(Position):
         if self.batch == 0:  # the metrics start with the epoch
             self._drop_metrics()
         self.data.restore(read, held=held["iterator"] and self.note is None)
-        self.go_on()  # it may be saved again before it continues
+        self.apply_restored()  # it may be saved again before it continues
 
     def begin_fit(self) -> dict[str, Any]:
         """Returns the data arguments for a call of `fit`."""
@@ -182,7 +182,7 @@ class DataPosition(Position):
         return self.batch > 0 or self.epoch > self.data.first_epoch
 
     @contextlib.contextmanager
-    def put_back(self) -> Iterator[None]:
+    def preserving(self) -> Iterator[None]:
         """Puts back what callbacks set inside the block, to which they have come before.
 
         The state of the model is that from after they came to it, and what they did must not be
@@ -197,19 +197,19 @@ class DataPosition(Position):
             for variable, value in values:
                 if not np.array_equal(variable.numpy(), value):
                     variable.assign(value)
-            self.numbers.take(numbers)
+            self.numbers.restore(numbers)
             self.numbers.note = note
 
     def note_states(self) -> None:
         """Notes the states of layers, such as recurrent ones, before a validation changes them."""
         self._states = states_of(self._model)
 
-    def put_states_back(self) -> None:
+    def restore_states(self) -> None:
         """Puts back the states from before a validation that is left."""
         for variable, value in self._states:
             variable.assign(value)
 
-    def go_on(self) -> None:
+    def apply_restored(self) -> None:
         """Restores what TensorFlow does not reach from the model, before the first batch.
 
         It does so again when the step is traced, because Keras creates the variables of its metrics
@@ -225,7 +225,7 @@ class DataPosition(Position):
                     if self._continues:  # a later batch has created it
                         del self._held[kind, number]
 
-    def gone_on(self) -> None:
+    def end_restore(self) -> None:
         """Notes that the first batch has been trained; values without a variable wait longer."""
         self._continues = True
         if self._held:

@@ -175,11 +175,11 @@ class FitEngine:
             loop.note("epochs", f"{why}, or another name= to start from scratch.")
             run.should_stop()
             return
-        run.attempt.model_graph.give(functools.partial(described, self._model))
+        run.attempt.model_graph.set(functools.partial(described, self._model))
         self._loss = loss = ResumedLoss(self._model, position)
         loop.host.at_end(loss.remove)
         if not self._model.run_eagerly:
-            loss.look_after(loop)
+            loss.watch(loop)
         fit_callbacks = FitCallbacks(
             run,
             position,
@@ -271,8 +271,8 @@ class FitEngine:
             loop.note("evaluating", None)
             vars(model).pop("_eval_epoch_iterator", None)  # Keras's iterator of its validation
         finally:
-            fit_callbacks.count_at_hand()
-            position.data.leave()
+            fit_callbacks.count_current()
+            position.data.end_fit()
 
     def _end_epoch(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """Ends an epoch that was left during its validation, which starts over.

@@ -97,9 +97,9 @@ class FitCallbacks(keras.callbacks.CallbackList):
             self._history.history, self._history.epoch = {}, []
         else:
             began = self._position.has_begun
-            with self._position.put_back() if began else contextlib.nullcontext():
+            with self._position.preserving() if began else contextlib.nullcontext():
                 super().on_train_begin()
-        self._position.memory.go_on(again=self.begun)
+        self._position.memory.apply_restored(again=self.begun)
         self.begun = self._first = True
 
     def on_train_end(self, logs: Any = None) -> None:
@@ -112,15 +112,15 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._loss.begin(epoch)
         self._position.data.began = self._run_loop.step - self._position.batch
         self.begin_epoch(epoch, logs)
-        self._run_loop.settle()
+        self._run_loop.record_changes()
 
     def begin_epoch(self, epoch: int, logs: Any = None) -> None:
         """Lets the callbacks begin an epoch, as if for the first time if its batches go on."""
         again = self._position.batch > 0
         with contextlib.ExitStack() as around:
             if again:
-                around.enter_context(self._position.put_back())
-                around.enter_context(self._position.memory.put_back())
+                around.enter_context(self._position.preserving())
+                around.enter_context(self._position.memory.preserving())
                 around.callback(self._write_rates, self._read_rates())
             for rate in self._rates:
                 around.enter_context(rate.lifted())
@@ -156,7 +156,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             for callback in self._at_begin:
                 callback.on_train_batch_begin(batch, logs=shared)
             if steps.next <= steps.step + 1:  # else no callback has set a hyperparameter
-                self._run_loop.settle()
+                self._run_loop.record_changes()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Records the batch, or the last of an execution of several."""
@@ -186,7 +186,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Keeps the training logs of the epoch, as evaluating updates the same metrics."""
-        self._run_loop.time_usage.turn_to(EVALUATE)
+        self._run_loop.time_usage.switch_to(EVALUATE)
         if not self._position.logs:  # else they were saved in a validation that begins again
             self._position.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         self._position.note_states()
@@ -202,7 +202,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         if self._seen_test:
             super().on_test_batch_end(batch, logs)
         if self._run_loop.host.asked_to_stop():
-            self._position.put_states_back()  # the validation begins again
+            self._position.restore_states()  # the validation begins again
             if not self._at_hand:  # its boundary came before the stop
                 raise StopFit
             self._ask()
@@ -213,7 +213,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         """Notes that the validation is over."""
         self._run_loop.note("evaluating", None)
         super().on_test_end(logs)
-        self._run_loop.time_usage.turn_to(LOOP)
+        self._run_loop.time_usage.switch_to(LOOP)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Records the epoch at the step of its last batch, and reaches its boundary."""
@@ -246,7 +246,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             self._position.moved = True
             raise StopFit
 
-    def count_at_hand(self) -> None:
+    def count_current(self) -> None:
         """Counts the last batch if an error came before its boundary: the weights contain it."""
         if self._at_hand:
             self._at_hand = False

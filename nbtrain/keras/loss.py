@@ -109,13 +109,13 @@ class BatchLoss:
         self._model.make_train_function(force=True)
         self.wrap()
 
-    def look_after(self, loop: LoopHandle) -> None:
+    def watch(self, loop: LoopHandle) -> None:
         """Traces the step again whenever the model changes, until `remove`."""
         structure = Structure(self._model.name, self._model)
-        loop.bindings.watch(structure, lambda _, changed: self._follow(structure, changed, loop))
+        loop.bindings.watch(structure, lambda _, changed: self._retrace(structure, changed, loop))
         self._let_go = lambda: loop.bindings.unwatch(structure)
 
-    def _follow(self, structure: Structure, changed: str, loop: LoopHandle) -> str:
+    def _retrace(self, structure: Structure, changed: str, loop: LoopHandle) -> str:
         """Traces the step again with a change (in words); returns why it cannot, or ""."""
         optimizer = getattr(self._model, "optimizer", None)
         known = {id(each) for each in trained_by(optimizer)}
@@ -125,7 +125,7 @@ class BatchLoss:
         if known and new and len(new) < len(self._model.trainable_variables):
             return f"{changed}, but the optimizer was built without {new[0].path}"
         self.trace_anew()
-        structure.take()
+        structure.store()
         loop.inform(f"{changed}: the step was traced again.")
         return ""
 

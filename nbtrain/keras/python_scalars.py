@@ -4,9 +4,9 @@ They are constants in a traced step, so an edit makes the next batch trace the s
 as nothing is set, the step is Keras's own to the last bit.
 
 numbers = PythonScalars(model)
-numbers.held                 # the hyperparameters that can be set, by name
-numbers.saved()              # all values, as JSON
-numbers.take(saved)          # sets the values of a checkpoint
+numbers.held            # the hyperparameters that can be set, by name
+numbers.saved()         # all values, as JSON
+numbers.restore(saved)  # sets the values of a checkpoint
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class PythonScalars:
         """Returns the values of each kind, in the order of the model; training thread only."""
         return {kind: [n.read() for n in members] for kind, members in self._kinds.items()}
 
-    def take(self, saved: Mapping[str, list[float]]) -> None:
+    def restore(self, saved: Mapping[str, list[float]]) -> None:
         """Sets the values of a checkpoint; `note` says which could not be set."""
         stay = []
         for kind, values in saved.items():

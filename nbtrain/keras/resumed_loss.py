@@ -43,7 +43,7 @@ class ResumedLoss(BatchLoss):
         if self._passed > 0:
             self.count = min(self._size, self._passed)
             for _ in range(self.count):
-                position.data.pass_over(iterator)
+                position.data.skip(iterator)
             self._passed -= self.count
             return {}
         self.count = self._size
@@ -58,21 +58,21 @@ class ResumedLoss(BatchLoss):
         position = self._position
         if not self._goes_on:
             return super()._train(iterator)
-        position.go_on()
+        position.apply_restored()
         try:
             return super()._train(iterator)
         except (StopIteration, tf.errors.OutOfRangeError):  # all of it was trained before
             self.before = position.logs or numbers(self._model.get_metrics_result())
             raise
         finally:
-            position.gone_on()
+            position.end_restore()
             self._goes_on = False
 
     def _train_step(self, data: Any) -> Any:
         logs = super()._train_step(data)
         if not tf.executing_eagerly():  # traced: now the metrics have their variables
             with tf.init_scope():
-                self._position.go_on()
+                self._position.apply_restored()
         return logs
 
 

@@ -31,8 +31,8 @@ def read_small(runs: Sequence[EventRun], decoder: Decoder) -> Iterator[None]:
         if len(bunch) > 1:
             pieces = iter(pieces_of([each for _, several in bunch for each in several], decoder))
             for run, several in bunch:
-                run.take(list(itertools.islice(pieces, len(several))))
+                run.add(list(itertools.islice(pieces, len(several))))
             yield
     for run in runs:
-        if run.left:
+        if run.unread_bytes:
             yield from run.read()

@@ -14,7 +14,7 @@ from nbtrain.core.text.natural import natural
 from nbtrain.core.text.text_table import Cell, on_a_line, text_table
 from nbtrain.core.values.direction import Direction, common
 from nbtrain.core.values.side_tags import SYSTEM
-from nbtrain.logdir.folders import given
+from nbtrain.logdir.folders import path_of
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.sessions import Sessions
@@ -140,6 +140,6 @@ def compare(logdir: str | os.PathLike[str], *, runs: str | None = None) -> Compa
     Raises:
         ArgumentError: The folder cannot be read, or the pattern is not a regular expression.
     """
-    found = Scalars(Reader(given(logdir)), runs)
+    found = Scalars(Reader(path_of(logdir)), runs)
     found.refresh()
     return Comparison(found)

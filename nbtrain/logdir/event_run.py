@@ -93,7 +93,7 @@ class EventRun:
         return set(self._tails)
 
     @property
-    def left(self) -> int:
+    def unread_bytes(self) -> int:
         """Bytes of its files that have not been read."""
         return sum(tail.size - tail.offset for tail in self._tails.values())
 
@@ -102,7 +102,7 @@ class EventRun:
         """Bytes of its files."""
         return sum(tail.size for tail in self._tails.values())
 
-    def look(self, names: list[str]) -> None:
+    def scan(self, names: list[str]) -> None:
         """Checks what there is to read in its files; `names` in order of creation."""
         for name in names:
             if name not in self._tails:
@@ -111,10 +111,10 @@ class EventRun:
         self.unreadable.clear()
         for tail in self._tails.values():
             with self._trying(tail):
-                replaced |= tail.look()
+                replaced |= tail.scan()
         if replaced:
             self._reset()
-            self.look(names)
+            self.scan(names)
 
     def read(self) -> Iterator[None]:
         """Reads what is new, and pauses after every piece.
@@ -124,7 +124,7 @@ class EventRun:
         tails = self._tails
         for file, tail in enumerate(list(tails.values())):
             with self._trying(tail):
-                while self._take(tail.poll(), file):
+                while self._add(tail.poll(), file):
                     yield  # holding nothing, so that other readers may pause too
                     if self._tails is not tails:
                         yield from self.read()
@@ -146,13 +146,13 @@ class EventRun:
         sizes = [tail.size for tail in self._tails.values()]
         return found if [len(each) for each in found] == sizes else None
 
-    def take(self, pieces: list[tuple[Piece, int] | None]) -> None:
+    def add(self, pieces: list[tuple[Piece, int] | None]) -> None:
         """Takes what was decoded of its `contents`, up to the first file that was not."""
         for file, (tail, found) in enumerate(zip(self._tails.values(), pieces, strict=True)):
             if found is None:
                 return
             piece, tail.offset = found
-            self._take(piece, file)
+            self._add(piece, file)
 
     @contextlib.contextmanager
     def _trying(self, tail: Tail) -> Iterator[None]:
@@ -219,7 +219,7 @@ class EventRun:
             return None
         return [timeline.limits.get(number, -1) for number in (0, *segments)]
 
-    def _take(self, piece: Piece | None, file: int) -> bool:
+    def _add(self, piece: Piece | None, file: int) -> bool:
         if piece is None:
             return False
         self.skipped += piece.skipped

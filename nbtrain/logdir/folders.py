@@ -30,7 +30,7 @@ class Folders:
         self.unreadable: dict[str, str] = {}  # folders, and why
         _check(logdir)
 
-    def look(self) -> Iterator[tuple[str, str, list[str]]]:
+    def scan(self) -> Iterator[tuple[str, str, list[str]]]:
         """Yields the name of each run, its folder, and its event files sorted by name."""
         if is_remote(self._root):
             yield from _walk_remote(self._root)
@@ -84,7 +84,7 @@ class _Folder:
         return changed == self._changed and changed < self._read - _COARSE_SECS
 
 
-def given(logdir: object) -> str:
+def path_of(logdir: object) -> str:
     """Returns the given path.
 
     Raises:

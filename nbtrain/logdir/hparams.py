@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from nbtrain.core.text.text_table import text_table
-from nbtrain.logdir.folders import given
+from nbtrain.logdir.folders import path_of
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.logdir.sessions import Session, Sessions
@@ -99,6 +99,6 @@ def hparams(logdir: str | os.PathLike[str], *, runs: str | None = None) -> HPara
     Raises:
         ArgumentError: The folder cannot be read, or the pattern is not a regular expression.
     """
-    found = Scalars(Reader(given(logdir)), runs)
+    found = Scalars(Reader(path_of(logdir)), runs)
     found.refresh()
     return HParams(found)

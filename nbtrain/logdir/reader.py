@@ -78,14 +78,14 @@ class Reader:
     def has_lost_files(self) -> bool:
         """True if it holds data of a file that no longer exists."""
         with self._lock:
-            there = {run: set(names) for run, _, names in self._folders.look()}
+            there = {run: set(names) for run, _, names in self._folders.scan()}
             return any(run.files - there.get(name, set()) for name, run in self._runs.items())
 
     def progress(self) -> float:
         """The fraction read of what was found at the last look: from 0 to 1."""
         with self._lock:
             size = sum(run.size for run in self._runs.values())
-            return 1 - sum(run.left for run in self._runs.values()) / size if size else 1.0
+            return 1 - sum(run.unread_bytes for run in self._runs.values()) / size if size else 1.0
 
     def points(self, run: str, tag: str) -> Points:
         """Returns a copy of all points of a tag in a run."""
@@ -115,14 +115,14 @@ class Reader:
                 found |= run.unreadable
             return {as_text(path): why for path, why in found.items()}
 
-    def look(self) -> None:
+    def scan(self) -> None:
         """Finds the current runs and files, and their sizes."""
         with self._lock:
             there = set()
-            for run, folder, names in self._folders.look():
+            for run, folder, names in self._folders.scan():
                 if run not in self._runs:
                     self._runs[run] = EventRun(folder, self._decoder)
-                self._runs[run].look(names)
+                self._runs[run].scan(names)
                 there.add(run)
             gone = sorted(self._runs.keys() - there)
             self.version += gone != self.gone
@@ -139,7 +139,7 @@ class Reader:
         """
         began, any_read = time.monotonic(), False
         with self._lock:
-            unread = [run for run in self._runs.values() if run.left]
+            unread = [run for run in self._runs.values() if run.unread_bytes]
             small = [run for run in unread if run.is_small]
             readers = deque(run.read() for run in unread if not run.is_small)
             readers.appendleft(read_small(small, self._decoder))

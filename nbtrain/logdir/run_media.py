@@ -68,7 +68,7 @@ class RunMedia:
             if self._reading is None:
                 if not to_end and self._clock() < self._due:
                     return
-                self._look()
+                self._scan()
             until = self._clock() + (secs if to_end else READ_SECS)
             while self._reading is not None and self._clock() < until:
                 if next(self._reading, self) is self:
@@ -131,7 +131,7 @@ class RunMedia:
         except OSError:
             return None
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         try:
             with os.scandir(self._folder) as entries:
                 names = sorted(entry.name for entry in entries if PART in entry.name)
@@ -139,5 +139,5 @@ class RunMedia:
             names = []
         if not self._run.files <= {*names}:  # moved aside: another run begins there
             self._run = _Media(self._folder)
-        self._run.look(names)
+        self._run.scan(names)
         self._reading = self._run.read()

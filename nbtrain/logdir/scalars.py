@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nbtrain.logdir.folders import given
+from nbtrain.logdir.folders import path_of
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.selection import Selection
 from nbtrain.logdir.series import Points
@@ -98,7 +98,7 @@ def scalars(
     Raises:
         ArgumentError: The folder cannot be read, or a pattern is not a regular expression.
     """
-    reader = Reader(given(logdir), verify=verify)
+    reader = Reader(path_of(logdir), verify=verify)
     found = Scalars(reader, runs, tags)
     found.refresh()
     if doubtful := reader.doubtful():

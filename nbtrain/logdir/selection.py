@@ -109,7 +109,7 @@ class Selection(Mapping[tuple[str, str], T]):
 
     def refresh(self) -> bool:
         """Reads what was written since; returns whether there was anything."""
-        self._reader.look()
+        self._reader.scan()
         return self._reader.read()
 
     def follow(self, secs: float = 1.0) -> Iterator[Self]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.logdir.folders import given
+from nbtrain.logdir.folders import path_of
 from nbtrain.logdir.history import History
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
@@ -68,6 +68,6 @@ def summaries(
         ArgumentError: The folder cannot be read, there is no such kind, or a pattern is not a
             regular expression.
     """
-    found = Summaries(Reader(given(logdir)), kind, runs, tags)
+    found = Summaries(Reader(path_of(logdir)), kind, runs, tags)
     found.refresh()
     return found

@@ -53,11 +53,11 @@ def encoded(sample: Sample) -> tuple[bytes, str | None]:
     if isinstance(value, Audio):
         return _audio(tag, np.asarray(value.samples), value.sample_rate)
     if isinstance(value, ConfusionMatrix):
-        return _drawn(tag, matrix_figure(np.asarray(value.counts), value.names)), None
+        return _encoded_figure(tag, matrix_figure(np.asarray(value.counts), value.names)), None
     if isinstance(value, PRCurve):
         return _curve(tag, np.asarray(value.labels), np.asarray(value.predictions))
     if hasattr(value, "savefig"):
-        return _drawn(tag, value), None
+        return _encoded_figure(tag, value), None
     return _images(tag, np.asarray(first_images(value)), sample.of)
 
 
@@ -188,7 +188,7 @@ def _png(image: Array) -> bytes:
     return out.getvalue()
 
 
-def _drawn(tag: str, figure: Any) -> bytes:
+def _encoded_figure(tag: str, figure: Any) -> bytes:
     data = png_of(figure)
     width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
     return _pictures(tag, [data], (1, height, width))

@@ -170,7 +170,7 @@ def is_sample(value: object) -> bool:
     return _is_figure(value) or len(getattr(value, "shape", None) or ()) in (3, 4)
 
 
-def taken(tag: str, value: Any) -> tuple[Any, int]:
+def kept_copy(tag: str, value: Any) -> tuple[Any, int]:
     """Returns a value as it is kept until it is encoded, and how many images it has.
 
     A tensor is kept by reference: it never changes. The numbers of an array or a variable are

@@ -139,9 +139,9 @@ class Following:
         waits = self.board.watched and self.board.quiet_secs < QUIET_SECS
         try:
             if self._needed():
-                self.still.look()
+                self.still.draw_if_due()
             elif not waits:
-                self.still.settle()
+                self.still.redraw()
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
             self.board.note(still.lack(error))
         with self._lock:
@@ -153,15 +153,15 @@ class Following:
     def _read(self) -> None:
         unread, self._unread = self._unread, False
         if not unread and self.board.watched:
-            self._reader.look()
+            self._reader.scan()
         elif not unread:
             return
         told = self._told
         while self._reader.read(SLICE_SECS) and not self.board.closed:
-            self.board.tell(reading=True)
+            self.board.notify(reading=True)
         self._told = self._reader.version  # the reader may be shared with another board or the user
         if unread or self._told != told:
-            self.board.tell()
+            self.board.notify()
 
 
 def opened(logdir: str, runs: str | None = None, tags: str | None = None) -> tuple[Scalars, bool]:
@@ -179,7 +179,7 @@ def opened(logdir: str, runs: str | None = None, tags: str | None = None) -> tup
         reader = Reader(logdir)
     scalars = Scalars(reader, runs, tags)
     _readers[place] = reader
-    reader.look()
+    reader.scan()
     until = time.monotonic() + FIRST_SECS
     reader.read(FIRST_SECS)
     # A half-written last record is no reason to go on reading.

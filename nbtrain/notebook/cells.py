@@ -97,7 +97,7 @@ class _Body(ast.NodeTransformer):
         """`x = 3`, `x += 3`."""
         self.generic_visit(node)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return [node, *self._told(_stored(targets), node)]
+        return [node, *self._recorded_names(_stored(targets), node)]
 
     visit_AugAssign = visit_Assign  # noqa: N815 - the names of a NodeTransformer
 
@@ -120,26 +120,29 @@ class _Body(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.stmt:
         """`for x in data:`."""
         self.generic_visit(node)
-        node.body[:0] = self._told(_stored([node.target]), node)
+        node.body[:0] = self._recorded_names(_stored([node.target]), node)
         return node
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         """`with open(path) as x:`."""
         self.generic_visit(node)
         targets = [item.optional_vars for item in node.items if item.optional_vars]
-        node.body[:0] = self._told(_stored(targets), node)
+        node.body[:0] = self._recorded_names(_stored(targets), node)
         return node
 
     def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
         """`import os.path`."""
         names = [alias.asname or alias.name.partition(".")[0] for alias in node.names]
-        return [node, *self._told(names, node)]
+        return [node, *self._recorded_names(names, node)]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
         """`from math import pi`; one with a star runs in the notebook: no function may have it."""
         if node.names[0].name == "*":
             return _parsed(f"exec({ast.unparse(node)!r}, {_NAMES})", node)
-        return [node, *self._told([alias.asname or alias.name for alias in node.names], node)]
+        return [
+            node,
+            *self._recorded_names([alias.asname or alias.name for alias in node.names], node),
+        ]
 
     def visit_FunctionDef(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -147,7 +150,7 @@ class _Body(ast.NodeTransformer):
         """`def f(): ...`, picklable like one of a cell; its body is left alone."""
         renamed = f"{node.name}.__qualname__ = {node.name!r}"
         rename = [] if node.decorator_list else _parsed(renamed, node)
-        return [node, *rename, *self._told([node.name], node)]
+        return [node, *rename, *self._recorded_names([node.name], node)]
 
     visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - as above
 
@@ -155,17 +158,17 @@ class _Body(ast.NodeTransformer):
         """Leaves a lambda alone: its bindings are local."""
         return node
 
-    def _told(self, names: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
+    def _recorded_names(self, names: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
         told = [f"{_NAMES}[{name!r}] = {name}" for name in names if name in self._own]
         return _parsed("\n".join(told), node)
 
 
 def _telling(names: dict[str, Any]) -> Callable[[str, Any], Any]:
-    def tell(name: str, value: Any) -> Any:
+    def record(name: str, value: Any) -> Any:
         names[name] = value
         return value
 
-    return tell
+    return record
 
 
 def _parsed(source: str, place: ast.stmt) -> list[ast.stmt]:

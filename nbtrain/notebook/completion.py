@@ -12,7 +12,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.display import AnyRun
-from nbtrain.notebook.kernel import at_hand, find_run
+from nbtrain.notebook.kernel import find_run, named_runs
 from nbtrain.notebook.listed_actions import listed_actions
 from nbtrain.notebook.options import cell_parser, word_of
 from nbtrain.notebook.verb_options import TABS, add_arguments, verbs
@@ -52,7 +52,7 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
 
 def _behind_verb(name: str, given: Sequence[str]) -> list[str]:
     """Runs and options; the values of an option; hyperparameters that a line does not set yet."""
-    known = [run for run in at_hand() if run.name in given]
+    known = [run for run in named_runs() if run.name in given]
     run, verb = _meant(known), named(name)
     if verb is not None:
         name = verb.in_cell or name
@@ -148,7 +148,7 @@ def _possible(name: str) -> list[str]:
     """
     button = "try" if name == "find_learning_rate" else name
     without = button not in ("try", "evaluate", "list")
-    return [run.name for run in at_hand() if controls(run.status).get(button, without)]
+    return [run.name for run in named_runs() if controls(run.status).get(button, without)]
 
 
 def _wanting(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Action | None:

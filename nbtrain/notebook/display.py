@@ -79,7 +79,7 @@ class Display:
         run = self._run
         if isinstance(run, AttachedRun) or not run.trains_here():
             return
-        if self._still.leave(where):
+        if self._still.forget(where):
             run.attempt.context.monitor.guarded("display", self.show)
 
     def close(self) -> None:
@@ -97,14 +97,14 @@ class Display:
                 if _displays.get(_key(self._run)) is self:
                     del _displays[_key(self._run)]
 
-    def settle(self) -> None:
-        """Redraws the picture below the panel; see `settle` below."""
+    def redraw(self) -> None:
+        """Redraws the picture below the panel; see `redraw` below."""
         if self._run.status.phase is Phase.CREATED:
             return  # it has nothing new to show
         note = self._run.handle.note
         note("picture", None)  # first, because the picture contains the message
         try:
-            self._still.settle()
+            self._still.redraw()
         except Exception as error:  # noqa: BLE001 - told by its run: another cell may be at its end
             note("picture", still.lack(error))
 
@@ -114,7 +114,7 @@ class Display:
             self.close()
         else:
             self.panel.tick()
-            self._still.look()
+            self._still.draw_if_due()
 
     def _picture(self) -> bundles.Bundle:
         """The picture; the cell of a loop in the foreground shows the traceback of an error."""
@@ -150,16 +150,16 @@ def display_of(run: AnyRun) -> Display:
     return shown
 
 
-def settle() -> None:
+def redraw() -> None:
     """Redraws the pictures of all shown runs at the end of a cell.
 
     A client without pages, such as nbclient, ignores outputs once its last cell has ended.
     """
     for shown in list(_displays.values()):
-        shown.settle()
+        shown.redraw()
 
 
-at_end.append(settle)
+at_end.append(redraw)
 
 
 def _show_again(where: Place) -> None:
@@ -197,7 +197,7 @@ def _await_records(run: AnyRun) -> None:
     The caller holds no lock that the monitor needs.
     """
     if not isinstance(run, AttachedRun):
-        run.attempt.monitor_threads.await_last_look(_LAST_LOOK_SECS)
+        run.attempt.monitor_threads.wait_for_records(_LAST_LOOK_SECS)
 
 
 def show_panel(run: AnyRun) -> None:

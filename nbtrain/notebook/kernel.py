@@ -20,7 +20,7 @@ def runs() -> dict[str, Run]:
     return dict(registry.runs)
 
 
-def at_hand() -> list[Run | AttachedRun]:
+def named_runs() -> list[Run | AttachedRun]:
     """Returns the runs that a magic may name.
 
     First the attached runs that have ended and are not trained again, then those of this kernel,
@@ -46,7 +46,7 @@ def find_run(name: str | None = None) -> Run | AttachedRun:
     Raises:
         ArgumentError: There is none, or several are live.
     """
-    listed = at_hand()
+    listed = named_runs()
     if not listed:
         raise ArgumentError(
             "No run has been started in this kernel: begin a cell with %%nbtrain, or call "

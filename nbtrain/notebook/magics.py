@@ -86,9 +86,9 @@ def _line(line: str) -> Any:
     if options.verb in TABS:
         _show_board(options)
         return None
-    from nbtrain.notebook.verbs import carry_out
+    from nbtrain.notebook.verbs import execute
 
-    return carry_out(options)
+    return execute(options)
 
 
 def _show_board(options: argparse.Namespace) -> None:

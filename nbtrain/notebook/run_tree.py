@@ -35,7 +35,7 @@ from nbtrain.rundir.entries import (
 )
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import BASE
-from nbtrain.rundir.lock import is_held
+from nbtrain.rundir.lock import is_locked
 
 _HEAD = ("run", "phase", "step", "branch", "tags", "last note")
 
@@ -208,13 +208,13 @@ def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) 
 
 def _unended(path: Path) -> str:
     """Returns the phase of a run whose journal has no end, as `nbtrain ls` shows it."""
-    held = is_held(path)
+    held = is_locked(path)
     try:
         sign = status_file.read(path)
     except (OSError, Untrusted):  # of an earlier version of nbtrain
         return f"{Phase.RUNNING}{_ELSEWHERE}" if held else "no end was written"
     liveness = Liveness(path, sign)
-    liveness.look(there=True)
+    liveness.update(there=True)
     phase = liveness.status.phase
     if phase.ended:  # a sign of the start before
         phase = Phase.RUNNING if held else Phase.FAILED

@@ -3,9 +3,9 @@
 still = Still(panel, "nbtrain run", words, draw, state)
 still.show(first)   # three outputs: the widget, and below it the picture and what to type, which a
                     # live widget hides; other threads may print between them
-still.look()        # now and then: redraws it in a thread of its own, when that is due
-still.settle()      # redraws it at once, if it has changed
-still.finish()      # the same; the widget's output is empty from then on
+still.draw_if_due()  # now and then: redraws it in a thread of its own, when that is due
+still.redraw()       # redraws it at once, if it has changed
+still.finish()       # the same; the widget's output is empty from then on
 
 A saved notebook holds three outputs. The first is the widget, which JupyterLab cannot show without
 its kernel ("model not found"). The others are the picture, and HTML whose style hides the output of
@@ -171,13 +171,13 @@ class Still:
         self._outputs = [each for each in before if not here.has_cleared(each.place)]
         return bool(before) and not self._outputs
 
-    def leave(self, where: Place) -> bool:
+    def forget(self, where: Place) -> bool:
         """Forgets what is shown in a place that the program clears; returns whether any was."""
         before = self._outputs
         self._outputs = [each for each in before if each.place != where]
         return len(self._outputs) < len(before)
 
-    def look(self) -> None:
+    def draw_if_due(self) -> None:
         """Draws a picture if one is due. Any thread may call it, one at a time.
 
         Raises:
@@ -193,13 +193,13 @@ class Still:
         thread.start()
         self._thread = thread
 
-    def settle(self) -> None:
+    def redraw(self) -> None:
         """Draws the picture in the calling thread if it has changed."""
         with DRAWING:
             if not _leaving.is_set():
-                self._settle()
+                self._redraw()
 
-    def _settle(self) -> None:
+    def _redraw(self) -> None:
         if self._outputs and self._state() != self._drawn:
             self._update()
 
@@ -212,7 +212,7 @@ class Still:
             thread.join()
         gone = bundle(None, self._text)
         try:
-            self._settle()
+            self._redraw()
         except Exception as error:  # noqa: BLE001 - told where it is missing
             gone = {"text/plain": f"{self._text}\n{lack(error)}"}
         shown, self._outputs = self._outputs, []

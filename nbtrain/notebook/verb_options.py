@@ -102,7 +102,7 @@ def _add_steering(parser: argparse.ArgumentParser, verb: Verb) -> None:
         if argument is verb.words and verb.sets_values:
             # The name is parsed with the values: as a separate argument, argparse would take the
             # first value for it.
-            more = {"metavar": "[RUN] NAME=VALUE", "help": f"{_RUN}; then {argument.told}"}
+            more = {"metavar": "[RUN] NAME=VALUE", "help": f"{_RUN}; then {argument.help_text}"}
         argument.add_to(parser, bare=False, **more)
 
 

@@ -17,7 +17,7 @@ from nbtrain.core.text.log_lines import selected
 from nbtrain.core.text.text_table import in_columns
 from nbtrain.core.text.visible import say
 from nbtrain.notebook.display import AnyRun, show, show_panel
-from nbtrain.notebook.kernel import at_hand, attached, find_run
+from nbtrain.notebook.kernel import attached, find_run, named_runs
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.run_tree import tree
 from nbtrain.remote.attach import attach
@@ -29,11 +29,11 @@ from nbtrain.steer.verbs import Verb, named
 _ANSWER_SECS = 1.0
 
 
-def carry_out(options: argparse.Namespace) -> Any:
+def execute(options: argparse.Namespace) -> Any:
     """Carries out a line, prints or shows its answer, and returns the cell's value."""
     __tracebackhide__ = True
     if options.verb in (None, "list"):
-        say(table(at_hand()), sys.stdout)
+        say(table(named_runs()), sys.stdout)
         return None
     if options.verb == "runs":
         say(tree(options.logdir, options.tag, options.search), sys.stdout)
@@ -45,7 +45,7 @@ def carry_out(options: argparse.Namespace) -> Any:
         return _answered(plan.apply(find_run(options.run)), options.timeout)
     if options.verb == "open":
         return show(_opened(options.logdir))
-    names = [None, *(run.name for run in at_hand())]
+    names = [None, *(run.name for run in named_runs())]
     if options.verb == "actions" and options.run not in names:
         raise UsageError(
             f"{options.run!r} is neither a run of this kernel nor the number of an action; "

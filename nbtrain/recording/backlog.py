@@ -84,16 +84,16 @@ class Backlog:
             self._drop()
             raise
         except Exception:
-            self._leave()
+            self._drop_oldest()
             raise
-        self._leave()
+        self._drop_oldest()
 
     def clear(self) -> None:
         """Drops all waiting writes."""
         self._waiting.clear()
         self._size = 0
 
-    def _leave(self) -> None:
+    def _drop_oldest(self) -> None:
         self._size -= self._waiting.popleft().size
 
     def _drop(self) -> None:

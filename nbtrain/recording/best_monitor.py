@@ -1,9 +1,9 @@
 """Judges a scalar as it is recorded: its best value, and how long it has not improved.
 
-monitor.look("val_loss", steps, values)    # each drain of the records
-monitor.better                             # a value that is better than the best
-monitor.keep()                             # it is the best from now on, as its state was saved
-monitor.is_over                            # `patience` values in a row were no better
+monitor.observe("val_loss", steps, values)  # each drain of the records
+monitor.better                              # a value that is better than the best
+monitor.keep()                              # it is the best from now on, as its state was saved
+monitor.is_over                             # `patience` values in a row were no better
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class BestMonitor:
             return None
         return ", ".join(map(repr, self._others))
 
-    def look(self, tag: str, steps: IntArray, values: FloatArray) -> None:
+    def observe(self, tag: str, steps: IntArray, values: FloatArray) -> None:
         """Judges recorded values.
 
         Args:
@@ -133,7 +133,7 @@ class BestMonitor:
         """Notes that the better value was handled: it is the best from now on."""
         self.best, self.better = self.better, None
 
-    def turn_back(self) -> None:
+    def rewind(self) -> None:
         """Begins to count again: the run has gone back, or goes on from a checkpoint."""
         self.better, self._last, self._without = None, None, 0
         self.worse.clear()

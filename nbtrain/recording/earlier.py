@@ -50,7 +50,7 @@ class Earlier:
 
     def _read(self, store: ScalarStore, logdir: Path, names: list[str]) -> Iterator[None]:
         files = EventRun(str(logdir))
-        files.look(names)
+        files.scan(names)
         yield from files.read()
         if files.unreadable:
             self.error = cannot_read(*(f"{path}: {why}" for path, why in files.unreadable.items()))

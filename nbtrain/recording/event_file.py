@@ -64,7 +64,7 @@ class EventFile:
             try:
                 self._backlog.write_next(self._writer)
             except OSError as error:
-                self._tell_dropped()
+                self._report_dropped()
                 why = f"{self._lacks()}: {words(error)}. They are written once there is room."
                 self._errors["event file"] = why
                 return
@@ -88,7 +88,7 @@ class EventFile:
         if writer is not None:
             writer.close()
 
-    def _tell_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         if self._backlog.dropped is not None:
             first, last = self._backlog.dropped
             self._errors["dropped"] = (

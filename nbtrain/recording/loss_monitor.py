@@ -1,9 +1,9 @@
 """Detects a training that has gone bad: a loss that is NaN or infinite, or has jumped.
 
-loss_monitor.look("loss", steps, values)    # the thread that drains the records
-loss_monitor.anomaly                 # the first bad value; None while all is well
-loss_monitor.acknowledge()           # the training goes on anyway
-loss_monitor.turn_back(step)         # a restore: later values are abandoned
+loss_monitor.observe("loss", steps, values)  # the thread that drains the records
+loss_monitor.anomaly                         # the first bad value; None while all is well
+loss_monitor.acknowledge()                   # the training goes on anyway
+loss_monitor.rewind(step)                    # a restore: later values are abandoned
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LossMonitor:
         self._good: dict[str, int] = {}  # the last step of a good value of each tag
         self._begun = 0  # the step of the start or the last restore
 
-    def look(self, tag: str, steps: IntArray, values: FloatArray) -> None:
+    def observe(self, tag: str, steps: IntArray, values: FloatArray) -> None:
         """Checks values of one tag, in order; one thread at a time."""
         if not self._watched.setdefault(tag, is_loss(tag)):
             return
@@ -79,7 +79,7 @@ class LossMonitor:
         elif not text and self._acknowledged and self.anomaly and self.anomaly.name == tag:
             self.anomaly, self._acknowledged = None, False
 
-    def look_at(self, variable: Callable[[], str | None], step: int) -> None:
+    def observe_variable(self, variable: Callable[[], str | None], step: int) -> None:
         """Looks for NaN in a variable, unless an anomaly is known; training thread only."""
         if self.anomaly is not None and not self.anomaly.variable:
             return
@@ -95,7 +95,7 @@ class LossMonitor:
         """Ignores bad values until a good one has come."""
         self._acknowledged, self._last = True, {}
 
-    def turn_back(self, step: int) -> None:
+    def rewind(self, step: int) -> None:
         """Starts again from this step."""
         self.anomaly, self._acknowledged, self._begun = None, False, step
         self._last, self._good = {}, {}

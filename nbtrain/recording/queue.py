@@ -63,7 +63,7 @@ class RecordQueue:
     Args:
         number: Converts the value of a tag at a step to a float, if records must be thinned.
         limit: Waiting records of one tag; fewer with more tags. Beyond it, only the first, last,
-            lowest and highest of each tag are kept until the next `take`, and one NaN, ∞ and −∞
+            lowest and highest of each tag are kept until the next `get_all`, and one NaN, ∞ and −∞
             each if there were some.
 
     Attributes:
@@ -107,7 +107,7 @@ class RecordQueue:
             self.items.extend((self.tags_of({tag: 0.0}), *point))
         self.items.extend((None, segment))
 
-    def take(self) -> list[RecordBatch | SegmentMark]:
+    def get_all(self) -> list[RecordBatch | SegmentMark]:
         """Returns everything that waits, in order; one thread at a time."""
         items = [self.items.popleft() for _ in range(len(self.items))]
         batches = list(_batches(items))

@@ -117,7 +117,7 @@ class Recorder:
         self.queue.mark(SegmentMark(step, wall_time or time.time(), limits, marked))
 
     def add_sample(self, tag: str, step: int, wall_time: float, value: Any, of: int) -> None:
-        """Queues a value of `samples.taken` to be encoded; training thread only."""
+        """Queues a value of `samples.kept_copy` to be encoded; training thread only."""
         self.samples.append(Sample(tag, step, wall_time, value, of, len(self._openings)))
 
     def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
@@ -138,7 +138,7 @@ class Recorder:
                 found[tag] = float(np.mean(points.values[within]))
         return found
 
-    def go_on(self, timeline: Timeline | None = None) -> None:
+    def read_earlier(self, timeline: Timeline | None = None) -> None:
         """Starts reading the records of earlier starts into the store. Any thread may call it."""
         if self._earlier is not None and not self._goes_on:
             self._earlier.timeline = timeline or Timeline()
@@ -162,7 +162,7 @@ class Recorder:
             size = len(event) // _NUMBER
             self._file.write([step], lambda writer: writer.event(event), size=size)
 
-    def take_beside(self, source: Beside | None) -> None:
+    def drain_also(self, source: Beside | None) -> None:
         """Drains a source of events as well, or none any more. Any thread may call it."""
         with self._draining:
             self._beside = source
@@ -187,7 +187,7 @@ class Recorder:
         """Drains the queue; returns whether a segment was opened."""
         self._file.write_on()
         opened, batches = False, list[RecordBatch]()
-        for entry in self.queue.take():
+        for entry in self.queue.get_all():
             if isinstance(entry, RecordBatch):
                 batches.append(entry)
             else:
@@ -232,17 +232,17 @@ class Recorder:
         self.drain()
         with self._draining:
             self._file.end(failed=failed)
-        self.give_up()
+        self.stop_writing()
 
     def delete_event_file(self) -> None:
         """Closes and deletes the event file of a start without a step. Any thread may call it."""
         path = self._file.path
-        self.give_up()
+        self.stop_writing()
         if path is not None:
             with contextlib.suppress(OSError):  # the folder is gone or read-only: it stays
                 path.unlink()
 
-    def give_up(self) -> None:
+    def stop_writing(self) -> None:
         """Writes to no event file any more, only to the store. Any thread may call it."""
         with self._draining:
             self._file.close()
@@ -252,9 +252,9 @@ class Recorder:
         if not segment.marked:
             return
         if self.loss_monitor is not None:
-            self.loss_monitor.turn_back(segment.step)
+            self.loss_monitor.rewind(segment.step)
         if self.best_monitor is not None:
-            self.best_monitor.turn_back()
+            self.best_monitor.rewind()
         self._file.write(
             [segment.step], lambda writer: writer.session_start(segment.step, segment.wall_time)
         )
@@ -282,9 +282,9 @@ class Recorder:
         for tag, column in columns.items():
             self._store.extend(tag, steps, walls, column)
             if self.loss_monitor is not None:
-                self.loss_monitor.look(tag, steps, column)
+                self.loss_monitor.observe(tag, steps, column)
             if self.best_monitor is not None:
-                self.best_monitor.look(tag, steps, column)
+                self.best_monitor.observe(tag, steps, column)
         if columns:
             self._file.write(
                 batch.steps,

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from nbtrain.core.text.tracebacks import told
+from nbtrain.core.text.tracebacks import error_text
 from nbtrain.media.encoding import encoded
 from nbtrain.media.samples import Sample
 
@@ -139,7 +139,7 @@ class SampleQueue:
             try:
                 summary, warning = encoded(sample)
             except Exception as error:  # noqa: BLE001 - whatever it holds, the training goes on
-                self._say(sample.tag, f"{where} is not shown: {told(error)}.")
+                self._say(sample.tag, f"{where} is not shown: {error_text(error)}.")
                 return
             self._say(sample.tag, f"{where}: {warning}." if warning else None)
             self._write(sample, summary)

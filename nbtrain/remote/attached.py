@@ -81,14 +81,14 @@ class AttachedRun(Requests):
         self.media = follower.media
         self._closing, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(
-            target=self._follow, name=f"nbtrain attached {self.name}", daemon=True
+            target=self._follow_folder, name=f"nbtrain attached {self.name}", daemon=True
         )
         _followed.append(self)
         self._thread.start()
 
     # --- the thread ---------------------------------------------------------------
 
-    def _follow(self) -> None:
+    def _follow_folder(self) -> None:
         follower = self._follower
         follower.outbox.thread = threading.get_ident()
         why = "the run is followed no longer"
@@ -288,7 +288,7 @@ class AttachedWaiting(Waiting):
     def awaited(self) -> Generator[Any, None, None]:
         """Waits without blocking the event loop; reports pauses meanwhile."""
         while not self._ended.is_set():
-            self._pauses.look()
+            self._pauses.report()
             yield from asyncio.sleep(_AWAIT_SECS).__await__()
 
     def paused(self) -> str | None:

@@ -115,7 +115,7 @@ class Curves:
     def _read_file(self, until: float) -> bool:
         """Reads what is new of the current file; returns whether all of it is in the store."""
         events = self._file.events
-        events.look([self._file.name])
+        events.scan([self._file.name])
         if events.series is not self._file.columns:  # it was replaced
             self.begin_again()
             self.left = True

@@ -89,7 +89,7 @@ class Follower:
         self.listeners: list[Callable[[], object]] = []
         self.caught_up = threading.Event()
         self.liveness = Liveness(folder, sign, clock=clock)
-        self.liveness.look(there=True)  # who asks at once is told that the process is gone
+        self.liveness.update(there=True)  # who asks at once is told that the process is gone
         self.outbox = Outbox(folder, receipts, self.liveness, clock=clock)
         self._folder, self._clock = folder, clock
         self._status = StatusTail(folder, self.notes.note)
@@ -117,15 +117,15 @@ class Follower:
     def tick(self) -> bool:
         """Reads what is new, and calls the listeners; returns whether more is left to read now."""
         answers: list[tuple[str, Outcome]] = []
-        self._guarded("mailbox", lambda: answers.extend(self.outbox.look()))
+        self._guarded("mailbox", lambda: answers.extend(self.outbox.poll()))
         self._guarded("status", self._read_status)
         self._guarded("journal", self._read_journal)
         self._guarded("log", lambda: self.log.add(self._lines.poll()))
         self._guarded("curves", self._read_curves)
         self._guarded("media", lambda: self.media.tick(to_end=self._status.is_ending))
-        self._guarded("answers", lambda: self.outbox.tell(answers))
+        self._guarded("answers", lambda: self.outbox.answer(answers))
         if (why := self.liveness.refusal) is not None:
-            self._guarded("commands", lambda: self.outbox.settle(why))
+            self._guarded("commands", lambda: self.outbox.close(why))
         for listener in list(self.listeners):
             self._guarded("display", listener)
         return self._curves.left
@@ -151,7 +151,7 @@ class Follower:
             self.liveness.heard(sign)
         elif was_ending or self._status.is_ending:
             return
-        self.liveness.look(there=sign is not None or self._folder.is_dir())
+        self.liveness.update(there=sign is not None or self._folder.is_dir())
 
     def _read_journal(self) -> None:
         if self._journal.poll():  # another run has written it, and the event files

@@ -26,7 +26,7 @@ from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.states import Phase, Status
 from nbtrain.remote.attach import opened
 from nbtrain.remote.attached import AttachedRun
-from nbtrain.remote.liveness import is_gone
+from nbtrain.remote.liveness import has_ended
 from nbtrain.rundir import mailbox, status_file
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import Logdir, shown, unwritable
@@ -144,7 +144,7 @@ def _last(folder: Path) -> Status | None:
         sign = status_file.read(folder)
     except (OSError, Untrusted):
         return None
-    if sign.writer.launched and not is_gone(sign):
+    if sign.writer.launched and not has_ended(sign):
         raise BusyError(
             f"{folder} is held by {sign.writer}, which was launched and is about to start its "
             f"run. Stop it first: run = nbtrain.attach({shown(folder)!r}); run.request_stop(); "

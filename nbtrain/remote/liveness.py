@@ -1,10 +1,10 @@
 """Decides if a run in another process still lives, by the signs of life in its `status.json`.
 
 liveness = Liveness(folder, sign)
-liveness.heard(sign)        # the file has changed
-liveness.look(there=True)   # ten times a second
-liveness.status             # the run's own, or FAILED once its process is gone
-liveness.message            # "No sign of life of process 4711 on lab-3 for 3 s; ..."
+liveness.heard(sign)         # the file has changed
+liveness.update(there=True)  # ten times a second
+liveness.status              # the run's own, or FAILED once its process is gone
+liveness.message             # "No sign of life of process 4711 on lab-3 for 3 s; ..."
 
 Silence is measured by the clock of this process, because the clocks of two machines differ. A
 process counts as gone only if it is also silent: its number may belong to another container.
@@ -41,10 +41,10 @@ _NOTICE_SECS = 30.0
 _DATED_SECS = 60.0
 
 
-def is_gone(sign: SignOfLife) -> bool:
+def has_ended(sign: SignOfLife) -> bool:
     """Returns whether the process of a sign has ended; False for one of another machine."""
     writer = sign.writer
-    return processes.is_gone(writer.host, writer.process, writer.process_started, sign.alive)
+    return processes.has_ended(writer.host, writer.process, writer.process_started, sign.alive)
 
 
 class Liveness:
@@ -71,7 +71,7 @@ class Liveness:
         *,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
-        gone: Callable[[SignOfLife], bool] = is_gone,
+        gone: Callable[[SignOfLife], bool] = has_ended,
     ) -> None:
         self.sign = sign
         self.message: str | None = None
@@ -95,7 +95,7 @@ class Liveness:
         self._heard_at = self._clock()
         self.failure = self.printed = self.message = None
 
-    def look(self, *, there: bool) -> None:
+    def update(self, *, there: bool) -> None:
         """Decides again if the run is alive.
 
         Args:

@@ -1,10 +1,10 @@
 """Sends commands to a run in another process, and reads the answers.
 
 outbox = Outbox(folder, receipts, liveness)
-receipt = outbox.post(command)         # any thread: a file in the run's mailbox
-found = outbox.look()                  # the attached thread, ten times a second
-outbox.tell(found)                     # once the status shows the effects
-outbox.settle("The run has ended.")    # what has no answer is taken back, and refused
+receipt = outbox.post(command)      # any thread: a file in the run's mailbox
+found = outbox.poll()               # the attached thread, ten times a second
+outbox.answer(found)                # once the status shows the effects
+outbox.close("The run has ended.")  # what has no answer is taken back, and refused
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Outbox:
         """True if a command has no last answer yet."""
         return any(sent.receipt.outcome is None for sent in list(self._sent.values()))
 
-    def look(self) -> list[tuple[str, Outcome]]:
+    def poll(self) -> list[tuple[str, Outcome]]:
         """Returns the answers that have come, by the ids of the commands; one thread."""
         found = []
         for key, sent in list(self._sent.items()):
@@ -156,7 +156,7 @@ class Outbox:
                     found.append((key, outcome))
         return found
 
-    def tell(self, found: list[tuple[str, Outcome]]) -> None:
+    def answer(self, found: list[tuple[str, Outcome]]) -> None:
         """Gives receipts their answers; the same thread."""
         for key, outcome in found:
             with self._lock:
@@ -169,7 +169,7 @@ class Outbox:
             elif sent:
                 sent.receipt.complete(outcome.text)
 
-    def settle(self, why: str) -> None:
+    def close(self, why: str) -> None:
         """Takes back what an ended run has not taken; refuses what it has not answered."""
         now = self._clock()
         for key, sent in list(self._sent.items()):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nbtrain.run.attempt import Attempt
 
 
-def carry_out(
+def execute(
     attempt: Attempt, models: Callable[[], list[object]], command: Save | Restore, sender: Sender
 ) -> Receipt:
     """Saves or restores what an ended attempt has trained; returns the answered receipt.
@@ -34,11 +34,11 @@ def carry_out(
     """
     receipt, step = Receipt(command, sender=sender), attempt.step
     try:
-        with _held(attempt, models), attempt.boundary.policy.in_closed_session():
+        with _locked(attempt, models), attempt.boundary.policy.in_closed_session():
             if isinstance(command, Save):
                 _check_is_last(attempt)
             attempt.context.monitor.write_from_here()
-            outcome = attempt.boundary.executor.do(receipt)
+            outcome = attempt.boundary.executor.execute(receipt)
             attempt.context.monitor.write_journal()
     except (ArgumentError, BusyError, CheckpointError, OSError) as error:
         outcome = Outcome(False, step, f"After the end of the run, this cannot be done: {error}")
@@ -60,14 +60,14 @@ def _check_is_last(attempt: Attempt) -> None:
 
 
 @contextlib.contextmanager
-def _held(attempt: Attempt, models: Callable[[], list[object]]) -> Iterator[None]:
+def _locked(attempt: Attempt, models: Callable[[], list[object]]) -> Iterator[None]:
     """Holds the folder and the models of a run inside the block."""
     folder, phase = attempt.context.folder, attempt.context.lifecycle.phase
     if not folder.path.is_dir():
         raise ArgumentError(f"its folder {folder.path} is gone.")
     registry.claim(folder.name, models, lambda: f"{phase}, and saves or restores")
     try:
-        folder.lock.take()
+        folder.lock.acquire()
         try:
             yield
         finally:

@@ -2,13 +2,13 @@
 
 attempt = Attempt(...)
 attempt.start(session, train)  # starts the training thread, which does this:
-    attempt.enter(session)     #   opens the engine's session; restores the latest checkpoint
+    attempt.begin(session)     #   opens the engine's session; restores the latest checkpoint
     train()                    #   runs the loop; every iteration is a step boundary
-    attempt.leave(error)       #   saves a last checkpoint and closes the session
+    attempt.end(error)         #   saves a last checkpoint and closes the session
                                #   joins the loopers and releases the folder
 attempt.ended                  # is set
 
-A loop in the foreground calls `enter` and `leave` itself: its own thread trains.
+A loop in the foreground calls `begin` and `end` itself: its own thread trains.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Attempt:
         self.in_foreground, self._input_ends = in_foreground, input_ends
         self.abandon = abandon
         self._state: ThreadState | None = None  # of the starting thread, if another one trains
-        self._opened: contextlib.ExitStack | None = None  # what `enter` has opened
+        self._opened: contextlib.ExitStack | None = None  # what `begin` has opened
 
     def start(
         self,
@@ -228,14 +228,14 @@ class Attempt:
     ) -> None:
         error: BaseException | None = None
         try:
-            self.enter(session)
+            self.begin(session)
             if self.context.lifecycle.phase is not Phase.STOPPING:
                 train()
         except BaseException as raised:  # noqa: BLE001 - kept, and raised again by wait()
             error = raised
-        self.leave(error)
+        self.end(error)
 
-    def enter(self, session: Callable[[], AbstractContextManager[Saver | None]]) -> None:
+    def begin(self, session: Callable[[], AbstractContextManager[Saver | None]]) -> None:
         """Opens the session, and restores the latest checkpoint; the calling thread trains."""
         self.ident = self.context.commands.thread = threading.get_ident()
         owner.set(self.handle.host)
@@ -250,10 +250,10 @@ class Attempt:
             self.loop.resume(saver)
             self._opened = opened.pop_all()
 
-    def leave(self, error: BaseException | None, *, complete: bool = True) -> None:
+    def end(self, error: BaseException | None, *, complete: bool = True) -> None:
         """Saves a last checkpoint, closes the session and ends the attempt.
 
-        Called after `enter`, even if that has raised an error. It may be called in another thread,
+        Called after `begin`, even if that has raised an error. It may be called in another thread,
         if the garbage collector ends a loop in the foreground.
 
         Args:
@@ -374,7 +374,7 @@ class Attempt:
             context.monitor.throughput.ended = time.monotonic()
             with contextlib.suppress(PhaseError):  # it failed while preparing
                 context.lifecycle.apply(Event.LOOP_ENDED)
-            context.monitor.folder.look(step, last=True)
+            context.monitor.folder.poll(step, last=True)
             text = tracebacks.named(error) if error is not None else ""
             how = "failed" if error else str(event)
             self.boundary.executor.end(how)

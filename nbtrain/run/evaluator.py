@@ -13,8 +13,8 @@ from typing import Any, SupportsFloat
 from nbtrain.core.cadence import Every
 from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.text.tracebacks import told
-from nbtrain.media.samples import taken
+from nbtrain.core.text.tracebacks import error_text
+from nbtrain.media.samples import kept_copy
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.tags import KnownTags
 from nbtrain.run.beside.monitor import Monitor
@@ -71,7 +71,9 @@ class Evaluator:
         try:
             values = self.now()
         except Exception as error:  # noqa: BLE001 - the training goes on
-            self._monitor.notices.note("evaluate", f"No evaluation at step {step:,}: {told(error)}")
+            self._monitor.notices.note(
+                "evaluate", f"No evaluation at step {step:,}: {error_text(error)}"
+            )
         else:
             self._monitor.log(event="evaluated", step=self._steps.step, text=described(values))
         self.start()
@@ -97,7 +99,7 @@ class Evaluator:
         now = time.time()
         self._recorder.queue.append(step, now, values)
         for tag, value in samples.items():
-            self._recorder.add_sample(tag, step, now, *taken(tag, value))
+            self._recorder.add_sample(tag, step, now, *kept_copy(tag, value))
         self._recorder.drain()  # written to disk before the answer, as it may have taken long
         self.tags |= values.keys()
         self._judge()

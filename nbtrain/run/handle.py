@@ -16,7 +16,7 @@ from nbtrain.run.boundary.track_loop import TrackLoop
 from nbtrain.run.context import Context
 from nbtrain.run.output.tensorflow_log import Log
 from nbtrain.run.program.bindings import Bindings
-from nbtrain.run.thread.summaries import taken
+from nbtrain.run.thread.summaries import recording_summaries
 
 
 class LoopHandle:
@@ -97,15 +97,15 @@ class LoopHandle:
 
     def summaries(self) -> AbstractContextManager[None]:
         """Records what the calling thread gives to `tf.summary` within a block."""
-        return taken(self._context.recorder, self._step_taken, self.note)
+        return recording_summaries(self._context.recorder, self._current_step, self.note)
 
-    def _step_taken(self) -> int:
+    def _current_step(self) -> int:
         """The step that is being taken; during an evaluation the last one; any thread."""
         return self.step + (not self.is_evaluating())
 
-    def settle(self) -> None:
+    def record_changes(self) -> None:
         """Assigns what the program has set since the last boundary to the completed step."""
-        self._boundary.settle()
+        self._boundary.record_changes()
 
     def record_execution(self, values: Mapping[str, SupportsFloat], count: int) -> None:
         """Stores scalars for the last of several steps that were taken since the boundary."""

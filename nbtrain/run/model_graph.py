@@ -38,7 +38,7 @@ class ModelGraph:
         self._describes: tuple[Describe, ...] | None = None  # before any were given
         self._lock = threading.Lock()  # one writes at a time, and the end waits for it
 
-    def give(self, *describes: Describe) -> None:
+    def set(self, *describes: Describe) -> None:
         """Sets the functions that describe the graphs; training thread only.
 
         Each is called once. Those that are given later are left out: a start writes its graph once.

@@ -73,7 +73,7 @@ class MonitorThreads:
         guarded = self._context.monitor.guarded
         acts: list[tuple[str, float, Callable[[], object]]] = [
             ("watch", TICK_SECS, self._tick),
-            ("tell", TICK_SECS, self._tell),
+            ("notify", TICK_SECS, self._notify),
             ("encode", _ENCODE_SECS, self._encode),
             ("mail", MAIL_SECS, functools.partial(guarded, "mail", mail.tick)),
         ]
@@ -109,7 +109,7 @@ class MonitorThreads:
             if thread.ident != threading.get_ident():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
-    def await_last_look(self, timeout: float) -> None:
+    def wait_for_records(self, timeout: float) -> None:
         """Waits up to `timeout` seconds until all records of an attempt that has ended are there.
 
         This does not wait for the functions of `run.on`, nor in the thread that looks.
@@ -136,5 +136,5 @@ class MonitorThreads:
         context.monitor.guarded("encoding", encode)
         context.monitor.guarded("graph", self._graph.tick)
 
-    def _tell(self) -> None:
-        self._context.monitor.tell(self._context.lifecycle.phase)
+    def _notify(self) -> None:
+        self._context.monitor.notify(self._context.lifecycle.phase)

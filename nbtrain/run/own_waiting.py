@@ -37,7 +37,7 @@ class OwnWaiting(Waiting):
         lifecycle = self._context.lifecycle
         seen: Phase | None = None
 
-        def tell() -> None:
+        def notify() -> None:
             nonlocal seen
             if loop.is_closed():  # the wait is over
                 forget()
@@ -45,12 +45,12 @@ class OwnWaiting(Waiting):
                 seen = phase
                 loop.call_soon_threadsafe(changed.set)
 
-        forget = on_tick(tell)
+        forget = on_tick(notify)
         try:
             while lifecycle.phase not in (Phase.CREATED, *ENDED):
                 yield from changed.wait().__await__()
                 changed.clear()
-                self._pauses.look()
+                self._pauses.report()
         finally:
             forget()
 

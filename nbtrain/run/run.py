@@ -47,7 +47,7 @@ from nbtrain.core.values.hyperparameters import Hyperparameters
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
-from nbtrain.run.after_end import carry_out
+from nbtrain.run.after_end import execute
 from nbtrain.run.attempt import INPUT_ENDS, Attempt
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.run.boundary.session_host import owner
@@ -180,11 +180,11 @@ class Run(Requests):
         registry.enlist(self)
         if aside is not None:
             monitor.notices.inform(f"The earlier run was moved to {os.path.relpath(aside)}.")
-        note, is_gone = monitor.notices.note, monitor.folder.is_gone
+        note, is_gone = monitor.notices.note, monitor.folder.is_missing
         mail = Mail(self, folder, note, is_gone, leaves_as_was=lambda: monitor.holds_back)
         mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)
         attempt.start(engine.session, lambda: engine.train(self), mail, mirror)
-        registry.tell(self)
+        registry.notify(self)
         return self
 
     def _models(self) -> list[object]:
@@ -201,7 +201,7 @@ class Run(Requests):
             functions=self._functions,
         )
         if self._attempt is not None:
-            monitor.take_over(self._attempt.context.monitor)
+            monitor.inherit(self._attempt.context.monitor)
         context = Context(
             coord=self.coord,
             folder=self._folder,
@@ -369,7 +369,7 @@ class Run(Requests):
         if isinstance(command, Note | Tag):
             return annotate(self, command, sender)
         if isinstance(command, Save | Restore) and self.attempt.boundary.policy.is_closed:
-            return carry_out(self.attempt, self._models, command, sender)
+            return execute(self.attempt, self._models, command, sender)
         return None
 
     def refuse(self, command: Command, why: str) -> Receipt:
@@ -421,8 +421,8 @@ class Run(Requests):
                 if values:
                     items.extend((steps.tags, step, time(), *values))
             else:
-                self.attempt.boundary.hand_over()
-        return step >= steps.next and self.attempt.boundary.look_up()
+                self.attempt.boundary.queue_record()
+        return step >= steps.next and self.attempt.boundary.act()
 
     def _ask(self) -> bool:
         """Handles the other cases: the first call, another loop, or another thread."""

@@ -68,7 +68,7 @@ class Logdir:
         launches: bool = False,
     ) -> None:
         _check_name(name)
-        given = None if logdir is None else _given(logdir)
+        given = None if logdir is None else _path_of(logdir)
         if given is None and name is None and beside is None and not launches:
             given = launched.waiting()
         self._launches = launches
@@ -124,7 +124,7 @@ class Logdir:
         """
         try:
             self._make(self.path)
-            self.lock.take()
+            self.lock.acquire()
         except OSError as error:
             self.discard()
             raise unwritable(self.path, error) from None
@@ -152,7 +152,7 @@ class Logdir:
         lock = RunLock(directory, self.name)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            lock.take()
+            lock.acquire()
         except OSError as error:
             raise unwritable(directory, error) from None
         try:
@@ -279,7 +279,7 @@ def _check_name(name: object) -> None:
         )
 
 
-def _given(logdir: str | os.PathLike[str]) -> Path:
+def _path_of(logdir: str | os.PathLike[str]) -> Path:
     """Returns the given path."""
     try:
         text = os.fspath(logdir)

@@ -247,7 +247,7 @@ class Journal:
             line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
         self._marks.tags = tags_of(line, self._marks.tags)
-        order = self.timeline.follow(line)
+        order = self.timeline.add_entry(line)
         is_later = entry["event"] == "found" and not self._marks.recalled  # `recall` adds it
         if not is_later and (mark := Mark.of(line, order)) is not None:
             self._marks.add(mark)
@@ -268,7 +268,7 @@ class Journal:
         before, timeline, found = self._marks.count, RunTimeline(self.folder), []
         with self._writing, contextlib.suppress(OSError):
             for entry in [*entries(self.folder), *self._waiting] if goes_on else ():
-                if (mark := Mark.of(entry, timeline.follow(entry))) is not None:
+                if (mark := Mark.of(entry, timeline.add_entry(entry))) is not None:
                     found.append(mark)
         self._marks.recall(found, before)
 
@@ -296,7 +296,7 @@ class Journal:
         while self._done and (ended or self._done[0].event not in ENDS):
             yield self._done.popleft()
 
-    def take_over(self, other: Journal) -> None:
+    def inherit(self, other: Journal) -> None:
         """Takes the waiting entries of an earlier start, which could not be written."""
         with other._writing:
             self._waiting.extend(other._waiting)
@@ -384,7 +384,7 @@ class JournalTail:
             entry = entry_of(line.decode("utf-8", "replace"))
             if entry is not None:
                 self._marks.tags = tags_of(entry, self._marks.tags)
-                mark = Mark.of(entry, self._marks.timeline.follow(entry))
+                mark = Mark.of(entry, self._marks.timeline.add_entry(entry))
                 is_known = mark is not None and mark.event == "note" and mark in self._marks
                 if mark is not None and not is_known:  # one that was written here is known
                     self._marks.add(mark)

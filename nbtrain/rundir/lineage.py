@@ -75,15 +75,15 @@ class Lineage:
             gap = f"the folder that it had up to step {step:,} was deleted or renamed"
             self.state = LineageState(gap=f"{gap}, and what led there is written in that alone")
         for number, entry in enumerate(self.lines):
-            self._follow(number, entry)
+            self._add(number, entry)
 
-    def _follow(self, number: int, entry: Entry) -> None:
+    def _add(self, number: int, entry: Entry) -> None:
         event, at = entry["event"], step_of(entry)
-        self.timeline.follow(entry)
+        self.timeline.add_entry(entry)
         if event == "origin":
             self._origin = entry
         if event == "segment":
-            self._go_on(number, entry)
+            self._open_segment(number, entry)
         if not entry.get("applied", True):
             return
         if event in SAVED:
@@ -97,7 +97,7 @@ class Lineage:
             why = f"{self._folder / FILE} does not tell the values that were set at step {at:,}"
             self.state = replace(self.state, gap=f"{why}: an earlier nbtrain wrote it")
 
-    def _go_on(self, number: int, entry: Entry) -> None:
+    def _open_segment(self, number: int, entry: Entry) -> None:
         step, values = entry["step"], numbers_of(entry.get("values"))
         continued = self.timeline.continued
         if self._origin is not None and self.timeline.origin is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 
-def is_held(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     """Returns whether a run of any kernel trains in a folder now; takes the lock for a moment."""
     if not (folder / "run.json").exists():
         return False
@@ -64,7 +64,7 @@ class RunLock:
         # With the device and inode of its file. Replaced together, as `in_place` takes no guard.
         self._held: tuple[FileLock, tuple[int, int]] | None = None
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Locks the folder until `release`, or until this process ends."""
         from filelock import Timeout
 

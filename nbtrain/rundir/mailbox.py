@@ -4,11 +4,11 @@ mailbox/ID.json           a command, put here by write, sync and rename
 mailbox/taken/ID.json     a command that the run has taken and not answered for good
 mailbox/answers/ID.json   its answer: "requested", later "applied" or "refused"
 
-send(folder, "4f2a", {"command": "pause", "by": "ada"})    # another process
-letter = mailbox.take()[0]                                 # the run, five times a second
-mailbox.answer("4f2a", {"state": "requested"})             # the run: twice, the second time
-mailbox.close("4f2a", {"state": "applied", "step": 300})   #   for good
-answer_to(folder, "4f2a")                                  # another process
+send(folder, "4f2a", {"command": "pause", "by": "ada"})   # another process
+letter = mailbox.receive()[0]                             # the run, five times a second
+mailbox.answer("4f2a", {"state": "requested"})            # the run: twice, the second time
+mailbox.close("4f2a", {"state": "applied", "step": 300})  #   for good
+answer_to(folder, "4f2a")                                 # another process
 
 A rename decides who has a command: the run that takes it, or the sender that withdraws it. So no
 command is executed twice, and each gets one answer. A command for an earlier start of the run, of
@@ -134,8 +134,8 @@ class Mailbox:
     def open(self) -> list[str]:
         """Creates the folders, and notes what was sent before this start.
 
-        Of that, `take` returns the commands that have waited since the launch of this process, and
-        those that are for any start; the others are early.
+        Of that, `receive` returns the commands that have waited since the launch of this process,
+        and those that are for any start; the others are early.
 
         Returns:
             The commands that earlier starts have taken and not answered for good, by their ids. The
@@ -178,7 +178,7 @@ class Mailbox:
             (self._taken / f"{key}.json").unlink()
         return closed
 
-    def take(self, most: int = sys.maxsize) -> list[Letter]:
+    def receive(self, most: int = sys.maxsize) -> list[Letter]:
         """Takes the commands that have come, at most so many, the oldest first.
 
         Raises:

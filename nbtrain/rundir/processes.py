@@ -10,7 +10,7 @@ import psutil
 _START_SECS = 1.0
 
 
-def is_gone(host: str, process: int, started: float, alive: float) -> bool:
+def has_ended(host: str, process: int, started: float, alive: float) -> bool:
     """Returns whether a process has ended; False for one of another machine.
 
     A process with its number is another one if it started at another time, and after the sign of

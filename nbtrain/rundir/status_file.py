@@ -99,7 +99,7 @@ def write(folder: Path, sign: SignOfLife) -> None:
 def fields_of(sign: SignOfLife, folder: Path) -> dict[str, Any]:
     """Returns the fields of the file."""
     told = {"nbtrain": 1, **asdict(sign.writer), "alive": round(sign.alive, 3)}
-    return told | _told(sign.status, folder)
+    return told | _fields_of(sign.status, folder)
 
 
 def read(folder: Path) -> SignOfLife:
@@ -122,7 +122,7 @@ def read(folder: Path) -> SignOfLife:
     return SignOfLife(writer, alive, replace(status, checkpoints=held, directions=directions))
 
 
-def _told(status: Status, folder: Path) -> dict[str, Any]:
+def _fields_of(status: Status, folder: Path) -> dict[str, Any]:
     """Returns the fields of a status for JSON; paths are relative to the folder."""
     told = {each.name: getattr(status, each.name) for each in fields(status)}
     checkpoints = [asdict(held) for held in status.checkpoints[-CHECKPOINTS:]]

@@ -43,7 +43,7 @@ class RunTimeline(Timeline):
         self._is_edited = False  # whether an edit has come since the newest entry
         self._saved: dict[tuple[str, int], int] = {}  # by name of the subfolder, and step
         for entry in lines:
-            self.follow(entry)
+            self.add_entry(entry)
 
     @classmethod
     def of(cls, folder: Path) -> RunTimeline:
@@ -52,7 +52,7 @@ class RunTimeline(Timeline):
             return cls(folder, entries(folder))
         return cls(folder)
 
-    def follow(self, entry: Entry) -> float:
+    def add_entry(self, entry: Entry) -> float:
         """Adds a line; returns its order. An edit lies between the save before and after it."""
         event, step, path = entry["event"], step_of(entry), entry.get("checkpoint")
         time = round(when(entry), 3)
@@ -62,15 +62,15 @@ class RunTimeline(Timeline):
             unnamed = ASIDE if event == "copy" else ("",)  # an earlier version wrote no path
             self.save(step, *(unnamed if path is None else (side_folder(path),)))
         elif event == "origin":
-            self.leave(step, str(path), time)
+            self.branch(step, str(path), time)
         elif event == "back":
-            self.go_back(step, time, None if path is None else side_folder(path))
+            self.rewind(step, time, None if path is None else side_folder(path))
         elif event == "segment":
             if not self.is_open(step):
-                self.go_back(step, time)
+                self.rewind(step, time)
             self._told = True
         elif step != entry["step"] and not self.has_begun(step):
-            self.go_back(step, time)
+            self.rewind(step, time)
         if "edits" not in entry:
             return self.order
         self._is_edited = self._is_edited or entry.get("applied", True)
@@ -98,7 +98,7 @@ class RunTimeline(Timeline):
         """Returns whether the current segment was just opened, at this step."""
         return self.has_begun(step) and not self._told
 
-    def go_back(self, step: int, wall_time: float, folder: str | None = None) -> None:
+    def rewind(self, step: int, wall_time: float, folder: str | None = None) -> None:
         """Opens a segment that goes on from a checkpoint of this run.
 
         Args:
@@ -115,7 +115,7 @@ class RunTimeline(Timeline):
         names = ("", *ASIDE) if folder is None else (folder,)
         return max(self._saved.get((name, step), 0) for name in names) or None
 
-    def leave(self, step: int, path: str, wall_time: float) -> None:
+    def branch(self, step: int, path: str, wall_time: float) -> None:
         """Opens a segment that goes on from a checkpoint of another folder.
 
         Args:

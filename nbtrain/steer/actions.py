@@ -138,7 +138,7 @@ class Actions:
         at, mark = range(len(self.marks))[at], self.marks[at]
         undo = [self._set_back(mark.edits)] if mark.edits and mark.kept is not False else []
         if mark.kept is False:
-            undo = [self._go_on(arm) for arm in mark.arms]
+            undo = [self._accept(arm) for arm in mark.arms]
         if mark.event == "nan":
             return (*undo, *self._after_nan(at))
         if mark.event in _SAVED:
@@ -224,7 +224,7 @@ class Actions:
         text = ", ".join(f"{name} back to {value:.10g}" for name, value in old.items())
         return Action(f"Set {text}", Set(old), self._refused(old))
 
-    def _go_on(self, arm: ArmResult) -> Action:
+    def _accept(self, arm: ArmResult) -> Action:
         values = arm.values
         text = ", ".join(f"{name} {value:.10g}" for name, value in values.items())
         return Action(f"Go on with {text}", Set(values), self._refused(values))

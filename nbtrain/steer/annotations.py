@@ -71,7 +71,7 @@ def _written(path: Path, **entry: object) -> dict[str, object]:
         raise ArgumentError(f"its folder {path} is gone.")
     folder = Logdir(path, None, kind="run", launches=True)
     line = {"wall_time": round(time.time(), 3), "applied": True, **entry}
-    folder.lock.take()
+    folder.lock.acquire()
     try:
         folder.log(**line)
         if isinstance(tags := line.get("tags"), list):

@@ -68,7 +68,7 @@ class _Claim:
         self.describe = describe
         self._models = models
 
-    def look_again(self) -> None:
+    def find_again(self) -> None:
         """Finds the models again; keeps the known ones if the user's objects raise an error."""
         with contextlib.suppress(Exception):
             self.known = self._models()
@@ -102,7 +102,7 @@ def enlist(run: Any) -> None:
         runs.pop(name, None)
 
 
-def tell(run: Any) -> None:
+def notify(run: Any) -> None:
     """Calls the listeners for a started run; in the thread that has started it."""
     for listener in list(listeners):
         listener(run)
@@ -124,7 +124,7 @@ def claim(name: str, models: Callable[[], list[object]], describe: Callable[[], 
     with _lock:
         others = list(_claims.values())
     for held in others:  # without the lock: this runs the user's code
-        held.look_again()
+        held.find_again()
     with _lock:
         for other, held in _claims.items():
             if other == name or not {*map(id, wanted.known)}.isdisjoint(map(id, held.known)):

@@ -76,7 +76,7 @@ class Argument:
         return self.option or f"--{self.name.replace('_', '-')}"
 
     @property
-    def told(self) -> str:
+    def help_text(self) -> str:
         """Its meaning in the help of a line, with the example of its kind and its default."""
         default = "" if self.default in (REQUIRED, None) else f" ({self.default})"
         return f"{self.help}{self.kind.example}{default}"
@@ -89,7 +89,7 @@ class Argument:
             more: Arguments of `add_argument` that this parser has differently.
         """
         is_required = self.default is REQUIRED
-        more = {"metavar": self.kind.metavar, "help": self.told, **more}
+        more = {"metavar": self.kind.metavar, "help": self.help_text, **more}
         if self.kind.words:
             parser.add_argument(self.name, nargs=self.kind.words, **more)
             return

@@ -24,7 +24,7 @@ class Pauses:
         self._paused = paused
         self._told = False
 
-    def look(self) -> None:
+    def report(self) -> None:
         """Says it if a pause has begun; one thread at a time."""
         words = self._paused()
         told, self._told = self._told, words is not None
@@ -60,4 +60,4 @@ class Waiting:
                 return True
             if left <= _LOOK_SECS:
                 return False
-            self._pauses.look()
+            self._pauses.report()

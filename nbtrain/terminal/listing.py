@@ -112,7 +112,7 @@ def runs_below(base: Path) -> list[Listed]:
     shown = []
     for folder, sign in found:
         liveness = Liveness(folder, sign)
-        liveness.look(there=folder.is_dir())
+        liveness.update(there=folder.is_dir())
         shown.append(Listed(folder, sign, liveness.status, liveness.is_silent))
     now, here = time.time(), socket.gethostname()
     waiting = {

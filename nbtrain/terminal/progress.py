@@ -77,8 +77,8 @@ def _size(file: Any) -> dict[str, int | bool]:
 def described(status: Status) -> str:
     """Returns the last values, and the phase unless the run is running."""
     phase = [] if status.phase is Phase.RUNNING else [str(status.phase)]
-    return ", ".join([*phase, *_told(status.values)])
+    return ", ".join([*phase, *_metric_texts(status.values)])
 
 
-def _told(values: Mapping[str, float]) -> list[str]:
+def _metric_texts(values: Mapping[str, float]) -> list[str]:
     return [f"{tag} {values[tag]:.4g}" for tag in metrics(values)[:_MOST_VALUES]]

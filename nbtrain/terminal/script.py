@@ -17,7 +17,7 @@ from nbtrain.steer import registry
 from nbtrain.terminal.warned import Lines
 
 
-def meet() -> None:
+def register() -> None:
     """Registers how a script shows a run, and what Ctrl-C does; again does nothing."""
     if show not in registry.listeners:
         registry.listeners.append(show)

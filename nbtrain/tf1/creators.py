@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.run.boundary.session_host import owner, tell
+from nbtrain.run.boundary.session_host import owner, warn
 from nbtrain.run.thread.threads import Coordinator
 from nbtrain.tf1.graphs import BUILD_AGAIN, adding_to
 from nbtrain.tf1.saving.in_graph import SessionManager
@@ -123,17 +123,17 @@ def _made(creator: Any, create: Callable[[], tf.compat.v1.Session]) -> tf.compat
         except LOST:
             secs = wait_secs(failed)
             failed += 1
-        tell(
+        warn(
             "attempts",
             f"Attempt {failed} to make a session has failed: a server of its cluster does not "
             "answer, or fails while it is initialized. The next attempt is made in "
             f"{secs:g} s; a stop ends them.",
         )
         if _coord().wait_for_stop(secs):
-            tell("attempts", f"Stopped without a session. {UNSAVED}")
+            warn("attempts", f"Stopped without a session. {UNSAVED}")
             raise tf.errors.CancelledError(None, None, "A stop was requested without a session.")
     if failed:
-        tell("attempts", None)
+        warn("attempts", None)
     setattr(sess, _CREATOR, creator)
     return sess
 

@@ -150,7 +150,7 @@ class GraphEngine:
         sess, global_step = self._sess, self._supervisor.global_step
         assert sess is not None, "the run opens the session first"
         if not self._supervisor.summary_writer:  # its own has written the graph
-            run.attempt.model_graph.give(functools.partial(graph_event, self._training.graph))
+            run.attempt.model_graph.set(functools.partial(graph_event, self._training.graph))
         tags = tuple(self._training.scalars)
         step = every = self._stepper(sess)
 

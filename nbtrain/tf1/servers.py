@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from nbtrain.run.boundary.session_host import tell
+from nbtrain.run.boundary.session_host import warn
 
 Made = TypeVar("Made")
 
@@ -43,7 +43,7 @@ _TELL_SECS = 1.0
 _CALLED = re.compile(r"remote target (/job:\S+)")
 
 # Reports the state of a session under this topic; None withdraws the report.
-Tell = Callable[[str, str | None], object]
+Note = Callable[[str, str | None], object]
 
 
 def _ignore(_made: object) -> None:
@@ -183,7 +183,7 @@ def wait_for_servers(
     def late() -> None:
         nonlocal waiting
         waiting = True
-        tell(
+        warn(
             "servers",
             f"{silent}, and is waited for: start it, or name in ConfigProto(device_filters=...) "
             "those that are needed. A stop ends the waiting.",
@@ -201,9 +201,9 @@ def wait_for_servers(
         )
     except tf.errors.CancelledError:
         if waiting:
-            tell("servers", f"{silent}: stopped without a session. {UNSAVED}")
+            warn("servers", f"{silent}: stopped without a session. {UNSAVED}")
         raise
-    tell("servers", None)
+    warn("servers", None)
     if answered is None:
         text = f"{silent}, for {max_wait_secs:g} s."
         raise tf.errors.DeadlineExceededError(None, None, text)
@@ -219,17 +219,17 @@ def _stopped() -> tf.errors.CancelledError:
 
 
 def close_in_time(
-    close: Callable[[], object], tell: Callable[[str], object] = tf.compat.v1.logging.warning
+    close: Callable[[], object], warn: Callable[[str], object] = tf.compat.v1.logging.warning
 ) -> None:
     """Calls a function that closes a session; if it takes too long, abandons it and says so."""
     if not futures.wait([_aside(close)], SERVER_SECS).done:
-        tell(
+        warn(
             f"The session has not closed within {SERVER_SECS:g} s, and is left to itself: a "
             "server of its cluster does not answer."
         )
 
 
-def limit_closing(sess: tf.compat.v1.Session, tell: Tell) -> None:
+def limit_closing(sess: tf.compat.v1.Session, note: Note) -> None:
     """Makes a session's `close` return in time for any caller, and reports one left behind."""
     close: Any = sess.close
 
@@ -237,6 +237,6 @@ def limit_closing(sess: tf.compat.v1.Session, tell: Tell) -> None:
         sess.close = lambda: None  # a second caller need not wait again
         if sys.is_finalizing():  # threads no longer run, and nothing is left behind
             return
-        close_in_time(close, lambda text: tell("close", text))
+        close_in_time(close, lambda text: note("close", text))
 
     sess.close = close_once

@@ -61,7 +61,9 @@ class SessionMutex:
             return False
         return True
 
-    def take(self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False) -> Any:
+    def run_between(
+        self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False
+    ) -> Any:
         """Does something while the owner is between two calls, and returns its result; any thread.
 
         During a call of the owner `give_up` is asked; once it returns True, nothing is done, and

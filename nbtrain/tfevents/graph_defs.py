@@ -115,10 +115,12 @@ def _shapes(node: NodeDef) -> Sequence[str]:
 
 
 def _attributes(node: NodeDef) -> Attributes:
-    return [(name, _told(node.attr[name])) for name in sorted(node.attr) if name != _SHAPES]
+    return [
+        (name, _attribute_text(node.attr[name])) for name in sorted(node.attr) if name != _SHAPES
+    ]
 
 
-def _told(value: AttrValue) -> str:
+def _attribute_text(value: AttrValue) -> str:
     """Returns an attribute in words."""
     kind = value.WhichOneof("value")
     if kind == "list":

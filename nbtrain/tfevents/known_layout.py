@@ -40,7 +40,7 @@ class KnownLayout:
         words = [records.column(offset, "<u8") & mask for offset, mask in self._words]
         count = len(records.rows)
         if all((word == word[0]).all() for word in words):
-            return np.full(count, self._look_up(records, np.array([0]))[0])
+            return np.full(count, self._find_rows(records, np.array([0]))[0])
         keys = np.zeros(count, np.uint64)
         for word in words:
             keys = (keys ^ word) * _ODD
@@ -52,7 +52,7 @@ class KnownLayout:
             firsts = np.flatnonzero(np.diff(key[order].astype(np.int32), prepend=-1))
             sizes = np.diff(firsts, append=len(order))
             first = todo[order[firsts]]
-            found = np.repeat(self._look_up(records, first), sizes)
+            found = np.repeat(self._find_rows(records, first), sizes)
             first, order = np.repeat(first, sizes), todo[order]
             same = np.ones(len(order), np.bool_)
             for word in words:
@@ -63,7 +63,7 @@ class KnownLayout:
                 break
         return rows
 
-    def _look_up(self, records: Records, which: IntArray) -> IntArray:
+    def _find_rows(self, records: Records, which: IntArray) -> IntArray:
         """Finds the rows of tags of some records, and learns new ones; -1 for another layout."""
         found = np.empty(len(which), np.int64)
         octets = records.octets(self._layout.length)[which]

@@ -80,7 +80,7 @@ class Tail:
         self._head = b""
         self._searched = 0  # end of the search for a record after damage
 
-    def look(self) -> bool:
+    def scan(self) -> bool:
         """Updates the size; returns whether the file was replaced and must be read again.
 
         Raises:

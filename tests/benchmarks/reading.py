@@ -80,7 +80,7 @@ def nbtrain_reader(logdir: str) -> Any:
 
     def load() -> Any:
         reader = Reader(logdir)
-        reader.look()
+        reader.scan()
         reader.read()
         return reader
 

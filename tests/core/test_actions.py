@@ -41,7 +41,7 @@ class History:
     def log(self, event: str, step: int, **more: Any) -> History:
         """Adds a line."""
         line = {"event": event, "step": step, "wall_time": float(next(self._wall)), **more}
-        if (mark := Mark.of(line, self.timeline.follow(line))) is not None:
+        if (mark := Mark.of(line, self.timeline.add_entry(line))) is not None:
             self.marks.add(mark)
         return self
 

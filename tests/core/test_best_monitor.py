@@ -19,7 +19,7 @@ def look(
 ) -> None:
     """Hands over values of one tag, at steps 10, 20 and so on."""
     steps = first + every * np.arange(len(values), dtype=np.int64)
-    monitor.look(tag, steps, np.array(values, dtype=np.float64))
+    monitor.observe(tag, steps, np.array(values, dtype=np.float64))
 
 
 LOWEST, HIGHEST = Direction.LOWEST, Direction.HIGHEST
@@ -81,7 +81,7 @@ def test_going_back_counts_again_and_keeps_the_best_that_was_saved() -> None:
     monitor.keep()
     look(monitor, "val_loss", [1.0, 3.0, 3.0], first=20)
     assert monitor.is_over
-    monitor.turn_back()
+    monitor.rewind()
     assert not monitor.is_over
     assert monitor.better is None, "its state was not saved"
     look(monitor, "val_loss", [1.5], first=20)

@@ -27,7 +27,7 @@ def test_a_posted_command_is_requested_until_it_is_answered(queue: CommandQueue)
     receipt = queue.post(Save())
     assert receipt.outcome is None
     assert repr(receipt) == "<save: requested>"
-    taken = queue.take()
+    taken = queue.get()
     assert taken is receipt
     assert receipt.outcome is None
     taken.answer(DONE)
@@ -46,17 +46,17 @@ def test_a_refused_command_is_answered_with_the_reason(queue: CommandQueue) -> N
 
 def test_commands_are_taken_in_posting_order(queue: CommandQueue) -> None:
     posted = [queue.post(command) for command in (Pause(), Save(), Resume())]
-    assert [queue.take(), queue.take(), queue.take(), queue.take()] == [*posted, None]
+    assert [queue.get(), queue.get(), queue.get(), queue.get()] == [*posted, None]
     assert [receipt.number for receipt in posted] == sorted(r.number for r in posted)
 
 
 def test_an_empty_queue_returns_none_without_blocking(queue: CommandQueue) -> None:
-    assert queue.take() is None
+    assert queue.get() is None
 
 
 def test_a_waiting_take_returns_the_next_command(queue: CommandQueue) -> None:
     taken: list[Receipt | None] = []
-    thread = threading.Thread(target=lambda: taken.append(queue.take(wait=True)))
+    thread = threading.Thread(target=lambda: taken.append(queue.get(wait=True)))
     thread.start()
     receipt = queue.post(Resume())
     thread.join(10)
@@ -65,7 +65,7 @@ def test_a_waiting_take_returns_the_next_command(queue: CommandQueue) -> None:
 
 def test_wake_makes_a_waiting_take_return_none(queue: CommandQueue) -> None:
     taken: list[Receipt | None] = []
-    thread = threading.Thread(target=lambda: taken.append(queue.take(wait=True)))
+    thread = threading.Thread(target=lambda: taken.append(queue.get(wait=True)))
     thread.start()
     queue.wake()
     thread.join(10)
@@ -74,13 +74,13 @@ def test_wake_makes_a_waiting_take_return_none(queue: CommandQueue) -> None:
 
 def test_a_wake_before_the_wait_is_not_lost(queue: CommandQueue) -> None:
     queue.wake()
-    assert queue.take(wait=True) is None
+    assert queue.get(wait=True) is None
 
 
 def test_a_woken_queue_still_returns_waiting_commands(queue: CommandQueue) -> None:
     queue.wake()
     receipt = queue.post(Save())
-    assert queue.take(wait=True) is receipt
+    assert queue.get(wait=True) is receipt
 
 
 def test_a_command_before_the_start_is_refused_at_once() -> None:
@@ -103,7 +103,7 @@ def test_a_closed_queue_can_be_opened_for_the_next_start(queue: CommandQueue) ->
     queue.open()
     receipt = queue.post(Save())
     assert receipt.outcome is None
-    assert queue.take() is receipt
+    assert queue.get() is receipt
 
 
 def test_a_full_queue_refuses_new_commands_and_keeps_the_waiting_ones(queue: CommandQueue) -> None:
@@ -113,7 +113,7 @@ def test_a_full_queue_refuses_new_commands_and_keeps_the_waiting_ones(queue: Com
         "refused at step 7: 3 commands wait already; the step at hand is still running"
     )
     assert [receipt.outcome for receipt in waiting] == [None] * 3
-    assert [queue.take() for _ in range(4)] == [*waiting, None]
+    assert [queue.get() for _ in range(4)] == [*waiting, None]
 
 
 def test_a_full_queue_accepts_a_stop(queue: CommandQueue) -> None:
@@ -121,7 +121,7 @@ def test_a_full_queue_accepts_a_stop(queue: CommandQueue) -> None:
         queue.post(Save())
     stop = queue.post(Stop())
     assert stop.outcome is None
-    assert [queue.take() for _ in range(4)][-1] is stop
+    assert [queue.get() for _ in range(4)][-1] is stop
 
 
 def test_a_wait_that_times_out_says_what_to_do(queue: CommandQueue) -> None:
@@ -129,7 +129,7 @@ def test_a_wait_that_times_out_says_what_to_do(queue: CommandQueue) -> None:
     with pytest.raises(WaitError, match=r"No answer to save within 0\.01 s.*Wait again"):
         receipt.wait(0.01)
     assert receipt.outcome is None
-    assert queue.take() is receipt
+    assert queue.get() is receipt
 
 
 def test_a_trial_without_an_answer_is_told_to_be_answered_at_its_end() -> None:
@@ -158,10 +158,10 @@ def test_commands_of_many_threads_are_each_taken_once() -> None:
     threads = [threading.Thread(target=post, args=(mine,)) for mine in posted]
     for thread in threads:
         thread.start()
-    taken = [queue.take(wait=True) for _ in range(800)]
+    taken = [queue.get(wait=True) for _ in range(800)]
     for thread in threads:
         thread.join(10)
-    assert queue.take() is None
+    assert queue.get() is None
     wanted = [receipt for mine in posted for receipt in mine]
     assert len(set(map(id, taken))) == 800
     assert set(map(id, taken)) == set(map(id, wanted))
@@ -200,9 +200,9 @@ def test_a_planned_command_precedes_waiting_ones_at_its_step() -> None:
     late, soon = queue.post(Save(), at=20), queue.post(Pause(), at=10)
     asked = queue.post(Resume())
     assert queue.next_step == 10
-    assert [queue.take(10), queue.take(10), queue.take(10)] == [soon, asked, None]
+    assert [queue.get(10), queue.get(10), queue.get(10)] == [soon, asked, None]
     assert queue.next_step == 20
-    assert queue.take(25) is late
+    assert queue.get(25) is late
     assert queue.next_step == float("inf")
 
 
@@ -226,7 +226,7 @@ def test_only_planned_commands_may_precede_the_first_start() -> None:
     planned = queue.post(Save(), at=3)
     assert not queue.post(Save()).wait(0).applied
     queue.open()
-    assert queue.take(3) is planned
+    assert queue.get(3) is planned
     queue.close("the run has ended", step=9)
     assert queue.post(Save(), at=12).wait(0).text == "the run has ended"
 
@@ -238,12 +238,12 @@ def test_standing_commands_come_again_after_going_back() -> None:
         queue.post(Set({"rate": at}), at=at, standing=True)
     for step in (2, 4):
         taken(queue, step).answer(Outcome(applied=True, step=step, text="done"))
-    queue.go_back(3, nothing_led)
+    queue.rewind(3, nothing_led)
     assert queue.next_step == 4
     taken(queue, 4)
     assert queue.next_step == 9
     taken(queue, 9)
-    assert queue.take(99) is None, "each comes once"
+    assert queue.get(99) is None, "each comes once"
 
 
 def test_a_settled_standing_command_does_not_come_again() -> None:
@@ -252,9 +252,9 @@ def test_a_settled_standing_command_does_not_come_again() -> None:
     for at in (2, 4):
         queue.post(Set({"rate": at}), at=at, standing=True)
     taken(queue, 2).answer(Outcome(applied=True, step=2, text="done"))
-    queue.go_back(1, nothing_led)
-    queue.settle(2)
-    queue.go_back(0, nothing_led)
+    queue.rewind(1, nothing_led)
+    queue.drop_standing(2)
+    queue.rewind(0, nothing_led)
     assert queue.next_step == 4
 
 
@@ -264,7 +264,7 @@ def test_standing_commands_come_again_in_a_later_start() -> None:
     queue.open()
     queue.close("the run has ended", step=2)
     queue.open()
-    queue.go_back(2, nothing_led)
+    queue.rewind(2, nothing_led)
     assert queue.next_step == 4
 
 
@@ -273,11 +273,11 @@ def test_a_standing_command_is_not_planned_before_a_step_that_it_led_to() -> Non
     queue.open()
     first = queue.post(Set({"rate": 1}), at=4, standing=True)
     taken(queue, 4).answer(Outcome(applied=True, step=4, text="done"))
-    queue.go_back(2, nothing_led)
+    queue.rewind(2, nothing_led)
     assert queue.next_step == 4
-    queue.go_back(9, lambda receipt: receipt is first)
-    assert queue.take(99) is None
-    queue.go_back(2, nothing_led)
+    queue.rewind(9, lambda receipt: receipt is first)
+    assert queue.get(99) is None
+    queue.rewind(2, nothing_led)
     assert queue.next_step == 4
 
 
@@ -288,6 +288,6 @@ def nothing_led(_receipt: Receipt) -> bool:
 
 def taken(queue: CommandQueue, step: int) -> Receipt:
     """Returns the command for a step."""
-    receipt = queue.take(step)
+    receipt = queue.get(step)
     assert receipt is not None
     return receipt

@@ -18,6 +18,7 @@ from filelock import FileLock
 
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.rundir.folder import Logdir
+from nbtrain.rundir.lock import RunLock
 from tests import ROOT
 from tests.room import no_room
 
@@ -317,12 +318,12 @@ def test_an_entry_unknown_to_json_is_written_as_text() -> None:
 
 
 def test_a_folder_is_in_place_while_its_lock_is_taken(tmp_path: Path) -> None:
-    """Looks after every line of `take`, as the monitor of the last start may."""
+    """Looks after every line of `RunLock.acquire`, as the monitor of the last start may."""
     folder = Logdir(tmp_path / "run", None, kind="train")
     looks: list[bool] = []
 
     def look(frame: FrameType, _event: str, _argument: object) -> Any:
-        if frame.f_code.co_name != "take":
+        if frame.f_code is not RunLock.acquire.__code__:
             return None
         frame.f_trace_opcodes = True  # the fields of one line are set one after the other
         sys.settrace(None)

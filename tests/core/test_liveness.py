@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from nbtrain.core.states import Checkpoint, Phase, Status
-from nbtrain.remote.liveness import OVERDUE_SECS, Liveness, is_gone
+from nbtrain.remote.liveness import OVERDUE_SECS, Liveness, has_ended
 from nbtrain.rundir.status_file import SignOfLife, Writer
 
 NOW = 1_790_000_000.0
@@ -49,7 +49,7 @@ class Watched:
         """The liveness after a look some seconds later."""
         self.now += secs
         self.wall += secs
-        self.liveness.look(there=there)
+        self.liveness.update(there=there)
         return self.liveness
 
 
@@ -176,7 +176,7 @@ def test_a_process_is_known_by_its_number_and_its_start() -> None:
 
     def dead(process: int, start: float, alive: float, host: str = here) -> bool:
         status = Status("x", "step function", Phase.RUNNING, 0)
-        return is_gone(SignOfLife(Writer("a", host, process, start), alive, status))
+        return has_ended(SignOfLife(Writer("a", host, process, start), alive, status))
 
     assert not dead(os.getpid(), started, started)
     assert dead(os.getpid(), started - 60, started - 30), "the number is used again"

@@ -49,11 +49,11 @@ def test_lines_that_find_no_room_are_counted_in_a_line() -> None:
     queue = LogQueue(limit=2)
     for line in lines(5):
         queue.put(line)
-    taken = queue.take()
+    taken = queue.get_all()
     assert taken[:2] == lines(2)
     assert taken[2].text == "3 lines are missing here: they came faster than they can be kept."
     assert taken[2].warns
-    assert queue.take() == []
+    assert queue.get_all() == []
 
 
 @pytest.mark.parametrize("line", [WARNED, FAILED, lines(1)[0]])

@@ -15,7 +15,7 @@ NAN, INF = math.nan, math.inf
 def look(loss_monitor: LossMonitor, *values: float, tag: str = "loss", after: int = 0) -> None:
     """Passes values of the steps after `after`."""
     steps = np.arange(after + 1, after + 1 + len(values))
-    loss_monitor.look(tag, steps, np.array(values))
+    loss_monitor.observe(tag, steps, np.array(values))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_checkpoints_followed_by_a_good_loss_are_good() -> None:
 
 def test_a_checkpoint_followed_at_once_by_a_bad_loss_is_not_good() -> None:
     loss_monitor = LossMonitor()
-    loss_monitor.turn_back(100)
+    loss_monitor.rewind(100)
     look(loss_monitor, NAN, after=100)
     assert loss_monitor.anomaly is not None
     assert loss_monitor.anomaly.good == 100
@@ -70,7 +70,7 @@ def test_a_checkpoint_followed_at_once_by_a_bad_loss_is_not_good() -> None:
 def test_going_back_clears_the_anomaly() -> None:
     loss_monitor = LossMonitor()
     look(loss_monitor, 0.5, NAN)
-    loss_monitor.turn_back(1)
+    loss_monitor.rewind(1)
     assert loss_monitor.anomaly is None
     look(loss_monitor, 0.5, after=1)
     assert loss_monitor.anomaly is None
@@ -97,7 +97,7 @@ def test_bad_values_are_ignored_after_acknowledging_until_a_good_one() -> None:
 def test_a_bad_variable_is_reported_by_name() -> None:
     loss_monitor = LossMonitor()
     look(loss_monitor, 0.5, 0.4)
-    loss_monitor.look_at(lambda: "dense/kernel", 2)
+    loss_monitor.observe_variable(lambda: "dense/kernel", 2)
     assert str(loss_monitor.anomaly) == "dense/kernel holds NaN or Inf after step 2"
     assert loss_monitor.anomaly is not None
     assert loss_monitor.anomaly.good == 2
@@ -107,25 +107,25 @@ def test_a_loss_per_epoch_leaves_checkpoints_within_the_epoch_good() -> None:
     loss_monitor = LossMonitor()
     look(loss_monitor, 0.5, tag="epoch_loss", after=9)
     look(loss_monitor, 0.5, 0.4, tag="batch_loss", after=18)
-    loss_monitor.look_at(lambda: "dense/kernel", 20)
+    loss_monitor.observe_variable(lambda: "dense/kernel", 20)
     assert loss_monitor.anomaly is not None
     assert loss_monitor.anomaly.good == 20
 
 
 def test_without_a_loss_all_earlier_checkpoints_are_good() -> None:
     loss_monitor = LossMonitor()
-    loss_monitor.look_at(lambda: "dense/kernel", 7)
+    loss_monitor.observe_variable(lambda: "dense/kernel", 7)
     assert loss_monitor.anomaly is not None
     assert loss_monitor.anomaly.good == 7
 
 
 def test_a_recovered_variable_clears_the_anomaly_but_a_loss_does_not() -> None:
     loss_monitor = LossMonitor()
-    loss_monitor.look_at(lambda: "dense/kernel", 7)
-    loss_monitor.look_at(lambda: None, 7)
+    loss_monitor.observe_variable(lambda: "dense/kernel", 7)
+    loss_monitor.observe_variable(lambda: None, 7)
     assert loss_monitor.anomaly is None
     look(loss_monitor, NAN)
-    loss_monitor.look_at(lambda: None, 7)
+    loss_monitor.observe_variable(lambda: None, 7)
     assert loss_monitor.anomaly is not None
 
 
@@ -178,6 +178,6 @@ def test_a_jump_is_found_among_very_many_new_values() -> None:
     loss_monitor = LossMonitor(jump=10.0)
     values = np.full(200_000, 0.5)
     values[100] = 6.0
-    loss_monitor.look("loss", np.arange(1, 200_001), values)
+    loss_monitor.observe("loss", np.arange(1, 200_001), values)
     assert loss_monitor.anomaly is not None
     assert (loss_monitor.anomaly.step, loss_monitor.anomaly.good) == (101, 100)

@@ -58,9 +58,9 @@ def put(folder: Path, name: str, content: str) -> Path:
 
 def test_a_command_is_taken_once_and_its_answers_are_read(box: Mailbox, tmp_path: Path) -> None:
     send(tmp_path, "a1", {**PAUSE, "by": "ada"})
-    (letter,) = box.take()
+    (letter,) = box.receive()
     assert (letter.id, letter.fields["by"], letter.refusal) == ("a1", "ada", "")
-    assert box.take() == []
+    assert box.receive() == []
     assert answer_to(tmp_path, "a1") is None
     box.answer("a1", {"state": "requested"})
     told = answer_to(tmp_path, "a1")
@@ -74,15 +74,15 @@ def test_commands_are_taken_in_the_order_of_their_writing(box: Mailbox, tmp_path
     for age, name in enumerate(["c", "a", "b"]):
         path = put(tmp_path, f"{name}.json", json.dumps(PAUSE))
         os.utime(path, (1e9 + age, 1e9 + age))
-    assert [letter.id for letter in box.take()] == ["c", "a", "b"]
+    assert [letter.id for letter in box.receive()] == ["c", "a", "b"]
 
 
 def test_more_than_wanted_waits_in_the_mailbox(box: Mailbox, tmp_path: Path) -> None:
     for name in "abc":
         send(tmp_path, name, PAUSE)
-    assert [letter.id for letter in box.take(2)] == ["a", "b"]
-    assert box.take(0) == []
-    assert [letter.id for letter in box.take(2)] == ["c"]
+    assert [letter.id for letter in box.receive(2)] == ["a", "b"]
+    assert box.receive(0) == []
+    assert [letter.id for letter in box.receive(2)] == ["c"]
 
 
 def test_a_withdrawn_command_is_not_taken_and_a_taken_one_not_withdrawn(
@@ -90,9 +90,9 @@ def test_a_withdrawn_command_is_not_taken_and_a_taken_one_not_withdrawn(
 ) -> None:
     send(tmp_path, "a1", PAUSE)
     assert withdraw(tmp_path, "a1")
-    assert box.take() == []
+    assert box.receive() == []
     send(tmp_path, "a2", PAUSE)
-    assert len(box.take()) == 1
+    assert len(box.receive()) == 1
     assert not withdraw(tmp_path, "a2")
 
 
@@ -104,22 +104,22 @@ def test_of_two_processes_that_read_one_mailbox_one_takes_a_command(
     def read_while_the_first_takes_it(path: Path, **more: Any) -> dict[str, Any]:
         fields = read(path, **more)
         monkeypatch.setattr(files, "read", read)
-        taken.extend(box.take())
+        taken.extend(box.receive())
         return fields
 
     assert other.open() == []
     send(tmp_path, "a1", PAUSE)
     monkeypatch.setattr(files, "read", read_while_the_first_takes_it)
-    assert other.take() == []
+    assert other.receive() == []
     assert [letter.id for letter in taken] == ["a1"]
 
 
 def test_an_answered_id_is_not_executed_again(box: Mailbox, tmp_path: Path) -> None:
     send(tmp_path, "a1", PAUSE)
-    box.take()
+    box.receive()
     box.close("a1", {"state": "applied"})
     send(tmp_path, "a1", {"command": "stop"})
-    assert box.take() == []
+    assert box.receive() == []
     told = answer_to(tmp_path, "a1")
     assert told is not None
     assert told["state"] == "applied"
@@ -128,13 +128,13 @@ def test_an_answered_id_is_not_executed_again(box: Mailbox, tmp_path: Path) -> N
 
 def test_the_next_start_finds_what_was_taken_and_what_was_not(box: Mailbox, tmp_path: Path) -> None:
     send(tmp_path, "taken", PAUSE)
-    box.take()
+    box.receive()
     send(tmp_path, "waits", PAUSE)
     later = Mailbox(tmp_path, "later")
     assert later.open() == ["taken"]
-    assert later.take() == [Letter("waits", {}, is_early=True)]
+    assert later.receive() == [Letter("waits", {}, is_early=True)]
     send(tmp_path, "new", PAUSE)
-    assert later.take() == [Letter("new", {"nbtrain": 1, **PAUSE})]
+    assert later.receive() == [Letter("new", {"nbtrain": 1, **PAUSE})]
 
 
 @pytest.mark.parametrize("attempt", [{}, {"attempt": "now"}])
@@ -146,16 +146,16 @@ def test_the_next_start_takes_a_note_that_was_sent_as_the_process_ended(
     later = Mailbox(tmp_path, "later")
     assert later.open() == []
     send(tmp_path, "late", note)
-    letters = [(letter.id, letter.refusal, letter.is_early) for letter in later.take()]
+    letters = [(letter.id, letter.refusal, letter.is_early) for letter in later.receive()]
     assert letters == [("early", "", False), ("late", "", False)]
 
 
 def test_a_refused_file_stays_until_its_answer_is_written(box: Mailbox, tmp_path: Path) -> None:
     put(tmp_path, "a1.json", "[1]")
-    (first,) = box.take()
+    (first,) = box.receive()
     start = Mailbox(tmp_path, "later")
     assert start.open() == []  # the first start was killed
-    (later,) = start.take()
+    (later,) = start.receive()
     assert first == later
     assert "not a JSON object" in later.refusal
 
@@ -164,7 +164,7 @@ def test_a_command_with_its_last_answer_gets_no_other_one_from_the_next_start(
     box: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send(tmp_path, "a1", PAUSE)
-    box.take()
+    box.receive()
     with monkeypatch.context() as killed:
         killed.setattr(Path, "unlink", lambda *_, **__: None)
         box.close("a1", {"state": "refused", "text": "why"})
@@ -184,7 +184,7 @@ def test_what_killed_processes_were_writing_is_deleted(box: Mailbox, tmp_path: P
 def test_a_command_for_an_earlier_start_is_refused(box: Mailbox, tmp_path: Path) -> None:
     send(tmp_path, "a1", {**PAUSE, "attempt": "before"})
     send(tmp_path, "a2", {**PAUSE, "attempt": "now"})
-    refused, taken = sorted(box.take(), key=lambda letter: letter.id)
+    refused, taken = sorted(box.receive(), key=lambda letter: letter.id)
     assert (refused.id, refused.fields) == ("a1", {})
     assert "earlier start" in refused.refusal
     assert (taken.id, taken.refusal) == ("a2", "")
@@ -213,13 +213,13 @@ def test_what_cannot_be_a_command_is_refused_and_removed(
 ) -> None:
     path = tmp_path / "mailbox" / "bad.json"
     make(path)
-    letters = box.take()
+    letters = box.receive()
     clock.now = WRITING_SECS
-    (letter,) = letters or box.take()
+    (letter,) = letters or box.receive()
     assert letter.id == "bad"
     assert letter.fields == {}
     assert said in letter.refusal
-    assert box.take() == []
+    assert box.receive() == []
     box.close("bad", {"state": "refused"})
     assert not path.is_symlink()
     assert not path.exists()
@@ -232,17 +232,17 @@ def test_a_file_that_comes_in_parts_is_taken_once_it_is_whole(
     whole = json.dumps(PAUSE)
     for length in range(len(whole)):
         put(tmp_path, "a1.json", whole[:length])
-        assert box.take() == []
+        assert box.receive() == []
         clock.now += 0.9 * WRITING_SECS
     put(tmp_path, "a1.json", whole)
-    assert [letter.fields for letter in box.take()] == [PAUSE]
+    assert [letter.fields for letter in box.receive()] == [PAUSE]
 
 
 def test_a_file_that_stays_a_part_is_refused(box: Mailbox, tmp_path: Path, clock: Clock) -> None:
     put(tmp_path, "a1.json", '{"command": ')
-    assert box.take() == []
+    assert box.receive() == []
     clock.now += WRITING_SECS
-    (letter,) = box.take()
+    (letter,) = box.receive()
     assert "not JSON" in letter.refusal
 
 
@@ -251,30 +251,30 @@ def test_a_file_that_cannot_be_taken_yet_is_taken_later(box: Mailbox, tmp_path: 
     taken, away = tmp_path / "mailbox" / "taken", tmp_path / "away"
     taken.rename(away)
     taken.write_text("")  # a file in its place: a rename into it fails
-    assert box.take() == []
+    assert box.receive() == []
     taken.unlink()
     away.rename(taken)
-    assert [letter.id for letter in box.take()] == ["a1"]
+    assert [letter.id for letter in box.receive()] == ["a1"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can chown")
 def test_a_command_of_another_user_is_refused(box: Mailbox, tmp_path: Path) -> None:
     path = put(tmp_path, "a1.json", json.dumps(PAUSE))
     os.chown(path, 12345, -1)
-    (letter,) = box.take()
+    (letter,) = box.receive()
     assert "belongs to user 12345" in letter.refusal
 
 
 @pytest.mark.parametrize("name", [".hidden.json", "a1.json.tmp", "notes.txt"])
 def test_other_files_are_no_commands(box: Mailbox, tmp_path: Path, name: str) -> None:
     path = put(tmp_path, name, json.dumps(PAUSE))
-    assert box.take() == []
+    assert box.receive() == []
     assert path.exists()
 
 
 def test_a_command_in_a_file_of_another_name_is_refused(box: Mailbox, tmp_path: Path) -> None:
     path = put(tmp_path, "my pause.json", json.dumps(PAUSE))
-    (letter,) = box.take()
+    (letter,) = box.receive()
     assert letter.refusal.startswith("its name is 'my pause': give letters, digits, - and _")
     box.close(letter.id, {"state": "refused"})
     assert (tmp_path / "mailbox" / "answers" / path.name).exists()
@@ -286,7 +286,7 @@ def test_a_name_that_is_as_long_as_a_name_can_be_is_refused_and_answered(
     box: Mailbox, tmp_path: Path, letters: int
 ) -> None:
     path = put(tmp_path, f"{letters * 'a'}.json", json.dumps(PAUSE))
-    (letter,) = box.take()
+    (letter,) = box.receive()
     assert "at most 80 characters" in letter.refusal
     box.close(letter.id, {"state": "refused"})
     assert (tmp_path / "mailbox" / "answers" / path.name).exists()
@@ -295,12 +295,12 @@ def test_a_name_that_is_as_long_as_a_name_can_be_is_refused_and_answered(
 
 def test_a_folder_of_a_commands_name_does_no_harm(box: Mailbox, tmp_path: Path) -> None:
     (tmp_path / "mailbox" / "a1.json").mkdir()
-    (letter,) = box.take()
+    (letter,) = box.receive()
     assert letter.refusal
     box.close("a1", {"state": "refused"})
-    assert box.take() == []
+    assert box.receive() == []
     send(tmp_path, "a2", PAUSE)
-    assert [letter.id for letter in box.take() if not letter.refusal] == ["a2"]
+    assert [letter.id for letter in box.receive() if not letter.refusal] == ["a2"]
 
 
 @pytest.mark.parametrize("key", ["", "../a", "a b", "x" * 81, ".a", "a/b"])
@@ -332,7 +332,7 @@ def test_old_answers_are_deleted_and_new_ones_and_open_ones_stay(
 ) -> None:
     monkeypatch.setattr(mail, "ANSWERS_KEPT", 1)
     send(tmp_path, "open", PAUSE)
-    box.take()
+    box.receive()
     for key in ("open", "old", "new"):
         box.answer(key, {"state": "requested"})
     answers = tmp_path / "mailbox" / "answers"

@@ -101,7 +101,7 @@ def test_such_a_journal_is_an_empty_timeline(run: Path, make: Callable[[Path], N
 def test_such_an_event_file_is_told_and_not_read(run: Path, make: Callable[[Path], None]) -> None:
     make(run / EVENTS)
     events = EventRun(str(run))
-    events.look([EVENTS])
+    events.scan([EVENTS])
     assert list(events.read()) == []
     assert list(events.unreadable) == [f"{run}/{EVENTS}"]
     assert last_step(run) == 0
@@ -124,7 +124,7 @@ def test_nothing_is_written_to_what_is_no_file_of_the_folder(
         append(run / "log.txt", [LogLine(1.0, 1, "INFO", "print", "a line")])
     with pytest.raises(NotOwnError):
         Logdir(run, None, kind="run").log(event="note", step=1)
-    assert not lock.is_held(run)
+    assert not lock.is_locked(run)
     with pytest.raises(ArgumentError, match=r"link|not a file"):
         Logdir(run, None, kind="run").acquire()
     assert secret(run / "log.txt").read_text() == SECRET
@@ -154,7 +154,7 @@ def test_a_mailbox_that_is_a_link_steers_no_other_run(run: Path, tmp_path: Path)
             act()
     mailbox.send(tmp_path / "other", "a1", {"command": "stop"})
     assert not mailbox.withdraw(run, "a1")
-    assert len(other.take()) == 1
+    assert len(other.receive()) == 1
 
 
 def test_a_line_without_an_end_takes_no_more_memory_than_the_longest(run: Path) -> None:

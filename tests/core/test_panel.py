@@ -270,7 +270,7 @@ def test_a_new_start_sends_the_changed_actions_of_all_marks_at_once(
     held = [Checkpoint(step, f"checkpoints/ckpt-{step}", 1.0) for step in steps]
     for step in steps:
         line = {"event": "save", "step": step, "wall_time": 1.0}
-        source.marks.add(Mark("save", step, 1.0, order=source.marks.timeline.follow(line)))
+        source.marks.add(Mark("save", step, 1.0, order=source.marks.timeline.add_entry(line)))
     source.now(phase=Phase.STOPPED, checkpoints=source.marks.timeline.ordered(held))
     opened.tick()
     ((content, _buffers),) = opened.sent
@@ -473,7 +473,7 @@ def test_a_click_that_came_through_the_mailbox_is_told_and_not_posted_again(
     assert [entry["id"] for entry in opened.page.status["receipts"]] == ["click-1"]
     opened.hear(t="cmd", id="click-1", command="pause")
     assert opened.sent[-1] == ({"t": "ack", "id": "click-1", "text": "requested"}, [])
-    waiting = [source.queue.take(), source.queue.take()]
+    waiting = [source.queue.get(), source.queue.get()]
     assert waiting == [source.receipts[0], None]
 
 

@@ -55,9 +55,9 @@ def test_records_are_taken_in_order(acts: list[tuple[str, set[str]]]) -> None:
             queue.mark(SegmentMark(step, step / 4))
             added.append((step, step / 4, None))
         else:
-            taken += flat(queue.take())
-    assert taken + flat(queue.take()) == added
-    assert queue.take() == []
+            taken += flat(queue.get_all())
+    assert taken + flat(queue.get_all()) == added
+    assert queue.get_all() == []
     assert queue.thinned == 0
 
 
@@ -65,7 +65,7 @@ def test_records_with_the_same_tags_come_as_one_batch() -> None:
     queue = RecordQueue(number)
     for step in (1, 2, 3):
         queue.append(step, 0.0, {"loss": step, "accuracy": 0.5})
-    (batch,) = queue.take()
+    (batch,) = queue.get_all()
     assert isinstance(batch, RecordBatch)
     assert batch.tags == ("loss", "accuracy")
     assert [list(column) for column in batch.columns] == [[1, 2, 3], [0.5, 0.5, 0.5]]
@@ -75,7 +75,7 @@ def test_a_full_queue_keeps_the_extremes_until_it_is_taken() -> None:
     queue = RecordQueue(number, limit=2)
     for step, value in enumerate([1.0, 1.0, 5.0, 9.0, 7.0, -9.0, 6.0, 8.0]):
         queue.append(step, 0.0, {"loss": value})
-    assert [(step, values["loss"]) for step, _, values in flat(queue.take())] == [
+    assert [(step, values["loss"]) for step, _, values in flat(queue.get_all())] == [
         (0, 1.0),
         (1, 1.0),
         (2, 5.0),
@@ -85,7 +85,7 @@ def test_a_full_queue_keeps_the_extremes_until_it_is_taken() -> None:
     ]
     assert queue.thinned == 6
     queue.append(8, 0.0, {"loss": 2.0})
-    assert flat(queue.take()) == [(8, 0.0, {"loss": 2.0})]
+    assert flat(queue.get_all()) == [(8, 0.0, {"loss": 2.0})]
 
 
 def test_the_extremes_are_those_of_finite_values_and_the_others_are_kept_beside_them() -> None:
@@ -93,7 +93,7 @@ def test_the_extremes_are_those_of_finite_values_and_the_others_are_kept_beside_
     nan, inf = math.nan, math.inf
     for step, value in enumerate([inf, 3.0, -inf, 1.0, nan, 7.0, inf, nan, 5.0, 6.0]):
         queue.append(step, 0.0, {"loss": value})
-    kept = [step for step, _, _ in flat(queue.take())]
+    kept = [step for step, _, _ in flat(queue.get_all())]
     assert kept == [0, 2, 3, 5, 6, 7, 9]
 
 
@@ -102,7 +102,7 @@ def test_a_mark_comes_after_earlier_thinned_records() -> None:
     for step in (1, 2, 3):
         queue.append(step, 0.0, {"loss": step})
     queue.mark(SegmentMark(1, 0.0))
-    assert [step for step, _, values in flat(queue.take()) if values] == [1, 2, 3]
+    assert [step for step, _, values in flat(queue.get_all()) if values] == [1, 2, 3]
 
 
 def test_waiting_records_are_invisible_to_the_garbage_collector() -> None:
@@ -129,8 +129,8 @@ def test_records_of_several_threads_come_out_whole() -> None:
     begin.wait()
     taken = list[tuple[Any, ...]]()
     while any(thread.is_alive() for thread in threads):
-        taken += flat(queue.take())
-    taken += flat(queue.take())
+        taken += flat(queue.get_all())
+    taken += flat(queue.get_all())
     for tag in "abc":
         mine = [values for _, _, values in taken if tag in values]
         assert mine == [{tag: step, f"{tag} too": -step} for step in range(1000)]

@@ -17,7 +17,7 @@ from nbtrain.media.samples import (
     PRCurve,
     Sample,
     is_sample,
-    taken,
+    kept_copy,
 )
 from nbtrain.recording.sample_queue import SampleQueue
 from nbtrain.recording.tags import KnownTags
@@ -38,15 +38,15 @@ def test_pictures_and_texts_are_told_from_scalars(value: Any) -> None:
 def test_images_become_a_batch_of_which_the_first_are_kept(
     given: Any, shape: tuple[int, ...], count: int
 ) -> None:
-    value, of = taken("x", given)
+    value, of = kept_copy("x", given)
     assert (value.shape, of) == (shape, count)
 
 
 def test_an_array_is_copied_as_the_next_step_may_overwrite_it() -> None:
     array = np.zeros((1, 4, 4, 1))
-    value, _ = taken("x", array)
+    value, _ = kept_copy("x", array)
     counts = np.eye(2, dtype=int)
-    matrix, _ = taken("m", ConfusionMatrix(counts))
+    matrix, _ = kept_copy("m", ConfusionMatrix(counts))
     array += 1
     counts += 1
     assert not value.any()
@@ -63,7 +63,7 @@ def test_an_array_is_copied_as_the_next_step_may_overwrite_it() -> None:
 )
 def test_what_is_no_picture_is_refused_with_what_is(value: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        taken("x", value)
+        kept_copy("x", value)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_a_value_of_a_wrong_type_harms_no_reader(tmp_path: Path) -> None:
                 continue
             read += 1
             liveness = Liveness(tmp_path, sign)
-            liveness.look(there=True)
+            liveness.update(there=True)
             assert repr(liveness.status)
             assert line(liveness.status) is not None
             assert status_file.fields_of(sign, tmp_path)

@@ -195,7 +195,7 @@ def test_a_failed_picture_is_reported_and_drawn_later(shows: Shows) -> None:
     shows.error = ValueError("no font")
     assert shows.after(5) == 1
     with pytest.raises(ValueError, match="no font"):
-        shows.still.look()
+        shows.still.draw_if_due()
     shows.error = None
     assert shows.after(60, ("running", 2)) == 1
 

@@ -49,7 +49,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Any], list[str]]:
         monkeypatch.setattr(sys, "stdout", out)
         monkeypatch.setattr(sys, "stderr", err)
         streams = Streams(written)
-        streams.look()
+        streams.watch_current()
         out.write("out")
         err.write("err")
         streams.clear()

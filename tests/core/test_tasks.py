@@ -76,16 +76,16 @@ def test_a_task_that_is_lost_or_returns_is_told_once() -> None:
     told: list[tuple[str, int, str]] = []
     clock = Clock()
     watch = TaskWatch(lambda *event: told.append(event), clock=clock)
-    watch.look(1)  # without a cluster
+    watch.poll(1)  # without a cluster
     seen: list[Task] = []
     watch.source = lambda: seen
     for step, states in enumerate([(STARTING,), (RUNNING,), (LOST,), (LOST,), (STARTING,)] * 2):
         seen = [replace(ONE, state=states[0])]
-        watch.look(step)
-        watch.look(step + 100)  # too soon: not looked at
+        watch.poll(step)
+        watch.poll(step + 100)  # too soon: not looked at
         clock.now += LOOK_SECS
     seen = [replace(ONE, state=RUNNING)]
-    watch.look(50)
+    watch.poll(50)
     assert told == [
         ("lost", 2, "worker 0 is lost"),
         ("returned", 6, "worker 0 is back"),
@@ -99,7 +99,7 @@ def test_tasks_that_are_ended_with_the_run_are_not_lost() -> None:
     told: list[tuple[str, int, str]] = []
     watch = TaskWatch(lambda *event: told.append(event))
     watch.source = lambda: [GONE]
-    watch.look(3, ended=True)
+    watch.poll(3, ended=True)
     assert (told, watch.tasks) == ([], (GONE,))
 
 

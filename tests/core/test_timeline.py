@@ -215,18 +215,20 @@ def test_a_thread_that_reads_while_a_segment_opens_finds_the_newest_entry_to_cou
 
 def test_a_step_saved_edited_and_saved_again_has_two_orders() -> None:
     timeline = RunTimeline(Path(), [saved(5)])
-    edit = timeline.follow({"event": "set", "step": 5, "edits": {"rate": [1, 2]}})
-    assert timeline.follow(saved(5)) > edit, "the second save holds the edit"
-    assert timeline.follow(saved(5)) == timeline.follow(saved(5)), "nothing lies between these"
-    timeline.follow({"event": "back", "step": 5, "checkpoint": "checkpoints/ckpt-5"})
+    edit = timeline.add_entry({"event": "set", "step": 5, "edits": {"rate": [1, 2]}})
+    assert timeline.add_entry(saved(5)) > edit, "the second save holds the edit"
+    assert timeline.add_entry(saved(5)) == timeline.add_entry(saved(5)), (
+        "nothing lies between these"
+    )
+    timeline.add_entry({"event": "back", "step": 5, "checkpoint": "checkpoints/ckpt-5"})
     assert timeline.counts(5, edit)
 
 
 def test_a_refused_edit_lies_between_no_saves() -> None:
     timeline = RunTimeline(Path(), [saved(5)])
     refused = {"event": "set", "step": 5, "applied": False, "edits": {"rate": [1, 2]}}
-    assert timeline.follow(saved(5)) < timeline.follow(refused)
-    assert timeline.follow(saved(5)) == 1
+    assert timeline.add_entry(saved(5)) < timeline.add_entry(refused)
+    assert timeline.add_entry(saved(5)) == 1
 
 
 # --- the marks of event files ----------------------------------------------------------

@@ -96,7 +96,7 @@ def test_the_points_that_count_are_those_that_led_to_the_present_state(tmp_path:
                     last, tokens = child.answer()
         logdir = folder / "runs/course"
         events = EventRun(str(logdir))
-        events.look(sorted(path.name for path in logdir.glob(f"*{ENDING}")))
+        events.scan(sorted(path.name for path in logdir.glob(f"*{ENDING}")))
         for _ in events.read():
             pass
         points = events.points("token")

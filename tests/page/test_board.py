@@ -346,7 +346,7 @@ def test_a_page_whose_first_word_was_lost_asks_again_though_the_board_has_grown(
     page.kernel.lose_hello()
     page.load()
     expect(page.page.locator(".nbt-board")).to_be_visible()
-    there.tell()
+    there.notify()
     shown(page.page.locator("body"))
 
 

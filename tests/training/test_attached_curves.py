@@ -42,7 +42,7 @@ class Followed:
         self.tell(step)
 
     def tell(self, step: int) -> None:
-        self.timeline.follow({"event": "back", "step": step, "checkpoint": f"ckpt-{step}"})
+        self.timeline.add_entry({"event": "back", "step": step, "checkpoint": f"ckpt-{step}"})
 
     def read(self) -> Rows:
         assert self.curves.poll(math.inf)

@@ -70,7 +70,7 @@ def test_the_next_page_begins_with_the_choices_of_the_last(tmp_path: Path) -> No
         "smooth": 0.0,
         "kept": '{"x":"step"}',
     }
-    board.tell()
+    board.notify()
     assert board.sent[-1][0]["t"] == "grew", "it is no news to a page that is there"
 
 
@@ -141,7 +141,7 @@ def test_growth_alone_is_told_without_the_names(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0])
     board = board_of(tmp_path)
     first, _ = board.hear(t="hello")
-    board.tell()
+    board.notify()
     content, _ = board.sent[-1]
     assert content["t"] == "grew"
     assert content["version"] > first["version"]
@@ -155,7 +155,7 @@ def test_a_new_run_is_told_with_the_names(tmp_path: Path) -> None:
     board.hear(t="hello")
     run_of(tmp_path / "a", [1.0])
     scalars.refresh()
-    board.tell()
+    board.notify()
     content, _ = board.sent[-1]
     assert (content["t"], content["runs"]) == ("index", ["a", "b"])
 
@@ -758,7 +758,7 @@ def test_a_board_is_quiet_since_it_has_told_or_answered_a_page(tmp_path: Path) -
     assert board.quiet_secs == 0
     clock.now += 2
     assert board.quiet_secs == 2
-    board.tell()
+    board.notify()
     assert board.quiet_secs == 0
 
 

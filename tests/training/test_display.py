@@ -68,7 +68,7 @@ def open_for_who_waits(gate: Gate) -> None:
     main = threading.main_thread().ident or 0
     eventually(
         lambda: (
-            "await_last_look"
+            "wait_for_records"
             in [call.name for call in traceback.extract_stack(sys._current_frames()[main])]
         )
     )

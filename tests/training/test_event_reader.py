@@ -85,7 +85,7 @@ def test_a_file_that_grows_gives_the_same_at_last_whatever_was_seen_of_it_before
     for low, high in zip([0, *cuts], [*cuts, len(content)], strict=True):
         with growing.open("ab") as file:
             file.write(content[low:high])
-        reader.look()
+        reader.scan()
         reader.read()
     assert same(rows(reader), expected(whole))
 
@@ -188,7 +188,7 @@ def test_a_file_cut_anywhere_gives_the_records_before_the_cut_and_then_the_rest(
         assert same(rows(reader), expected(before)), size
         with cut.open("ab") as file:
             file.write(content[size:])
-        reader.look()
+        reader.scan()
         reader.read()
         assert same(rows(reader), wanted), size
         assert reader.skipped() == {}
@@ -271,14 +271,14 @@ def test_a_damage_at_the_end_is_waited_for_until_a_record_follows(tmp_path: Path
     path.write_bytes(content + bytes(100))
     reader = read(tmp_path)
     for _ in range(3):
-        reader.look()
+        reader.scan()
         assert not reader.read()
     assert same(rows(reader), wanted)
     assert reader.skipped() == {}
     more = written(tmp_path / "more" / NAME, [simple("loss", 300, 5.0)])
     with path.open("ab") as file:
         file.write(more.read_bytes())
-    reader.look()
+    reader.scan()
     reader.read()
     assert rows(reader)["loss"][-1] == (300, 1.7e9, 5.0)
     assert reader.skipped() == {".": 100}
@@ -292,11 +292,11 @@ def test_runs_and_files_that_appear_are_read(tmp_path: Path) -> None:
     assert reader.runs == []
     first = written(tmp_path / "a" / NAME, [simple("loss", 1, 1.0)])
     written(tmp_path / "b" / "deep" / NAME, [simple("loss", 1, 2.0)])
-    reader.look()
+    reader.scan()
     reader.read()
     assert reader.runs == ["a", "b/deep"]
     second = written(tmp_path / "a" / NAME.replace("1.", "2."), [simple("loss", 2, 3.0)])
-    reader.look()
+    reader.scan()
     reader.read()
     assert rows(reader, "a") == expected(first, second)
 
@@ -307,7 +307,7 @@ def test_a_replaced_file_is_read_again(tmp_path: Path) -> None:
     for count in (5, 5, 40):  # shorter, as long, longer
         new = [simple("loss", step, count, count) for step in range(count)]
         written(tmp_path / "new", new).replace(path)
-        reader.look()
+        reader.scan()
         reader.read()
         assert rows(reader) == expected(path)
 
@@ -317,7 +317,7 @@ def test_an_overwritten_file_is_read_again(tmp_path: Path) -> None:
     reader = read(tmp_path)
     longer = [simple("loss", step, 2.0, 3.0) for step in range(40)]
     path.write_bytes(written(tmp_path / "new", longer).read_bytes())
-    reader.look()
+    reader.scan()
     reader.read()
     assert rows(reader) == expected(path)
 
@@ -328,15 +328,15 @@ def test_a_file_found_replaced_by_another_thread_is_read_again_during_a_read(
     monkeypatch.setattr(tail, "CHUNK", 200)
     path = written(tmp_path / NAME, [simple("old", step, 1.0) for step in range(40)])
     run = EventRun(str(tmp_path))
-    run.look([NAME])
+    run.scan([NAME])
     reading = run.read()
     next(reading)
     written(tmp_path / "new", [simple(f"tag{step % 9}", step, 2.0) for step in range(50)]).replace(
         path
     )
-    run.look([NAME])  # as another thread may, now that it pauses
+    run.scan([NAME])  # as another thread may, now that it pauses
     assert list(reading)
-    assert run.left == 0
+    assert run.unread_bytes == 0
     assert "old" not in run.series
     assert {tag: len(run.points(tag)) for tag in run.series} == {
         tag: len(found) for tag, found in expected(path).items()
@@ -350,11 +350,11 @@ def test_a_file_found_by_another_thread_during_a_read_is_left_to_the_next_read(
     names = [NAME, NAME.replace("1.", "2.")]
     paths = [written(tmp_path / NAME, [simple("a", step, 1.0) for step in range(40)])]
     run = EventRun(str(tmp_path))
-    run.look([NAME])
+    run.scan([NAME])
     reading = run.read()
     next(reading)
     paths.append(written(tmp_path / names[1], [simple("b", step, 1.0) for step in range(40)]))
-    run.look(names)
+    run.scan(names)
     assert list(reading)
     assert list(run.series) == ["a"]
     assert list(run.read())
@@ -371,7 +371,7 @@ def test_threads_that_read_one_reader_while_files_are_replaced(
     def reading() -> None:
         try:
             while not ended.is_set():
-                reader.look()
+                reader.scan()
                 reader.read(0.01)
         except BaseException as error:
             failed.append(error)
@@ -388,7 +388,7 @@ def test_threads_that_read_one_reader_while_files_are_replaced(
     for thread in threads:
         thread.join(SOON)
     assert failed == []
-    reader.look()
+    reader.scan()
     reader.read()
     found = {tag: sorted(points) for tag, points in rows(reader, "a").items()}
     wanted = expected(*sorted((tmp_path / "a").iterdir()))
@@ -401,13 +401,13 @@ def test_points_of_a_vanished_run_stay_and_the_run_is_named(tmp_path: Path) -> N
     reader = read(tmp_path)
     before = reader.version
     (tmp_path / "a").rename(tmp_path / "c")
-    reader.look()
+    reader.scan()
     assert reader.version != before, "who shows them is to know"
     reader.read()
     assert rows(reader, "a") == rows(reader, "c") == {"loss": [(1, 1.7e9, 1.0)]}
     assert reader.gone == ["a"]
     (tmp_path / "c").rename(tmp_path / "a")
-    reader.look()
+    reader.scan()
     assert reader.gone == ["c"]
 
 
@@ -417,7 +417,7 @@ def test_a_file_that_vanishes_beside_another_leaves_both_theirs(tmp_path: Path) 
     wanted = expected(first, second)
     reader = read(tmp_path)
     first.unlink()
-    reader.look()
+    reader.scan()
     reader.read()
     assert rows(reader) == wanted
     assert reader.unreadable() == {}
@@ -447,7 +447,7 @@ def test_remote_files_are_read_through_tensorflow() -> None:
         for step in range(100):
             writer.write(simple("loss", step, step).SerializeToString())
     reader = Reader("ram://logs")
-    reader.look()
+    reader.scan()
     reader.read()
     assert reader.runs == ["a"]
     assert rows(reader, "a")["loss"] == [(step, 1.7e9, float(step)) for step in range(100)]
@@ -580,9 +580,9 @@ def test_everything_written_before_a_writer_was_killed_is_read_exactly(
     with Forked(write, tmp_path):
         while not reader.runs or sum(map(len, rows(reader).values())) < points:
             assert time.monotonic() < deadline, "too little was written"
-            reader.look()
+            reader.scan()
             reader.read()
-    reader.look()
+    reader.scan()
     reader.read()
     found = sorted(row for part in rows(reader).values() for row in part)
     assert found == [(step, float(step), float(step)) for step in range(1, len(found) + 1)]

@@ -288,17 +288,17 @@ def test_an_event_file_deleted_alone_is_told_and_checkpoints_are_saved(gate: Gat
 
 def test_a_folder_in_its_place_is_no_news(watched: Watched) -> None:
     for step in range(5):
-        watched.watch.look(step)
+        watched.watch.poll(step)
         watched.watch.check(step)
     assert watched.said == []
 
 
 def test_a_folder_that_is_away_for_one_look_stays_held(watched: Watched) -> None:
     away = watched.folder.path.rename("away")
-    watched.watch.look(1)
+    watched.watch.poll(1)
     away.rename(watched.folder.path)
-    watched.watch.look(2)
-    watched.watch.look(3)
+    watched.watch.poll(2)
+    watched.watch.poll(3)
     assert watched.said == []
     watched.record(4)
     assert written(watched.folder.path) == [4]
@@ -308,8 +308,8 @@ def test_a_folder_that_is_away_for_one_look_stays_held(watched: Watched) -> None
 
 def test_a_lock_deleted_alone_is_told(watched: Watched) -> None:
     (watched.folder.path / "run.lock").unlink()
-    watched.watch.look(1)
-    watched.watch.look(2)
+    watched.watch.poll(1)
+    watched.watch.poll(2)
     ((step, text),) = watched.said
     assert step == 2
     assert text.startswith(f"The file {watched.folder.path / 'run.lock'} was deleted or renamed.")
@@ -319,11 +319,11 @@ def test_a_folder_once_taken_by_another_run_stays_left_to_it(watched: Watched) -
     delete(watched.folder.path)
     other = Logdir(watched.folder.path, "thief", kind="train")
     other.acquire()
-    watched.watch.look(1)
-    watched.watch.look(2)
+    watched.watch.poll(1)
+    watched.watch.poll(2)
     other.release()
-    watched.watch.look(3)
-    watched.watch.look(4)
+    watched.watch.poll(3)
+    watched.watch.poll(4)
     with pytest.raises(CheckpointError, match="was deleted or renamed"):
         watched.watch.check(4)
     assert len(watched.said) == 1
@@ -334,8 +334,8 @@ def test_a_watch_of_a_folder_that_was_released_makes_nothing(watched: Watched) -
     watched.recorder.close()
     watched.folder.release()
     delete(watched.folder.path)
-    watched.watch.look(1)
-    watched.watch.look(2)
+    watched.watch.poll(1)
+    watched.watch.poll(2)
     watched.watch.check(2)
     assert not watched.folder.path.exists()
     assert watched.said == []

@@ -59,7 +59,7 @@ def test_replaced_iterators_of_a_run_end_in_their_own_thread(ends: Ends) -> None
     held = Iterators(lambda: iter(tf.data.Dataset.range(3)), True)
     held.start()
     ends.watch(held.at_hand)
-    held.turn()
+    held.advance()
     assert ends.seen.wait(SOON)
     assert ends.threads == ["nbtrain: ending an iterator"]
     assert int(next(held.at_hand)) == 0

@@ -43,7 +43,7 @@ def more_than(
 def test_shown_runs_leave_no_widget_no_comm_no_thread_and_no_listener(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    script.meet()  # as the first run of a process does, once
+    script.register()  # as the first run of a process does, once
     before, listeners = held(), len(registry.listeners)
     gates = [Gate() for _ in range(5)]
     shown = []
@@ -166,8 +166,8 @@ def test_a_created_run_that_is_shown_hinders_no_other_at_the_end_of_a_cell(
     display.show(created)
     running = nbtrain.train(Counter(gate).step, steps=2, name="running")
     display.show(running)
-    monkeypatch.setattr(still.Still, "settle", lambda shown: settled.append(shown))
-    display.settle()
+    monkeypatch.setattr(still.Still, "redraw", lambda shown: settled.append(shown))
+    display.redraw()
     assert settled == [display.display_of(running)._still]
     gate.open()
     running.wait(SOON)
@@ -188,11 +188,11 @@ def test_a_run_that_cannot_be_drawn_is_told_in_its_own_cell_when_another_takes_i
     with monkeypatch.context() as patch:
         patch.setattr(figure, "png", fail)
         display.show(second)
-        display.settle()
+        display.redraw()
     told, *_ = outputs.shown.values()
     assert told == {"text/plain": "nbtrain run\nNo picture of it: ValueError: no font"}
     assert second.status.message == "No picture of it: ValueError: no font"
-    display.settle()
+    display.redraw()
     assert second.status.message is None
     gate.open()
     second.wait(SOON)

@@ -325,8 +325,8 @@ def test_events_that_slow_functions_have_missed_are_told_and_without_functions_n
     watch = watch_of(folder)
     for step in range(MOST_MARKS + 2):
         watch.log(event="save", step=step)
-    watch.tell(Phase.RUNNING)
+    watch.notify(Phase.RUNNING)
     assert watch.notices.message is None
     watch.functions.add("save", lambda _mark: None)
-    watch.tell(Phase.RUNNING)
+    watch.notify(Phase.RUNNING)
     assert watch.notices.message == "Functions of run.on take too long: 2 events are lost."

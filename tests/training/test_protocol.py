@@ -179,8 +179,8 @@ def board(tmp_path: Path) -> tuple[ShownBoard, list[Message]]:
     hear(t="there")
     hear(t="follow", on=True)
     hear(t="options", text="{}")
-    shown.tell()
-    shown.tell(reading=True)
+    shown.notify()
+    shown.notify(reading=True)
     shown.note("odd")
     want = {"tag": "loss", "runs": None, "log_x": False, "range": None, "smooth": 0.5}
     for axis in AXES:

@@ -340,7 +340,7 @@ def test_an_event_file_that_was_given_up_is_missed_by_nobody(
     assert recorder.in_place
     path.unlink()
     assert not recorder.in_place
-    recorder.give_up()
+    recorder.stop_writing()
     record(recorder, 1, 0.5)
     recorder.close()
     assert recorder.in_place

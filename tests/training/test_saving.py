@@ -32,7 +32,7 @@ def test_a_folder_that_came_and_went_between_two_looks_is_listed_as_empty(tmp_pa
     monitor, steps = Monitor(recorder, folder, Marks(), grace_secs=5.0), StepCounter()
     policy = CheckpointPolicy(Every(), monitor, Health(recorder, monitor, steps), steps)
     saver = ObjectSaver(Counter().checkpoint, tmp_path / "checkpoints", keep=3)
-    policy.take_up(saver)
+    policy.resume(saver)
     policy.list_again()
     steps.step = 1
     policy.save()

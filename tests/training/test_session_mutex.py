@@ -47,7 +47,7 @@ class Gated:
 
     def take(self, name: str = "taken") -> Background:
         """Take the mutex in another thread, and note it."""
-        return Background(lambda: self.mutex.take(lambda: self.order.append(name)))
+        return Background(lambda: self.mutex.run_between(lambda: self.order.append(name)))
 
     def waits(self, count: int = 1) -> None:
         """Until so many wait."""
@@ -88,7 +88,7 @@ def test_a_function_runs_at_once_while_the_owner_is_busy_elsewhere(gate: Gate) -
 def test_the_owner_itself_takes_at_once(gate: Gate) -> None:
     gated = Gated(gate)
     mutex = SessionMutex(gated.sess)
-    assert mutex.take(lambda: mutex.take(lambda: 5)) == 5
+    assert mutex.run_between(lambda: mutex.run_between(lambda: 5)) == 5
 
 
 def test_calls_of_other_threads_pass_while_the_owner_is_in_a_call(gate: Gate) -> None:
@@ -104,7 +104,7 @@ def test_a_taken_function_may_use_the_session(gate: Gate) -> None:
     gated = Gated(gate)
     training = gated.trains(2)
     gate.wait_for_arrivals()
-    waiting = Background(lambda: gated.mutex.take(lambda: gated.sess.run(gated.other)))
+    waiting = Background(lambda: gated.mutex.run_between(lambda: gated.sess.run(gated.other)))
     gated.waits()
     gate.open()
     training.result()
@@ -119,7 +119,7 @@ def test_an_error_is_raised_where_the_mutex_was_asked_for(gate: Gate) -> None:
     def fail() -> None:
         raise ValueError("taken in vain")
 
-    waiting = Background(lambda: gated.mutex.take(fail))
+    waiting = Background(lambda: gated.mutex.run_between(fail))
     gated.waits()
     gate.open()
     with pytest.raises(ValueError, match="taken in vain"):
@@ -132,7 +132,7 @@ def test_a_wait_for_the_mutex_may_be_given_up(gate: Gate) -> None:
     gated = Gated(gate)
     training = gated.trains(2)
     gate.wait_for_arrivals()
-    assert gated.mutex.take(lambda: gated.order.append("late"), give_up=lambda: True) is None
+    assert gated.mutex.run_between(lambda: gated.order.append("late"), give_up=lambda: True) is None
     gate.open()
     training.result()
     assert gated.order == ["step", "step"]

@@ -180,7 +180,7 @@ def test_runs_that_are_cut_anywhere_go_on_where_they_were_cut(tmp_path: Path) ->
         complete = sum(end <= cut for end in ends)
         assert reader.count(f"{cut:05}", "loss") == max(0, complete - 1)
         (logdir / f"{cut:05}" / NAME).write_bytes(whole)
-    reader.look()
+    reader.scan()
     reader.read()
     assert not reader.skipped()
     for cut in cuts:
@@ -223,7 +223,7 @@ def test_wrong_checksums_are_read_on_request(tmp_path: Path) -> None:
         data[-1] ^= 1
         path.write_bytes(data)
     reader = Reader(str(tmp_path), verify=False)
-    reader.look()
+    reader.scan()
     reader.read()
     assert reader.doubtful() == {"0": 1, "1": 1, "2": 1}
     assert [reader.count(run, "loss") for run in reader.runs] == [20, 20, 20]
@@ -233,7 +233,7 @@ def test_a_run_that_vanishes_between_look_and_read_leaves_the_others(tmp_path: P
     for run in "abc":
         written(tmp_path / run / NAME, losses(20))
     reader = Reader(str(tmp_path))
-    reader.look()
+    reader.scan()
     shutil.rmtree(tmp_path / "b")
     os.truncate(tmp_path / "c" / NAME, 30)
     reader.read()
@@ -246,7 +246,7 @@ def test_a_replaced_run_is_read_again(tmp_path: Path) -> None:
     reader = read(tmp_path)
     (tmp_path / "a" / NAME).unlink()
     path = written(tmp_path / "a" / NAME, losses(30, "other")[1:])
-    reader.look()
+    reader.scan()
     reader.read()
     assert same(rows(reader, "a"), expected(path))
     assert reader.count("b", "loss") == 20

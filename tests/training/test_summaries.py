@@ -429,7 +429,7 @@ def test_a_file_cut_anywhere_gives_the_records_before_the_cut_and_then_the_rest(
         before = there
         with cut.open("ab") as file:
             file.write(content[size:])
-        reader.look()
+        reader.scan()
         reader.read()
         assert flat(reader) == wanted
 

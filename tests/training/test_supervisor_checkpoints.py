@@ -278,7 +278,7 @@ def test_a_step_that_the_training_thread_may_have_trained_is_not_unseen(step: in
     services.add(2, lambda: None)
     services.start(0)
     assert not services.are_unseen(0, in_call=False)
-    services.look()
+    services.run_due()
     assert not services.are_unseen(step, in_call=False), "it has called the session since"
     assert not services.are_unseen(step, in_call=False), "no step was trained since"
     assert not services.are_unseen(6, in_call=True)

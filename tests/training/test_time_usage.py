@@ -50,7 +50,7 @@ def test_time_spent_outside_the_loop_is_counted_by_its_kind(
     with time_usage.during(SAVE):
         clock.pass_by(3)
     clock.pass_by(1)
-    time_usage.look()
+    time_usage.update()
     assert time_usage.seconds == {"step and input": 7, "save": 3}
 
 
@@ -61,7 +61,7 @@ def test_nested_times_are_counted_once(time_usage: TimeUsage, clock: Clock) -> N
         with time_usage.during(EVALUATE):
             clock.pass_by(2)
         clock.pass_by(1)
-    time_usage.look()
+    time_usage.update()
     assert time_usage.seconds == {"paused": 6, "evaluate": 2}
 
 
@@ -71,16 +71,16 @@ def test_an_error_inside_ends_its_time_too(time_usage: TimeUsage, clock: Clock) 
         clock.pass_by(2)
         raise OSError("disk full")
     clock.pass_by(3)
-    time_usage.look()
+    time_usage.update()
     assert time_usage.seconds == {"step and input": 3, "save": 2}
 
 
 def test_a_long_wait_is_seen_before_it_is_over(time_usage: TimeUsage, clock: Clock) -> None:
     time_usage.begin()
-    time_usage.look()
-    assert time_usage.turn_to(EVALUATE) == LOOP
+    time_usage.update()
+    assert time_usage.switch_to(EVALUATE) == LOOP
     clock.pass_by(4)
-    time_usage.look()
+    time_usage.update()
     assert time_usage.seconds == {"evaluate": 4}
     assert time_usage.shares == {"evaluate": 1}
 
@@ -90,7 +90,7 @@ def test_nothing_counts_before_the_first_step_and_after_the_end(
 ) -> None:
     with time_usage.during(SAVE):
         clock.pass_by(50)
-    time_usage.look()
+    time_usage.update()
     assert (time_usage.seconds, time_usage.shares) == ({}, {})
     time_usage.begin()
     clock.pass_by(1)
@@ -98,7 +98,7 @@ def test_nothing_counts_before_the_first_step_and_after_the_end(
     clock.pass_by(50)
     with time_usage.during(SAVE):
         clock.pass_by(50)
-    time_usage.look(whole=True)
+    time_usage.update(whole=True)
     assert time_usage.seconds == {"step and input": 1}
 
 
@@ -108,18 +108,18 @@ def test_shares_are_of_the_last_looks_and_at_the_end_of_all(
     time_usage.begin()
     with time_usage.during(SAVE):
         clock.pass_by(30)
-    time_usage.look()
+    time_usage.update()
     assert time_usage.shares == {}  # one look tells of no time between two
     for _ in range(5):
         clock.pass_by(1)
-        time_usage.look()
+        time_usage.update()
     assert time_usage.shares == {"step and input": 1}
     with time_usage.during(SAVE):
         clock.pass_by(5)
-    time_usage.look()
+    time_usage.update()
     assert time_usage.shares == {"step and input": 0.5, "save": 0.5}
     time_usage.end()
-    time_usage.look(whole=True)
+    time_usage.update(whole=True)
     assert time_usage.shares == {"step and input": 5 / 40, "save": 35 / 40}
 
 
@@ -135,7 +135,7 @@ def test_input_is_told_from_the_step_where_it_was_measured(
     time_usage.begin()
     for _ in draws:
         clock.pass_by(1)
-    time_usage.look()
+    time_usage.update()
     assert time_usage.seconds == {"step": 3, "input": 6}
 
 
@@ -144,14 +144,14 @@ def test_a_draw_that_lasts_is_input_before_it_is_over(time_usage: TimeUsage, clo
 
     def stalled() -> Iterator[int]:
         clock.pass_by(8)
-        time_usage.look()
+        time_usage.update()
         seen.update(time_usage.seconds)
         yield 1
 
     time_usage.waits = draws = DrawTimes(stalled(), clock)
     time_usage.begin()
     next(draws)
-    time_usage.look()
+    time_usage.update()
     assert seen == time_usage.seconds == {"input": 8}
 
 
@@ -174,15 +174,15 @@ def test_usage_is_of_a_core_and_looked_at_once_a_second(
     cpu = Clock()
     meter = ResourceUsage(time_usage, clock=clock, cpu_clock=cpu)
     time_usage.begin()
-    meter.look(Phase.RUNNING)
+    meter.measure(Phase.RUNNING)
     assert meter.usage is None
     meter.beside(0.02)
     cpu.pass_by(3)
     clock.pass_by(0.9)
-    meter.look(Phase.RUNNING)
+    meter.measure(Phase.RUNNING)
     assert meter.usage is None
     clock.pass_by(1.1)
-    meter.look(Phase.RUNNING)
+    meter.measure(Phase.RUNNING)
     usage = meter.usage
     assert usage is not None
     assert usage.shares == {"step and input": 1}

@@ -78,7 +78,7 @@ def test_a_structure_tells_what_was_changed(change: Callable[[Any], object], say
     assert structure.changed() == ""
     change(model)
     assert re.search(says, structure.changed())
-    structure.take()
+    structure.store()
     assert structure.changed() == ""
 
 

@@ -150,7 +150,7 @@ class LogQueue:
         else:
             self._dropped += 1
 
-    def take(self) -> list[LogLine]:
+    def get_all(self) -> list[LogLine]:
         """Returns the waiting lines, the last of which tells how many were dropped; one thread."""
         lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
         dropped, self._dropped = self._dropped, 0

@@ -127,7 +127,7 @@ def named(error: BaseException) -> str:
     return ": ".join([type(error).__name__, *lines[:1]])
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Returns an error's message, with its type unless it is nbtrain's: messages may be terse."""
     return str(error) if isinstance(error, NbtrainError) else named(error)
 

@@ -1,9 +1,9 @@
 """The hyperparameters of a run that can be changed while it trains.
 
 hyperparameters = Hyperparameters({"learning_rate": variable})
-hyperparameters.read()                           # training thread, between two steps
-edits = hyperparameters.set({"learning_rate": 1e-4})   # the same: all of them, or none
-hyperparameters.known                            # any thread: the values last read
+hyperparameters.read()                                # training thread, between two steps
+edits = hyperparameters.set({"learning_rate": 1e-4})  # the same: all of them, or none
+hyperparameters.known                                 # any thread: the values last read
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Hyperparameters:
         self._learnt: dict[str, Hyperparameter] = {}  # as first read
         self._variables = dict(variables)
 
-    def hold(self, variables: Mapping[str, Variable]) -> None:
+    def bind(self, variables: Mapping[str, Variable]) -> None:
         """Takes variables that were made later; training thread only."""
         self.unwatch()
         self._variables = dict(variables)
@@ -272,7 +272,7 @@ class Hyperparameters:
         try:
             yield
         except BaseException as error:
-            stuck = [name for name, value in old.items() if not self._put_back(name, value)]
+            stuck = [name for name, value in old.items() if not self._was_undone(name, value)]
             with contextlib.suppress(Exception):
                 self.read()
             if stuck:
@@ -281,7 +281,7 @@ class Hyperparameters:
                 ) from error
             raise
 
-    def _put_back(self, name: str, value: float) -> bool:
+    def _was_undone(self, name: str, value: float) -> bool:
         """Returns whether a variable has its old value again, or still."""
         variable = self._variables[name]
         try:

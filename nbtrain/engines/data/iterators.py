@@ -72,7 +72,7 @@ class Iterators:
         """Begins a pass and drops the rest of the current one."""
         self.at_hand, self._next = self._new(), None
 
-    def turn(self) -> None:
+    def advance(self) -> None:
         """Ends the pass and moves on to the next iterator."""
         self.at_hand, self._next = self._next or self._new(), None
 

@@ -1,10 +1,10 @@
 """The data of a run, pass after pass, with a position that is saved and restored.
 
 passes = Passes(data, epochs=3)
-    passes.restore(read)        # restores the position that was read from a checkpoint
-    batches = passes.begin(run.handle)     # before the loop
-    element = next(batches)     # the next element; StopIteration when the epochs are over
-    passes.saved()              # the saved position, at a step boundary
+    passes.restore(read)                # restores the position that was read from a checkpoint
+    batches = passes.begin(run.handle)  # before the loop
+    element = next(batches)             # the next element; StopIteration when the epochs are over
+    passes.saved()                      # the saved position, at a step boundary
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Passes(Iterator[Any], Position):
             try:
                 element = next(self._iterators.at_hand)
             except StopIteration:
-                self._turn()
+                self._on_pass_end()
             else:
                 self._number += 1
                 return element
@@ -164,7 +164,7 @@ class Passes(Iterator[Any], Position):
             if next(self._iterators.at_hand, self) is self:  # the data has become shorter
                 self._behind = 0
 
-    def _turn(self) -> None:
+    def _on_pass_end(self) -> None:
         """Ends the pass."""
         if not self._number:
             raise ArgumentError(
@@ -177,7 +177,7 @@ class Passes(Iterator[Any], Position):
             self._began = None if self._loop is None else self._loop.step
         self._epoch, self._number = self._epoch + 1, 0
         if self._iterators.again:
-            self._iterators.turn()
+            self._iterators.advance()
         if self._epoch >= self._passes:
             raise StopIteration
 
@@ -236,13 +236,13 @@ class Passes(Iterator[Any], Position):
         else:
             why = self._iterators.restore(read)
         if why is not None:
-            self._go_to(epoch, number, undone, why)
+            self._seek(epoch, number, undone, why)
             return
         self._ahead, self._behind = ahead, 0
         self._epoch, self._number = epoch, number + len(ahead)
         self._say(None)
 
-    def _go_to(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
+    def _seek(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
         """Goes to this element of this pass by drawing again; `undone` was drawn last."""
         drawn = self._number - self._behind
         here, there = (self._epoch, drawn - len(undone)), (epoch, number)
@@ -320,10 +320,10 @@ class TrackedPasses(Passes):
         self.elements = super().begin(loop)
         return self.elements
 
-    def go_to(self, number: int) -> None:
+    def seek(self, number: int) -> None:
         """Goes to the position after this many elements of the present pass, by drawing again."""
         if number != self.number:
-            self._go_to(self._epoch, number, self._undone(), "only their number is known")
+            self._seek(self._epoch, number, self._undone(), "only their number is known")
 
     def skip_passes(self, passes: int) -> None:
         """Leaves out passes that an earlier start has taken; each may have an order of its own."""
@@ -337,10 +337,10 @@ class TrackedPasses(Passes):
         if self._iterators.at_hand is None:
             self._iterators.start()
         if self._iterators.again:
-            self._iterators.turn()
+            self._iterators.advance()
 
-    def _turn(self) -> None:
-        super()._turn()
+    def _on_pass_end(self) -> None:
+        super()._on_pass_end()
         raise StopIteration
 
 

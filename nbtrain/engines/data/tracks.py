@@ -141,19 +141,19 @@ class Tracks(Position):
         """
         opened: list[OpenLoop] = []
 
-        def enter() -> LoopSource:
-            opened.append(self._enter(iterable, loop, again=around is not None))
+        def begin() -> LoopSource:
+            opened.append(self._begin_loop(iterable, loop, again=around is not None))
             if around is not None and not self._next:
                 loop.inform_too(around)
             return opened[0].source
 
-        def leave(*, broken: bool, failed: bool) -> None:
+        def end(*, broken: bool, failed: bool) -> None:
             stopped = loop.track.must_end or opened[0].source.is_behind
-            self._leave(opened[0], broken=broken, stopped=stopped, failed=failed)
+            self._end_loop(opened[0], broken=broken, stopped=stopped, failed=failed)
 
-        return loop.track.turns(enter, leave)
+        return loop.track.turns(begin, end)
 
-    def _enter(self, iterable: Iterable[Any], loop: LoopHandle, *, again: bool) -> OpenLoop:
+    def _begin_loop(self, iterable: Iterable[Any], loop: LoopHandle, *, again: bool) -> OpenLoop:
         if loop.track.must_end:  # it has no turn, and the position stays that of the stop
             return OpenLoop(Turns(()), None, (), loop.step)
         self._ended = []
@@ -179,7 +179,7 @@ class Tracks(Position):
             source.restore(self._read[1])
             self._read = None
         else:
-            source.go_to(done or 0)
+            source.seek(done or 0)
         before = loop.step - source.number
         opened = OpenLoop(source, size, key, before, again)
         self._open.append(opened)
@@ -201,7 +201,7 @@ class Tracks(Position):
         self._resumed += 1
         return done
 
-    def _leave(self, left: OpenLoop, *, broken: bool, stopped: bool, failed: bool) -> None:
+    def _end_loop(self, left: OpenLoop, *, broken: bool, stopped: bool, failed: bool) -> None:
         """Ends a loop, and those within it that an error has left open."""
         if left not in self._open:
             return
@@ -313,7 +313,7 @@ class Tracks(Position):
         common = list(zip(self._open, wanted, strict=False))
         if all(each.key[-1] == number for each, (number, _) in common):
             self._resume, self._resumed = wanted, len(common)
-            self._go_to([done for _, (_, done) in common], read.step)
+            self._seek([done for _, (_, done) in common], read.step)
         elif self._open and wanted[0][0] > self._open[0].key[0]:
             # The program comes to that loop later; until then its loops have no turn.
             self._resume, self._resumed = wanted, 0
@@ -324,7 +324,7 @@ class Tracks(Position):
             within = wanted[0][0] == self._open[0].key[0]
             self._loop.note("track", _ELSEWHERE_WITHIN if within else _ELSEWHERE)
 
-    def _go_to(self, turns: list[int], step: int | None) -> None:
+    def _seek(self, turns: list[int], step: int | None) -> None:
         """Moves the open loops, whose bodies run on, to their turns; the others to their start."""
         stuck = False
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
@@ -335,7 +335,7 @@ class Tracks(Position):
                 continue
             # The present turn of a loop around others becomes the one after those that are done.
             wanted = done if each is self._open[-1] else done + 1
-            each.source.go_to(wanted)
+            each.source.seek(wanted)
             each.turn = each.source.number
             stuck |= each.source.number > wanted
         if self._loop is not None:

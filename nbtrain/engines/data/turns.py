@@ -30,7 +30,7 @@ class Turns:
         iterable: A list, a range or another iterable; an iterator can only be drawn on.
 
     Attributes:
-        elements: The iterator to draw from; another one after `go_to`.
+        elements: The iterator to draw from; another one after `seek`.
         failed: Whether an error has left the loop over them.
     """
 
@@ -60,7 +60,7 @@ class Turns:
         """Begins a loop at the position."""
         self._loop = loop
 
-    def go_to(self, number: int) -> None:
+    def seek(self, number: int) -> None:
         """Goes to the position after this many elements, or to the end of a shorter iterable.
 
         A stop ends the drawing before the position is reached: then the loop has no elements.

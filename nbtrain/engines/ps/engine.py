@@ -155,7 +155,7 @@ class ParameterServerEngine:
                 self._connect()
                 saver = self._saver()
                 held = held_by(self._built.hyperparameters)
-                now = handle.remote.go_on(saver, held)
+                now = handle.remote.resume(saver, held)
                 break
             except tf.errors.UnavailableError:  # lost again
                 self.coord.wait_for_stop(_LOOK_SECS)

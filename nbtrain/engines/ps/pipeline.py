@@ -79,7 +79,7 @@ class Pipeline:
         """
         while not self._ready:
             self._raise()
-            if self._loop.left <= 0:
+            if self._loop.steps_left <= 0:
                 raise StopIteration
             self._fill()
             self._wait()
@@ -101,7 +101,7 @@ class Pipeline:
                 self._count()
                 if time.monotonic() - since > self._patience:
                     since = time.monotonic()
-                    self._look_for_silent(", ".join(self._loop.lost_tasks) or "a worker")
+                    self._end_silent(", ".join(self._loop.lost_tasks) or "a worker")
             self._wait_for_answers()
             self._note("silent", None)
         except Exception as error:  # noqa: BLE001 - raised by the next call
@@ -114,7 +114,7 @@ class Pipeline:
             asked.join(self._patience)
             while asked.is_alive():
                 self._check_servers()
-                self._look_for_silent(f"worker {worker}")
+                self._end_silent(f"worker {worker}")
                 asked.join(self._patience)
 
     def reset(self, connection: Connection) -> None:
@@ -125,7 +125,7 @@ class Pipeline:
 
     def _count(self) -> None:
         while self._ready:
-            self._loop.take_in(self._ready.popleft())
+            self._loop.count(self._ready.popleft())
 
     @property
     def _patience(self) -> float:
@@ -133,7 +133,7 @@ class Pipeline:
             return _FIRST_PATIENCE_SECS
         return max(_PATIENCE_SECS, _PATIENCE * self._longest)
 
-    def _look_for_silent(self, silent: str) -> None:
+    def _end_silent(self, silent: str) -> None:
         """Ends workers of this process that are silent; others then take their steps."""
         if ended := self._loop.end_silent():
             text = f"{', '.join(ended)} gave no sign of life while a command waited: it was ended."
@@ -166,7 +166,7 @@ class Pipeline:
 
     def _fill(self) -> None:
         """Schedules as many steps as the workers need."""
-        left = self._loop.left - len(self._ready)
+        left = self._loop.steps_left - len(self._ready)
         for _ in range(min(_AHEAD * self._workers, left) - len(self._in_flight)):
             self._in_flight.append(_Scheduled(self.connection.schedule(), time.monotonic()))
 

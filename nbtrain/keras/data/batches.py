@@ -85,9 +85,9 @@ class Batches(Data):
         """Notes that the end of an epoch is now the end of this one."""
         self._x.is_within = True
 
-    def leave(self) -> None:
+    def stop_workers(self) -> None:
         """Stops the workers in a separate thread, as this waits for batches in progress."""
-        super().leave()
+        super().end_fit()
         self._x.left = True
         enqueuer, self._enqueuer = self._enqueuer, None
         if enqueuer is not None and enqueuer.is_running():
@@ -171,7 +171,7 @@ class _Ordered(keras.utils.PyDataset):
         is_first = sampled is not None and sampled is self._sampled  # else it was asked for before
         if is_first or number == self._sample.expected:
             self._sampled = None
-            self._sample.take(number, batch)
+            self._sample.observe(number, batch)
         return batch
 
     def on_epoch_begin(self) -> None:

@@ -4,13 +4,13 @@ Keras draws a new order for every epoch, from a state that is lost with the kern
 is determined by a seed and the epoch's number, or kept in the state of a `tf.data` iterator. So a
 training resumed in the middle of an epoch continues with the next batch.
 
-arguments = data.arguments(epoch, batch)   # for each call of `fit`
-    data.begin(epoch, batch)               # after that, and at the start of each epoch
-    data.enter_epoch()                     # at the start of each epoch
-    data.pass_over(iterator)               # for each batch that was trained before
-    data.draw_from(iterator, count)        # before each execution; Keras's own, or another
+arguments = data.arguments(epoch, batch)  # for each call of `fit`
+    data.begin(epoch, batch)              # after that, and at the start of each epoch
+    data.enter_epoch()                    # at the start of each epoch
+    data.skip(iterator)                   # for each batch that was trained before
+    data.draw_from(iterator, count)       # before each execution; Keras's own, or another
     data.end_epoch(epoch + 1)
-data.leave()                               # after each call
+data.end_fit()                            # after each call
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Data:
     def end_epoch(self, epoch: int) -> None:
         """Ends the epoch before this one."""
 
-    def leave(self) -> None:
+    def end_fit(self) -> None:
         """Ends the call of `fit`, perhaps in the middle of an epoch."""
         self._left = 0
 
@@ -152,7 +152,7 @@ class Data:
         """Returns the iterator for the next `count` batches; by default Keras's own."""
         return iterator
 
-    def pass_over(self, iterator: Any) -> None:
+    def skip(self, iterator: Any) -> None:
         """Draws a batch that was trained before."""
         next(iterator)
 
@@ -177,7 +177,7 @@ class DataSample:
         expected = self._expected
         return None if expected is None else expected[0]
 
-    def take(self, number: int, batch: Any) -> None:
+    def observe(self, number: int, batch: Any) -> None:
         """Takes the batch of this number, and compares it if it is the one that is expected.
 
         The thread that has loaded the batch may call it.

@@ -80,7 +80,7 @@ class Dataset(Data):
     def end_epoch(self, epoch: int) -> None:
         """Moves on to the iterator of the next pass, if this one is over."""
         if self._over or self.place(epoch)[1] == 0:
-            self.iterators.turn()
+            self.iterators.advance()
         self._over = False
 
     def draw_from(self, iterator: Any, count: int) -> Any:
@@ -88,7 +88,7 @@ class Dataset(Data):
         self._drawn, self._misfit = True, None
         return self.iterators.at_hand
 
-    def pass_over(self, iterator: Any) -> None:
+    def skip(self, iterator: Any) -> None:
         """Does nothing if the iterator was restored."""
         if self.inexact:
             next(self.iterators.at_hand)

@@ -66,7 +66,7 @@ class Stream(Data):
         self._next += count
         return iterator
 
-    def pass_over(self, iterator: Any) -> None:
+    def skip(self, iterator: Any) -> None:
         """Does nothing: the generator begins with the batch to train."""
 
     def _from(self, number: int) -> Iterator[Any]:
@@ -88,5 +88,5 @@ class Stream(Data):
         while self._ahead and self._first < number:
             batch = self._ahead.popleft()
             if self._first in (self._marked, self.sample.expected):
-                self.sample.take(self._first, batch)
+                self.sample.observe(self._first, batch)
             self._first += 1

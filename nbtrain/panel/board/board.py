@@ -2,7 +2,7 @@
 
     front end ── hello, alive, follow, ─▶ Board
                  options
-    front end ◀── index, grew, note ───── Board.tell     the contents, and when they grow
+    front end ◀── index, grew, note ───── Board.notify   the contents, and when they grow
     front end ── want, csv, history, ───▶ Board
                  summary, hparams, ...
     front end ◀── the answer, same, ───── answers        one tag, for a card in view
@@ -84,7 +84,7 @@ class Board(Shown):
         """Seconds since a page was told or answered something; none while it is being answered."""
         return max(0.0, self._clock() - self._busy_until)
 
-    def tell(self, *, reading: bool = False) -> None:
+    def notify(self, *, reading: bool = False) -> None:
         """Tells the pages that there is more. Any thread may call it.
 
         Args:

@@ -149,7 +149,7 @@ class Panel(Shown):
             if nobody_ticks or self._clock() - self._sent_at >= ALONE_SECS:
                 self.tick()
         elif kind == "cmd":
-            self._obey(content)
+            self._execute(content)
         elif kind in ("log", "media"):
             try:
                 self._answer(content)
@@ -163,7 +163,7 @@ class Panel(Shown):
         else:
             self.send(*media_wire.answer(self._source.media, content))
 
-    def _obey(self, content: dict[str, Any]) -> None:
+    def _execute(self, content: dict[str, Any]) -> None:
         click = str(content.get("id"))
         try:
             self._source.post(command_of(content), sender=Sender(click))

@@ -46,16 +46,16 @@ class FolderWatch:
         self._due = now + LOOK_SECS
         return True
 
-    def look(self, step: int, *, last: bool = False) -> None:
+    def poll(self, step: int, *, last: bool = False) -> None:
         """Gives the folder up if it is missing for the second time; called about once a second.
 
         The first time is ignored, except at the `last` look: a network folder may be away for a
         moment.
         """
         with self._looking:
-            self._look(step, last=last)
+            self._poll(step, last=last)
 
-    def _look(self, step: int, *, last: bool) -> None:
+    def _poll(self, step: int, *, last: bool) -> None:
         lock, recorder = self._logdir.lock, self._recorder
         missed = self._missed
         self._missed = not self.lost and not (lock.in_place and recorder.in_place)
@@ -71,11 +71,11 @@ class FolderWatch:
             self._told = self._text(step)
             self.lost = True
             self._tell(step, self._told)
-        recorder.give_up()
+        recorder.stop_writing()
         if self.lost:  # last, so that no other run writes there before this one has stopped
             lock.release()
 
-    def is_gone(self) -> bool:
+    def is_missing(self) -> bool:
         """Returns whether the folder is missing now, or was given up."""
         return self.lost or not self._logdir.lock.in_place
 
@@ -83,16 +83,16 @@ class FolderWatch:
         """Returns whether a path is in the folder, and no link leads out of it; any thread."""
         return path.resolve().is_relative_to(self._logdir.path.resolve())
 
-    def has_left(self, directory: Path) -> bool:
+    def is_lost(self, directory: Path) -> bool:
         """Returns whether a folder in the run's own one may be another run's by now; any thread."""
-        if not self.is_gone():
+        if not self.is_missing():
             return False
         directory, own = directory.resolve(), self._logdir.path.resolve()
         return own in (directory, *directory.parents)
 
     def check(self, step: int) -> None:
         """Raises a CheckpointError if the folder is missing."""
-        if self.is_gone():
+        if self.is_missing():
             raise CheckpointError(self._told or self._text(step))
 
     def _text(self, step: int) -> str:

@@ -63,8 +63,8 @@ class Monitor:
         self.throughput = Throughput()
         self.time_usage = TimeUsage(clock)
         self.resource_usage = ResourceUsage(self.time_usage, clock=clock)
-        self.tasks = TaskWatch(self._tell_of_task, own_cluster.source(), clock=clock)
-        self.folder = FolderWatch(logdir, recorder, self._tell_of_folder)
+        self.tasks = TaskWatch(self._report_task, own_cluster.source(), clock=clock)
+        self.folder = FolderWatch(logdir, recorder, self._report_folder)
         self.listeners = [] if listeners is None else listeners
         self.functions = Listeners() if functions is None else functions
         self.each_tick: dict[str, Callable[[], object]] = {}
@@ -73,9 +73,9 @@ class Monitor:
         self._holds_back = False
         self._clock = clock
 
-    def take_over(self, last: Monitor) -> None:
+    def inherit(self, last: Monitor) -> None:
         """Takes the entries that an earlier start has left unwritten."""
-        self._journal.take_over(last._journal)
+        self._journal.inherit(last._journal)
 
     def log(self, **entry: object) -> float:
         """Adds an entry to the journal, and returns its order; any thread."""
@@ -146,7 +146,7 @@ class Monitor:
         """Reads the marks and curves of earlier starts if the run continues from a checkpoint."""
         self._journal.recall(goes_on=goes_on)
         if goes_on:
-            self._recorder.go_on(self._journal.timeline)
+            self._recorder.read_earlier(self._journal.timeline)
 
     def tick(self, phase: Phase, step: int, done: int, thread: threading.Thread | None) -> None:
         """Does one tick; the looper's thread, and once more at the end.
@@ -158,7 +158,7 @@ class Monitor:
         began = time.thread_time()
         if self.folder.is_due(self._clock()):
             self.guarded(
-                "look at the folder", lambda: self.folder.look(step), self.folder.list_again
+                "look at the folder", lambda: self.folder.poll(step), self.folder.list_again
             )
         secs = math.inf if phase.ended else RECALL_SECS
         self.guarded("look at earlier curves", lambda: self._recorder.recall(secs))
@@ -166,15 +166,15 @@ class Monitor:
             self.guarded(topic, act)
         self.guarded("record", self._record)
         self.guarded("speed", lambda: self._keep_pace(phase, done))
-        looks_at_thread = functools.partial(self._look_at_thread, phase, thread, done)
+        looks_at_thread = functools.partial(self._watch_thread, phase, thread, done)
         self.guarded("look at the training thread", looks_at_thread)
         self.guarded("journal", self.write_journal)
-        self.guarded("look at what the run uses", lambda: self.resource_usage.look(phase))
-        self.guarded("look at the tasks", lambda: self.tasks.look(step, ended=phase.ended))
+        self.guarded("look at what the run uses", lambda: self.resource_usage.measure(phase))
+        self.guarded("look at the tasks", lambda: self.tasks.poll(step, ended=phase.ended))
         self.guarded("display", *self.listeners)
         self.resource_usage.beside(time.thread_time() - began)
 
-    def _look_at_thread(self, phase: Phase, thread: threading.Thread | None, done: int) -> None:
+    def _watch_thread(self, phase: Phase, thread: threading.Thread | None, done: int) -> None:
         trains = self.time_usage.kind != EVALUATE
         self.notices.tick(phase, thread, done, trains=trains)
 
@@ -184,11 +184,11 @@ class Monitor:
         elif not phase.ended:
             self.throughput.reset()
 
-    def _tell_of_folder(self, step: int, text: str) -> None:
+    def _report_folder(self, step: int, text: str) -> None:
         self.log(event="folder", step=step, text=text)
         self.notices.note("folder", text)
 
-    def _tell_of_task(self, event: str, step: int, text: str) -> None:
+    def _report_task(self, event: str, step: int, text: str) -> None:
         self.log(event=event, step=step, text=text)
 
     def guarded(self, topic: str, *acts: Callable[[], object]) -> None:
@@ -213,7 +213,7 @@ class Monitor:
                 "of them only the first, last, lowest and highest values were kept.",
             )
 
-    def tell(self, phase: Phase) -> None:
+    def notify(self, phase: Phase) -> None:
         """Calls the functions of `run.on` for new marks; in a thread of their own."""
         if self.functions and (untold := self._journal.untold):
             text = f"Functions of run.on take too long: {untold:,} events are lost."

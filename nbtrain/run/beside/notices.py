@@ -111,7 +111,7 @@ class Notices(Notes):
                 if now - self._read_from >= NOTICE_SECS:
                     self.notice = None
         trains = trains and phase is Phase.RUNNING and self._at is None
-        self._look_for_stall(thread, done, now, trains=trains)
+        self._report_stall(thread, done, now, trains=trains)
         text = self._late(phase, now)
         if text is None:
             self.note("late", None)
@@ -120,7 +120,7 @@ class Notices(Notes):
             stack = stack_of(thread)
             self.note("late", f"{text} (newest call last):\n{stack}" if stack else None)
 
-    def _look_for_stall(
+    def _report_stall(
         self, thread: threading.Thread | None, done: int, now: float, *, trains: bool
     ) -> None:
         """Logs the stacks of all threads once if no step comes for a minute.

@@ -1,9 +1,9 @@
 """Measures the resources of a run: the time of its training thread, and CPU and memory.
 
 resource_usage = ResourceUsage(time_usage)
-resource_usage.beside(0.001)        # the looper, at every tick: CPU seconds of the tick
-resource_usage.look(phase)          # the looper, at every tick: measures once a second
-resource_usage.usage                # any thread
+resource_usage.beside(0.001)   # the looper, at every tick: CPU seconds of the tick
+resource_usage.measure(phase)  # the looper, at every tick: measures once a second
+resource_usage.usage           # any thread
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class ResourceUsage:
         """Adds the CPU time of a tick, which records and displays."""
         self._display += cpu_secs
 
-    def look(self, phase: Phase) -> None:
+    def measure(self, phase: Phase) -> None:
         """Measures once a second; after the end always, and for the whole time of the run."""
         now = self._clock()
         if now < self._due and not phase.ended:
             return
         self._due = now + LOOK_SECS
         self._looks.append((now, self._cpu_clock(), self._display))
-        self._time_usage.look(whole=phase.ended)
+        self._time_usage.update(whole=phase.ended)
         (then, cpu_then, display_then), (_, cpu, display) = self._looks[0], self._looks[-1]
         if not self._time_usage.shares or now <= then:
             return

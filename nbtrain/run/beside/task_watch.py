@@ -1,7 +1,7 @@
 """Watches the tasks of the cluster that a run trains on.
 
 watch.source = cluster.tasks        # the engine, before it trains
-watch.look(step)                    # the looper, at every tick: looks once a second
+watch.poll(step)                    # the looper, at every tick: looks once a second
 watch.tasks                         # any thread
 """
 
@@ -45,7 +45,7 @@ class TaskWatch:
         self._due = clock()
         self._lost: set[str] = set()  # names of tasks whose loss was told
 
-    def look(self, step: int, *, ended: bool = False) -> None:
+    def poll(self, step: int, *, ended: bool = False) -> None:
         """Looks twice a second, and once at the end; the looper's thread."""
         now = self._clock()
         if self.source is None or (now < self._due and not ended):

@@ -3,8 +3,8 @@
 time_usage.begin()                   # at the first step boundary
 with time_usage.during("save"):      # around work outside of the loop
     ...
-time_usage.waits = Draws(batches)    # if the waits for input can be measured
-time_usage.look()                    # now and then, by another thread: `seconds` and `shares`
+time_usage.waits = Draws(batches)  # if the waits for input can be measured
+time_usage.update()                # now and then, by another thread: `seconds` and `shares`
 time_usage.end()
 """
 
@@ -58,17 +58,17 @@ class TimeUsage:
     def end(self) -> None:
         """Stops counting."""
         with self._lock:
-            self._turn_to(LOOP)
+            self._switch_to(LOOP)
             self._at = None
 
     @contextlib.contextmanager
     def during(self, kind: str) -> Iterator[None]:
         """Counts the time inside the block as this kind, except nested blocks."""
-        before = self.turn_to(kind)
+        before = self.switch_to(kind)
         try:
             yield
         finally:
-            self.turn_to(before)
+            self.switch_to(before)
 
     @property
     def kind(self) -> str | None:
@@ -76,12 +76,12 @@ class TimeUsage:
         at = self._at
         return None if at is None else at[0]
 
-    def turn_to(self, kind: str) -> str:
+    def switch_to(self, kind: str) -> str:
         """Sets the kind of the time from now on; returns the previous kind."""
         with self._lock:
-            return self._turn_to(kind)
+            return self._switch_to(kind)
 
-    def look(self, *, whole: bool = False) -> None:
+    def update(self, *, whole: bool = False) -> None:
         """Updates `seconds` and `shares`; one thread, other than the training thread.
 
         Args:
@@ -89,16 +89,16 @@ class TimeUsage:
         """
         with self._lock:
             if self._at is not None:
-                self._turn_to(self._at[0])
+                self._switch_to(self._at[0])
             spent = self._spent.copy()
         if not spent:
             return
-        self.seconds = now = self._told_apart(spent)
+        self.seconds = now = self._by_kind(spent)
         self._looks.append(now)
         if len(self._looks) > 1 or whole:
             self.shares = _parts(now, {} if whole else self._looks[0])
 
-    def _turn_to(self, kind: str) -> str:
+    def _switch_to(self, kind: str) -> str:
         if self._at is None:  # before the first step boundary, or after the last
             return kind
         before, since = self._at
@@ -106,7 +106,7 @@ class TimeUsage:
         self._spent[before] += max(0.0, self._at[1] - since)
         return before
 
-    def _told_apart(self, spent: defaultdict[str, float]) -> dict[str, float]:
+    def _by_kind(self, spent: defaultdict[str, float]) -> dict[str, float]:
         """Returns seconds by kind, with the loop divided into steps and input if known."""
         loop = spent.pop(LOOP, 0.0)
         if self.waits is None:

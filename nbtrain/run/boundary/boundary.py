@@ -2,10 +2,10 @@
 
 The loop that counts the steps (see `loop`) calls it between two of them:
 
-    boundary.begin()        # at the first boundary: the run is running
-    boundary.look_up()      # now and then: saves if due, executes commands, waits while paused
-    boundary.hand_over()    # queues the record of a counted step
-    boundary.leave(...)     # after the loop: executes the waiting commands
+    boundary.begin()         # at the first boundary: the run is running
+    boundary.act()           # now and then: saves if due, executes commands, waits while paused
+    boundary.queue_record()  # queues the record of a counted step
+    boundary.end(...)        # after the loop: executes the waiting commands
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Boundary:
         )
         self.best = best = Best(context, self.policy)
         due = settings.evaluate_cadence()
-        evaluator = Evaluator(evaluate, due, recorder, monitor, steps, best.look)
+        evaluator = Evaluator(evaluate, due, recorder, monitor, steps, best.update)
         self.executor = CommandExecutor(context, self.policy, control, evaluator)
         self._recovery = Recovery(context, self.executor, self.policy)
         self.begun = self.must_end = False
@@ -75,7 +75,7 @@ class Boundary:
         context.monitor.time_usage.begin()
         context.monitor.write_from_here()
         context.monitor.open_segment(step)
-        context.commands.go_back(step, context.monitor.led_here)
+        context.commands.rewind(step, context.monitor.led_here)
         self.executor.control.begin()
         self.policy.start()
         self.executor.evaluator.start()
@@ -84,7 +84,7 @@ class Boundary:
         with contextlib.suppress(PhaseError):  # the run was asked to stop while preparing
             context.lifecycle.apply(Event.READY)
 
-    def look_up(self, *, last: bool = False, ended: bool = False) -> bool:
+    def act(self, *, last: bool = False, ended: bool = False) -> bool:
         """Does the work that is not due at every step; returns whether the loop must end.
 
         Called ten times a second, and when a command waits.
@@ -96,46 +96,46 @@ class Boundary:
         """
         steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
         if steps.step < self._later and not (self.must_end or commands.attention):
-            self.settle()
+            self.record_changes()
             return False
         commands.attention = False  # first, so that a command that comes now sets it again
-        self.hand_over()  # a step function under `drive` may have called `record`
+        self.queue_record()  # a step function under `drive` may have called `record`
         self._prove()
         at_end = last or self._is_last
         if not at_end:
             self.policy.save_if_due()
-        self.executor.control.look()
-        self._recovery.look(drain=at_end, pauses=not ended)
+        self.executor.control.update()
+        self._recovery.react(drain=at_end, pauses=not ended)
         if lifecycle.phase is not Phase.STOPPING:
             self.executor.evaluator.if_due()
-        self.best.look()
+        self.best.update()
         planned = commands.next_step <= steps.step  # for example the end of a trial
         at_end = last or self._is_last
         if not at_end or planned or lifecycle.phase is Phase.PAUSED:
-            self.executor.hold_still()
-            self._obey()
+            self.executor.pause_if_unused()
+            self._execute_waiting()
         at_end = last or self._is_last
-        self._later = self._next_look()
+        self._later = self._next_action()
         # Do not ask the coordinator: a Supervisor that prepares its session clears the stop.
         self.must_end = at_end or lifecycle.phase is Phase.STOPPING
-        self.settle()  # an evaluation, or a cell during a pause, may have set hyperparameters
+        self.record_changes()  # an evaluation, or a cell during a pause, may have set some
         return self.must_end
 
     def answer(self) -> None:
         """Executes the commands that wait, while no step can be taken."""
         self._context.commands.attention = False
-        self._obey()
+        self._execute_waiting()
 
-    def settle(self) -> None:
+    def record_changes(self) -> None:
         """Assigns what the program has set since the last boundary to the completed step."""
         step, changes = self.steps.step, self.executor.control.changes
-        changes.settle(step)
+        changes.assign(step)
         self.steps.next = min(self._later, self.executor.control.next_step())
         # Last, as other threads set these too. A loop that asks again gets the same answer.
         if self.must_end or self._context.commands.attention or changes.waiting:
             self.steps.next = 0
 
-    def hand_over(self) -> None:
+    def queue_record(self) -> None:
         """Queues the record of the last step, if there is one.
 
         If too many records wait, the queue keeps only some of them.
@@ -149,7 +149,7 @@ class Boundary:
             self._context.recorder.add_sample(tag, steps.step, wall_time, value, of)
         steps.samples.clear()
 
-    def leave(self, *, finished: bool) -> None:
+    def end(self, *, finished: bool) -> None:
         """Executes the commands that still wait after the loop."""
         unused_reason = "" if finished else self._context.bindings.unused_reason()
         note = self._context.monitor.notices.note
@@ -160,10 +160,10 @@ class Boundary:
         note("edit", None)
         self._recovery.forget()
         if finished:
-            self.best.look()  # it may have been recorded after the last boundary
-        self.best.leave()
+            self.best.update()  # it may have been recorded after the last boundary
+        self.best.end()
         self._prove()
-        self._obey(all_planned=True)
+        self._execute_waiting(all_planned=True)
         self.executor.control.end()
 
     def _prove(self) -> None:
@@ -176,7 +176,7 @@ class Boundary:
         total = self._context.settings.steps
         return (total is not None and self.steps.step >= total) or self.best.is_over
 
-    def _next_look(self) -> int:
+    def _next_action(self) -> int:
         """Returns the step of the next look, as an int: comparing with infinity is slower."""
         return int(
             min(
@@ -190,14 +190,14 @@ class Boundary:
             )
         )
 
-    def _obey(self, *, all_planned: bool = False) -> None:
+    def _execute_waiting(self, *, all_planned: bool = False) -> None:
         """Executes commands until none is left; waits for the next one while paused."""
         if self._context.lifecycle.phase is Phase.PAUSED:
             self.steps.complete()
-        while receipt := self.executor.take(all_planned=all_planned):
+        while receipt := self.executor.next_command(all_planned=all_planned):
             self.steps.complete()
-            outcome = self.executor.do(receipt)
-            self.executor.hold_unproven()  # before another step, whatever has restored
+            outcome = self.executor.execute(receipt)
+            self.executor.pause_if_unproven()  # before another step, whatever has restored
             if outcome is not None:
                 self._context.monitor.write_journal()  # a confirmed command survives a kill
                 receipt.answer(outcome)

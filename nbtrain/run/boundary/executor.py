@@ -1,8 +1,8 @@
 """Executes the commands of a run between two steps.
 
-receipt = executor.take()        # at a step boundary; waits for a command while paused
-outcome = executor.do(receipt)   # a restore also moves the step counter
-receipt.answer(outcome)          # unless the answer comes later, as for a trial
+receipt = executor.next_command()    # at a step boundary; waits for a command while paused
+outcome = executor.execute(receipt)  # a restore also moves the step counter
+receipt.answer(outcome)              # unless the answer comes later, as for a trial
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from nbtrain.core.commands import (
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Event, Phase
-from nbtrain.core.text.tracebacks import told
+from nbtrain.core.text.tracebacks import error_text
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.run.beside.time_usage import PAUSED
 from nbtrain.run.context import Context
@@ -71,15 +71,15 @@ class CommandExecutor:
         )
         self._trials = Trials(context, policy, control, metric, self.open_segment)
 
-    def take(self, *, all_planned: bool = False) -> Receipt | None:
+    def next_command(self, *, all_planned: bool = False) -> Receipt | None:
         """Returns the next command at this step, or None; waits for one while paused."""
         step = _NEVER if all_planned else self._steps.step
         if self._lifecycle.phase is not Phase.PAUSED:
-            return self._commands.take(step)
+            return self._commands.get(step)
         with self._monitor.time_usage.during(PAUSED):
-            return self._commands.take(step, wait=True)
+            return self._commands.get(step, wait=True)
 
-    def do(self, receipt: Receipt) -> Outcome | None:
+    def execute(self, receipt: Receipt) -> Outcome | None:
         """Executes a command; an error refuses it. The outcome of a trial comes later: None."""
         match receipt.command:
             case Restore(wanted, str(name)) if (
@@ -88,9 +88,9 @@ class CommandExecutor:
                 return self._restore_and_halve(receipt, Restore(wanted), name)
         step = self._steps.step
         try:
-            outcome = self._do(receipt)
+            outcome = self._execute(receipt)
         except Exception as error:  # noqa: BLE001 - a refusal is an answer
-            outcome = Outcome(applied=False, step=step, text=told(error))
+            outcome = Outcome(applied=False, step=step, text=error_text(error))
             if isinstance(receipt.command, Set) and receipt.command.needed:
                 self._miss(error)
         if outcome is None:
@@ -124,7 +124,7 @@ class CommandExecutor:
             before: Its value before the restore; NaN is ignored.
         """
         half = min(self.control.hyperparameters.values[name], before) / 2
-        outcome = self.do(Receipt(Set({name: half})))
+        outcome = self.execute(Receipt(Set({name: half})))
         assert outcome is not None, "only a trial's comes later"
         return outcome
 
@@ -132,7 +132,7 @@ class CommandExecutor:
         """Restores and then halves; the journal has a line for each, the receipt one edit."""
         before = self.control.now()[name]
         alone = Receipt(restore, sender=receipt.sender)
-        restored = self.do(alone)
+        restored = self.execute(alone)
         receipt.order = alone.order
         if restored is None or not restored.applied:
             return restored
@@ -153,22 +153,22 @@ class CommandExecutor:
         for receipt in self._stops:
             receipt.complete("".join([how, *names]))
 
-    def hold_still(self) -> None:
+    def pause_if_unused(self) -> None:
         """Pauses if the next step would not train what the checkpoints and the panel show."""
         unused = self._context.hyperparameters.unused_reason()
         if unused and self.fail_trial(unused, restore=False):
             return
         if unused_reason := self._unused_reason():
-            self._hold("names", unused_reason)
-        self.hold_unproven()
+            self._pause("names", unused_reason)
+        self.pause_if_unproven()
         elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
         self._monitor.notices.note("elsewhere", elsewhere)
 
-    def hold_unproven(self) -> None:
+    def pause_if_unproven(self) -> None:
         """Pauses if a restore has left a trained variable without its value."""
         if unproven := self._policy.proof.reason:
             what = "nothing is saved. Stop the run and start it with the model of the checkpoint"
-            self._hold("restore", f"{unproven}; {what}; run.resume() goes on all the same")
+            self._pause("restore", f"{unproven}; {what}; run.resume() goes on all the same")
 
     def _unused_reason(self, *, due: bool = False) -> str:
         """Says why the next step would not train what is shown, and what to do; else empty."""
@@ -189,11 +189,11 @@ class CommandExecutor:
     def open_segment(self) -> None:
         """Opens a segment at the current step, to which the run has gone back."""
         step = self._steps.step
-        self._trials.go_back(step)
+        self._trials.rewind(step)
         self.control.flush()  # values of the segment that ends here
         self._monitor.open_segment(step)
-        self.control.go_back()
-        self._commands.go_back(step, self._monitor.led_here)
+        self.control.rewind()
+        self._commands.rewind(step, self._monitor.led_here)
         self.evaluator.start()
 
     def restore_again(self, path: str) -> None:
@@ -204,7 +204,7 @@ class CommandExecutor:
         step = self._steps.step
         since = [held for held in self._policy.below(step) if held.step > (step_in_name(path) or 0)]
         wanted = since[-1].path if since else path  # each save has kept the values that waited
-        outcome = self.do(Receipt(Restore(wanted)))
+        outcome = self.execute(Receipt(Restore(wanted)))
         name = Path(wanted).name
         if outcome is None or not outcome.applied:
             self._policy.proof.fail(path, outcome.text if outcome is not None else "")
@@ -224,9 +224,9 @@ class CommandExecutor:
             )
         else:
             why = "an edit that this run needs cannot be made"
-            self._hold("edit", f"{why}. {error} Set the value, then resume; or stop")
+            self._pause("edit", f"{why}. {error} Set the value, then resume; or stop")
 
-    def _hold(self, topic: str, why: str) -> None:
+    def _pause(self, topic: str, why: str) -> None:
         step = self._steps.step
         with contextlib.suppress(PhaseError):  # the run is pausing or stopping anyway
             self._lifecycle.apply(Event.PAUSE)
@@ -236,7 +236,7 @@ class CommandExecutor:
             self._monitor.notices.note(topic, text)
             self._monitor.log(event="pause", step=step, text=text)
 
-    def _do(self, receipt: Receipt) -> Outcome | None:
+    def _execute(self, receipt: Receipt) -> Outcome | None:
         step = self._steps.step
         done = functools.partial(Outcome, True, step)
         match receipt.command:
@@ -269,7 +269,7 @@ class CommandExecutor:
                 return done(described(self.evaluator.now()))
             case Try():
                 self._check_not_stopping("try", unless=self._trials.has(receipt))
-                return self._trials.do(receipt, receipt.command)
+                return self._trials.advance(receipt, receipt.command)
             case Replay(planned, text):
                 self._check_not_stopping("replay")
                 self._plan(planned)
@@ -287,7 +287,7 @@ class CommandExecutor:
         self._monitor.notices.note("nan", None)
         self._monitor.notices.note("edit", None)
         self._policy.proof.accept()
-        self._trials.tell()
+        self._trials.report()
         return "running again"
 
     def _restore(self, wanted: int | str | None) -> Outcome:
@@ -311,7 +311,7 @@ class CommandExecutor:
                 "again to go on, or leave halve= out."
             )
         restored = self._policy.restore_after_end(wanted)
-        held = self._policy.held_instead
+        held = self._policy.restored_after_end
         self._monitor.notices.inform(
             held
             and f"The objects hold {held}, which was restored after the end. A start goes on from "

@@ -27,7 +27,7 @@ from typing import Any, SupportsFloat
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
-from nbtrain.media.samples import taken
+from nbtrain.media.samples import kept_copy
 from nbtrain.recording.tags import KnownTags, by_tag
 from nbtrain.run.boundary.boundary import Boundary
 from nbtrain.run.context import Context
@@ -90,7 +90,7 @@ class Loop:
         boundary, steps, total = self._boundary, self._steps, self._context.settings.steps
         self._counts_itself = step is not None
         boundary.executor.control.given.read()
-        restored = boundary.policy.take_up(saver, due)
+        restored = boundary.policy.resume(saver, due)
         if step is not None and not restored:
             steps.move_to(step)
         self.resumed = True
@@ -114,9 +114,9 @@ class Loop:
         """Saves a last checkpoint before the session closes."""
         boundary, steps = self._boundary, self._steps
         step, self._is_called = steps.step, True
-        boundary.policy.let_go(gone_on=self.may_have_trained and not boundary.must_end)
+        boundary.policy.close(gone_on=self.may_have_trained and not boundary.must_end)
         if steps.step > step:  # the session has counted the current step
-            boundary.hand_over()
+            boundary.queue_record()
         self._count_by(_NOBODY)
         self.may_have_trained = self._is_called = False
         self.is_closed = True
@@ -128,8 +128,8 @@ class Loop:
             steps.values is not None or steps.samples
         ):  # the loop ended without a last boundary
             steps.step += not self.is_closed
-            self._boundary.hand_over()
-        self._boundary.leave(finished=finished)
+            self._boundary.queue_record()
+        self._boundary.end(finished=finished)
         # An error leaves an incomplete step, which does not count unless the session counts it.
         self.may_have_trained = self.may_have_trained and (finished or self._counts_itself)
         self.close_session()
@@ -158,7 +158,7 @@ class Loop:
             self._begin()
         else:
             self.count()
-        must_end = steps.step >= steps.next and boundary.look_up(last=last, ended=ended)
+        must_end = steps.step >= steps.next and boundary.act(last=last, ended=ended)
         if self.counting is _LOOP and not self.tags.changing:
             steps.thread = self._commands.thread
         return must_end
@@ -167,7 +167,7 @@ class Loop:
         """Counts a completed step and queues its record, without a boundary."""
         if self.counting is _LOOP:
             self._steps.step += 1
-            self._boundary.hand_over()
+            self._boundary.queue_record()
 
     def end_counting(self) -> None:
         """Ends the counting after the boundary of a step; the next loop that asks counts on."""
@@ -194,7 +194,7 @@ class Loop:
         if steps.holds:
             steps.step += steps.step <= self._queued
             self._queued = steps.step
-            self._boundary.hand_over()
+            self._boundary.queue_record()
 
     # --- a step function ----------------------------------------------------------
 
@@ -217,7 +217,7 @@ class Loop:
 
     def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         now, queue, known = time.time, self._queue, self.tags
-        steps, look_up = self._steps, self._boundary.look_up
+        steps, act = self._steps, self._boundary.act
         items, most_items, changing = queue.items, queue.most_items, known.changing
         tags: tuple[str, ...] = ()
         while True:
@@ -234,7 +234,7 @@ class Loop:
                 items.extend((tags, number, now(), *values.values()))
             elif tags:
                 queue.append(number, now(), values)  # thins the waiting records
-            if number >= steps.next and look_up():
+            if number >= steps.next and act():
                 return
 
     # --- sessions of TensorFlow 1 -------------------------------------------------
@@ -261,7 +261,7 @@ class Loop:
             steps.step = recount(before)
             if steps.step < before:
                 boundary.executor.open_segment()
-            boundary.look_up()
+            boundary.act()
         finally:
             self._is_called = False
 
@@ -313,7 +313,7 @@ class Loop:
             if tags.changing:  # a session returns a fed array itself, not a copy
                 values = tags.read(values)
             self._queue.append(step, time.time(), values)
-        return due and self._boundary.look_up()
+        return due and self._boundary.act()
 
     # --- what is recorded ---------------------------------------------------------
 
@@ -382,7 +382,7 @@ class Loop:
     def _record_samples(self, samples: Mapping[str, Any], step: int | None) -> None:
         """Keeps samples until the number of their step is known: at the next boundary."""
         now = time.time()
-        kept = [(tag, now, *taken(tag, value)) for tag, value in samples.items()]
+        kept = [(tag, now, *kept_copy(tag, value)) for tag, value in samples.items()]
         recorder = self._recorder
         if step is not None or self.counting is _HOOK:
             at = self._steps.step if step is None else _whole(step)

@@ -1,6 +1,6 @@
 """Reacts to a training that has gone bad: pauses it, or goes back to a good checkpoint.
 
-recovery.look()    # at a step boundary; going back also moves the step counter
+recovery.react()    # at a step boundary; going back also moves the step counter
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Recovery:
         self._recoveries = 0
         self._last: tuple[int, int] | None = None  # the bad step, and where the run went back to
 
-    def look(self, *, drain: bool = False, pauses: bool = True) -> None:
+    def react(self, *, drain: bool = False, pauses: bool = True) -> None:
         """Reacts to a new bad value.
 
         Args:
@@ -75,7 +75,7 @@ class Recovery:
         if self._recover:
             self._monitor.log(event="nan", step=anomaly.step, text=f"{anomaly}.", good=good)
             bad = self._steps.step
-            why = self._go_back(anomaly)
+            why = self._rewind(anomaly)
             if not why:
                 return
             self._monitor.notices.inform(None)  # clears the notice of an earlier recovery
@@ -132,7 +132,7 @@ class Recovery:
         same = tuple(held for held in good if self._last and held.step == self._last[1])
         return same or good
 
-    def _go_back(self, anomaly: Anomaly) -> str:
+    def _rewind(self, anomaly: Anomaly) -> str:
         """Restores the last good checkpoint, halves the learning rate; returns why it cannot."""
         name = rate_of(self._context.hyperparameters.values)
         if name is None:
@@ -141,7 +141,7 @@ class Recovery:
             return f"it has already recovered {_MOST} times"
         rate, bad = self._context.hyperparameters.values[name], self._steps.step
         for checkpoint in reversed(self._tries(anomaly)):
-            restored = self._executor.do(Receipt(Restore(checkpoint.path)))
+            restored = self._executor.execute(Receipt(Restore(checkpoint.path)))
             if restored is None or not restored.applied:  # deleted, or cannot be read
                 continue
             if self._policy.non_finite() is not None:
@@ -149,7 +149,7 @@ class Recovery:
             now = self._steps.step
             self._recoveries, self._last = self._recoveries + 1, (anomaly.step, now)
             # A replay must not repeat the abandoned edits.
-            self._context.commands.settle(bad)
+            self._context.commands.drop_standing(bad)
             outcome = self._executor.halve(name, rate)
             self._told = None
             self._monitor.notices.inform(

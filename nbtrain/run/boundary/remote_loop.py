@@ -1,10 +1,10 @@
 """The loop of a run whose steps other processes take, several at once.
 
-loop.begin(complete, variables)    # the cluster is connected
-    ...                            # between two steps the boundary calls complete() before it acts
-loop.lose(why)                     # the variables are lost: what needs them is refused
-    loop.answer()                  # meanwhile
-loop.go_on(saver, variables)       # they are there again: continues from the latest checkpoint
+loop.begin(complete, variables)  # the cluster is connected
+    ...                          # between two steps the boundary calls complete() before it acts
+loop.lose(why)                   # the variables are lost: what needs them is refused
+    loop.answer()                # meanwhile
+loop.resume(saver, variables)    # they are there again: continues from the latest checkpoint
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class RemoteLoop:
         self._variables: Mapping[str, Variable] = {}
 
     @property
-    def left(self) -> int:
+    def steps_left(self) -> int:
         """Steps until the end of the run."""
         total = self._context.total()
         return sys.maxsize if total is None else total - self._context.steps.step
@@ -76,13 +76,13 @@ class RemoteLoop:
         """Begins the training on a cluster.
 
         Args:
-            complete: Waits for the steps under way, and hands them to `take_in`.
+            complete: Waits for the steps under way, and hands them to `count`.
             variables: The hyperparameters.
         """
         self._context.steps.complete = complete
-        self._hold(variables)
+        self._bind(variables)
 
-    def take_in(self, values: Mapping[str, SupportsFloat]) -> None:
+    def count(self, values: Mapping[str, SupportsFloat]) -> None:
         """Counts and records a step that was completed while the boundary waited for it."""
         steps = self._context.steps
         steps.step += 1
@@ -97,22 +97,22 @@ class RemoteLoop:
         """Notes that the variables are lost, and why nothing can be saved or set meanwhile."""
         self._boundary.policy.lose(why)
         lost = {name: LostVariable(why, whole=held.whole) for name, held in self._variables.items()}
-        self._context.hyperparameters.hold(lost)
+        self._context.hyperparameters.bind(lost)
 
     def log(self, text: str) -> None:
         """Marks the step from which the training goes on after a loss."""
         self._context.monitor.log(event="recovery", step=self._context.steps.step, text=text)
 
-    def go_on(self, saver: Saver | None, variables: Mapping[str, Variable]) -> int:
+    def resume(self, saver: Saver | None, variables: Mapping[str, Variable]) -> int:
         """Continues from the latest checkpoint; returns its step, 0 if there is none."""
         steps = self._context.steps
-        self._hold(variables)
+        self._bind(variables)
         steps.move_to(0)  # until a checkpoint is restored
         self._loop.resume(saver)
         if saver is None:
             self._boundary.executor.open_segment()
         return steps.step
 
-    def _hold(self, variables: Mapping[str, Variable]) -> None:
+    def _bind(self, variables: Mapping[str, Variable]) -> None:
         self._variables = variables
-        self._context.hyperparameters.hold(variables)
+        self._context.hyperparameters.bind(variables)

@@ -1,6 +1,6 @@
 """The run as seen by a Supervisor or a MonitoredSession's hook that opens a session in its loop.
 
-host.lead(coord, left_open)              # before the session opens: it stops with the run
+host.link(coord, left_open)              # before the session opens: it stops with the run
     host.adopt(coord, saver, due, step)  # the session is open: it and the run stop together
     while not host.should_stop(): ...    # the step boundary, where its saver saves
 host.release(coord)                      # saves a last checkpoint
@@ -83,7 +83,7 @@ class SessionHost:
         """The coordinators of the accepted sessions; any thread."""
         return list(self._guests)
 
-    def lead(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
+    def link(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
         """Links a Supervisor to the run: it stops with the run; training thread.
 
         This also holds while its session is prepared.
@@ -102,7 +102,7 @@ class SessionHost:
         A second call before `release` means that the first session was lost.
 
         Args:
-            coord: The coordinator of the session's threads, from `lead`. From now on it and the
+            coord: The coordinator of the session's threads, from `link`. From now on it and the
                 run stop together.
             step: Completed steps of the session; None if it does not count them.
         """
@@ -114,7 +114,7 @@ class SessionHost:
                 self._boundary.policy.lose()
                 self._loop.resume(saver, due, step)
             saving = "save_model_steps= or save_model_secs=" if saver is not None else None
-            self._tell_of_recovery(lost, saving)
+            self._report_recovery(lost, saving)
             return
         with contextlib.ExitStack() as undo:
             if saver is not None:
@@ -123,11 +123,11 @@ class SessionHost:
                 undo.callback(self._loop.close_session)
             undo.callback(setattr, coord, "on_stop", None)
             self._guests[coord] = undo.pop_all()
-        coord.on_stop = functools.partial(self._follow, coord)
+        coord.on_stop = functools.partial(self._stop_with, coord)
         if self._coord.should_stop():
             coord.request_stop()
 
-    def pass_by(self, recount: Callable[[int], int]) -> None:
+    def before_call(self, recount: Callable[[int], int]) -> None:
         """Handles the boundary for a loop that never asks whether to stop; training thread only."""
         if self.own_tags is None:
             self._loop.before_call(recount)
@@ -141,7 +141,7 @@ class SessionHost:
         self._guests[coord] = contextlib.ExitStack()
         self._guests[coord].callback(self._loop.close_session)
         if again:
-            self._tell_of_recovery(lost, "save_steps= or save_secs=")
+            self._report_recovery(lost, "save_steps= or save_secs=")
         return self._loop
 
     def show_tasks(self, source: Callable[[], Sequence[Task]]) -> None:
@@ -160,7 +160,7 @@ class SessionHost:
         for guest in list(self._guests) if coord is None else [coord]:
             self._guests.pop(guest, contextlib.ExitStack()).close()
 
-    def _tell_of_recovery(self, lost: int, saving: str | None) -> None:
+    def _report_recovery(self, lost: int, saving: str | None) -> None:
         """Says where the training goes on after its session was lost.
 
         Args:
@@ -189,7 +189,7 @@ class SessionHost:
             step = self._boundary.steps.step if step is None else step
             self._context.recorder.queue.append(step, time.time(), values)
 
-    def _follow(self, guest: Coordinator) -> None:
+    def _stop_with(self, guest: Coordinator) -> None:
         """Stops the run because the Supervisor of its session was asked to stop."""
         if not self._coord.should_stop():
             in_loop = threading.get_ident() == self._commands.thread
@@ -215,7 +215,7 @@ class _OfThread(threading.local):
 owner = _OfThread()
 
 
-def tell(topic: str, text: str | None) -> None:
+def warn(topic: str, text: str | None) -> None:
     """Shows a warning in the panel of this thread's run; without a run, logs it."""
     run = owner.get()
     if run is not None:

@@ -102,11 +102,11 @@ class TrackLoop:
         if self.ends_program and self.must_end:
             raise ProgramEnd
         steps, boundary, nested = self._context.steps, self._boundary, self._nested
-        items, most_items, look_up = steps.items, steps.most_items, boundary.look_up
+        items, most_items, act = steps.items, steps.most_items, boundary.act
         ident, depth, broken, failed = get_ident(), len(nested), False, False
         source = enter()
         try:
-            if self._enter():
+            if self._begin():
                 return
             while True:
                 elements = source.elements
@@ -115,8 +115,8 @@ class TrackLoop:
                     if nested[depth]:
                         nested[depth] = False
                         del nested[depth + 1 :]  # left open, or drawn from by turns with this one
-                        self._hand_over()
-                        if boundary.must_end or (steps.step >= steps.next and look_up()):
+                        self._queue_record()
+                        if boundary.must_end or (steps.step >= steps.next and act()):
                             return
                         break
                     if steps.thread != ident:
@@ -131,9 +131,9 @@ class TrackLoop:
                             if values:
                                 items.extend((steps.tags, number, time(), *values))
                         else:
-                            boundary.hand_over()
+                            boundary.queue_record()
                     if number >= steps.next:
-                        if look_up():
+                        if act():
                             return
                         break  # a restore may have gone to other elements
                 else:
@@ -147,16 +147,16 @@ class TrackLoop:
             failed = True
             raise ArgumentError(_BY_TURNS) from None
         finally:
-            self._leave(depth, broken=broken)
+            self._end(depth, broken=broken)
             leave(broken=broken, failed=failed)
 
-    def _enter(self) -> bool:
+    def _begin(self) -> bool:
         """Begins a loop; returns whether it must end at once.
 
         One in a loop has at least one turn otherwise: what follows it may need it.
         """
         steps = self._context.steps
-        self._hand_over()
+        self._queue_record()
         self._nested.append(False)
         if len(self._nested) == 1:
             must_end = self._loop.count_and_act()
@@ -165,7 +165,7 @@ class TrackLoop:
         self._nested[-2] = True
         return self.must_end
 
-    def _leave(self, depth: int, *, broken: bool) -> None:
+    def _end(self, depth: int, *, broken: bool) -> None:
         """Ends a loop, and all that are still open within it."""
         if not self._is_own_thread():
             return  # an error has ended the run, and its frames are being dropped
@@ -181,7 +181,7 @@ class TrackLoop:
             if steps.steps_done == 0:
                 self._loop.may_have_trained = False
 
-    def _hand_over(self) -> None:
+    def _queue_record(self) -> None:
         """Queues what was recorded since the last loop; counts the step that a `break` has left.
 
         An error leaves its loop in the same way, but nothing comes after it.
@@ -189,4 +189,4 @@ class TrackLoop:
         self._context.steps.step += self._left
         self._left = False
         if self._nested:
-            self._boundary.hand_over()
+            self._boundary.queue_record()

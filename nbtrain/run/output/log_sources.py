@@ -52,7 +52,7 @@ def listen(sink: Sink) -> None:
         _sinks.append(sink)
         logging.Logger.callHandlers = _handled  # type: ignore[method-assign, assignment]
         _hook_warnings()
-    look()
+    watch_current()
 
 
 def forget(sink: Sink) -> None:
@@ -69,11 +69,11 @@ def forget(sink: Sink) -> None:
         _streams.clear()
 
 
-def look() -> None:
+def watch_current() -> None:
     """Watches the streams of now."""
     with _lock:
         if _sinks:
-            _streams.look()
+            _streams.watch_current()
 
 
 def _hook_warnings() -> None:

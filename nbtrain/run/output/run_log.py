@@ -76,13 +76,13 @@ class RunLog:
 
     def drain(self) -> None:
         """Stores and writes the lines that wait; the looper's thread."""
-        log_sources.look()
+        log_sources.watch_current()
         if not self._begun:
             self._begun = True
             if not self._lines.count:
                 with contextlib.suppress(OSError):
                     self._lines.add(LogTail(self._path).poll())
-        if not (lines := self._queue.take()):
+        if not (lines := self._queue.get_all()):
             return
         self._lines.add(lines)
         monitor = self._context.monitor

@@ -1,13 +1,13 @@
 """The standard streams of now, whose texts are taken before they are written.
 
-streams = Streams(written)   # written(stream, write, text) is called for each text
-streams.look()               # watches sys.stdout and sys.stderr of now, and no others
-streams.clear()              # they are as before
+streams = Streams(written)  # written(stream, write, text) is called for each text
+streams.watch_current()     # watches sys.stdout and sys.stderr of now, and no others
+streams.clear()             # they are as before
 
 Others replace the `write` of a stream too. IPython does so during each cell, and then puts back the
 one that it found at its beginning, which may be older than the run. So the `write` of a class of
 streams becomes a data descriptor, which comes before an attribute of the stream. A stream of a
-class that is written in C gets an attribute, again at the next `look` if it was replaced.
+class that is written in C gets an attribute, again at the next `watch_current` if it was replaced.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Streams:
         self._watched: list[Any] = []
         self._fronts: dict[type, _Front] = {}
 
-    def look(self) -> None:
+    def watch_current(self) -> None:
         """Watches the streams of now: `%%capture` and others replace them for a while."""
         before = self._watched
         self._watched = [each for each in (sys.stdout, sys.stderr) if hasattr(each, "__dict__")]
@@ -43,7 +43,7 @@ class Streams:
             if not self._watches(stream):
                 _release(stream)
         for stream in self._watched:
-            if type(stream) not in self._fronts and not self._put_in_front(type(stream)):
+            if type(stream) not in self._fronts and not self._replace_write(type(stream)):
                 write = stream.write
                 if not isinstance(write, _Taken):
                     stream.write = _Taken(stream, write, self._written)
@@ -59,11 +59,11 @@ class Streams:
     def _watches(self, stream: Any) -> bool:
         return any(stream is each for each in self._watched)
 
-    def _put_in_front(self, kind: Any) -> bool:
+    def _replace_write(self, kind: Any) -> bool:
         """Replaces the `write` of a class; returns whether that is possible."""
         if _write_of(kind) is None:  # its streams pass on what others have, by `__getattr__`
             return False
-        front = _Front(kind, self._taken)
+        front = _Front(kind, self._logging_write)
         try:
             kind.write = front
         except TypeError:  # it is written in C
@@ -71,7 +71,7 @@ class Streams:
         self._fronts[kind] = front
         return True
 
-    def _taken(self, stream: Any, write: Write) -> Write:
+    def _logging_write(self, stream: Any, write: Write) -> Write:
         return _Taken(stream, write, self._written) if self._watches(stream) else write
 
 

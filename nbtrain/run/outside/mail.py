@@ -137,11 +137,11 @@ class Mail:
         elif failed:  # the mailbox may have been deleted
             self._try(self._mailbox.create)
         if self._opened:
-            self._try(self._look)
+            self._try(self._receive)
         # An end that has come meanwhile is written by the last tick, after the last answers.
         later = status if status.phase.ended else self._run.status
-        if status.phase.ended and self._leaves_as_was() and self._status.can_put_back:
-            self._try(self._status.put_back)
+        if status.phase.ended and self._leaves_as_was() and self._status.has_earlier:
+            self._try(self._status.restore_earlier)
         elif status.phase.ended or not later.phase.ended:
             self._try(lambda: self._status.write(later))
         self._try(self._tidy)
@@ -170,10 +170,10 @@ class Mail:
         """Opens the mailbox; answers what earlier starts have taken and not answered."""
         for key in self._mailbox.open():
             if key not in self._sent:
-                self._answer_left(key, _UNANSWERED)
+                self._answer_earlier(key, _UNANSWERED)
         self._opened = True
 
-    def _answer_left(self, key: str, why: str) -> None:
+    def _answer_earlier(self, key: str, why: str) -> None:
         """Answers a command of an earlier start, by the journal if that has it."""
         entry = self._journal.get(key)
         if entry is not None:
@@ -189,12 +189,12 @@ class Mail:
         except OSError:
             return {}
 
-    def _look(self) -> None:
+    def _receive(self) -> None:
         """Takes what has come and answers, in turns: more would fill the queue of the run."""
         for _ in range(_TURNS):
-            letters = self._mailbox.take(_AT_ONCE - len(self._queued))
+            letters = self._mailbox.receive(_AT_ONCE - len(self._queued))
             for letter in letters:
-                self._take(letter)
+                self._post(letter)
             self._answer()
             if len(letters) < _AT_ONCE:
                 break
@@ -240,18 +240,18 @@ class Mail:
                 failures += 1
                 if failures == _FAILURES:
                     break
-            self._give_sign()
+            self._write_status()
 
-    def _give_sign(self) -> None:
+    def _write_status(self) -> None:
         """Writes the status if it is due, while many answers are written."""
         if self._status.is_due and not (status := self._run.status).phase.ended:
             self._try(lambda: self._status.write(status))
 
-    def _take(self, letter: Letter) -> None:
+    def _post(self, letter: Letter) -> None:
         if letter.id in self._sent or letter.id in self._answers:
             return  # a second file of this name
         if letter.is_early:
-            self._answer_left(letter.id, _EARLY)
+            self._answer_earlier(letter.id, _EARLY)
             return
         try:
             if letter.refusal:

@@ -164,14 +164,14 @@ class Mirror:
 
     def _copy(self, look: Snapshot, steps: Sequence[CopyStep]) -> bool:
         """Does all steps; returns False if the run has saved meanwhile, or no longer waits."""
-        with mirror_files.held(self._folder, steps) as places:
+        with mirror_files.kept_aside(self._folder, steps) as places:
             if places is None:
                 return False
             for step in steps:
                 self._update(look)
                 if self._done.is_set():
                     return False
-                self._do(step, places)
+                self._update_file(step, places)
         self._update(look)
         self._due = self._clock() + _PASS_SECS
         return True
@@ -181,7 +181,7 @@ class Mirror:
         name = mirror_plan.latest(look, self._mirrored) or self._state[0]
         self._state = name, len(mirror_plan.lacking(look, self._mirrored))
 
-    def _do(self, step: CopyStep, places: Mapping[str, Path]) -> None:
+    def _update_file(self, step: CopyStep, places: Mapping[str, Path]) -> None:
         self._began = self._clock()
         if step.version is None:
             self._store.delete(step.path)

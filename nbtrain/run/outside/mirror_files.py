@@ -79,7 +79,7 @@ def _version(found: os.stat_result) -> Version:
 
 
 @contextlib.contextmanager
-def held(folder: Path, steps: Sequence[CopyStep]) -> Iterator[dict[str, Path] | None]:
+def kept_aside(folder: Path, steps: Sequence[CopyStep]) -> Iterator[dict[str, Path] | None]:
     """Holds the files of some steps aside: the run may delete, replace or extend them meanwhile.
 
     Yields:
@@ -91,13 +91,13 @@ def held(folder: Path, steps: Sequence[CopyStep]) -> Iterator[dict[str, Path] | 
     try:
         copies = [step for step in steps if step.version is not None and step.content is None]
         places = {step.path: aside / str(number) for number, step in enumerate(copies)}
-        is_held = all(_hold(folder / step.path, places[step.path], step) for step in copies)
+        is_held = all(_keep_aside(folder / step.path, places[step.path], step) for step in copies)
         yield places if is_held else None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _hold(path: Path, place: Path, step: CopyStep) -> bool:
+def _keep_aside(path: Path, place: Path, step: CopyStep) -> bool:
     """Links a file aside, or copies one that grows; returns whether it is still that of the step.
 
     A file system without links gets a copy too.

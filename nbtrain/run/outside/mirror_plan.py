@@ -170,14 +170,16 @@ def _deletions(snapshot: Snapshot, mirrored: Mirrored) -> list[CopyStep]:
     if not any(names[folder] for folder in OWN):
         return []
 
-    def is_gone(path: str) -> bool:
+    def is_deleted(path: str) -> bool:
         folder, name = _split(path)
         if name == STATE:
             return path not in snapshot.files
         part = _PART.fullmatch(name)
         return part is not None and part["name"] not in names[folder]
 
-    gone = sorted(filter(is_gone, mirrored), key=lambda path: not path.endswith((STATE, ".index")))
+    gone = sorted(
+        filter(is_deleted, mirrored), key=lambda path: not path.endswith((STATE, ".index"))
+    )
     return [CopyStep(path, None) for path in gone]
 
 

@@ -64,11 +64,11 @@ class StatusWriter:
             self._state = state
 
     @property
-    def can_put_back(self) -> bool:
+    def has_earlier(self) -> bool:
         """True if there was the status of an earlier start."""
         return self._before is not None
 
-    def put_back(self) -> None:
+    def restore_earlier(self) -> None:
         """Writes what was there before this start.
 
         Raises:

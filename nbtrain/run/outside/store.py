@@ -119,7 +119,11 @@ class Store:
 
         Any thread. It is 0 while bytes move, and None if no answer is waited for.
         """
-        return None if (pending := self._pending) is None else max(0.0, ANSWER_SECS - pending.left)
+        return (
+            None
+            if (pending := self._pending) is None
+            else max(0.0, ANSWER_SECS - pending.seconds_left)
+        )
 
     def sizes(self) -> dict[str, int]:
         """Returns the sizes of the files in bytes, by their paths in the folder."""
@@ -194,8 +198,8 @@ class Store:
         callback = importlib.import_module("fsspec.callbacks").Callback(hooks=hooks)
         try:
             answer = self._asked(functools.partial(act, callback))
-            while not wait([answer], pending.left).done:
-                if pending.left == 0.0:
+            while not wait([answer], pending.seconds_left).done:
+                if pending.seconds_left == 0.0:
                     answer.cancel()
                     raise TimeoutError(f"no answer within {pending.secs:.0f} s")
             return answer.result()
@@ -243,7 +247,7 @@ class _Pending:
         self._until = time.monotonic() + self.secs
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the answer is given up."""
         return max(0.0, self._until - time.monotonic())
 

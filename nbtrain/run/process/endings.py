@@ -203,7 +203,7 @@ def _save_all(name: str) -> None:
     began, _ending = time.monotonic(), True
     try:
         living = _not_late()
-        _settle({attempt: attempt.save() for attempt in living}, began, name)
+        _wait_for_answers({attempt: attempt.save() for attempt in living}, began, name)
     finally:
         _ending = False
 
@@ -219,7 +219,7 @@ def _end_all() -> None:
         living = _not_late()
         for attempt in list(_living):
             attempt.context.coord.request_stop()
-        _settle({attempt: attempt.ended.wait for attempt in living}, began)
+        _wait_for_answers({attempt: attempt.ended.wait for attempt in living}, began)
         stuck = [_living[attempt] for attempt in list(_late) if attempt in _living]
         _join([thread for thread in _threads() if thread not in stuck], began + _SAY_SECS)
     finally:
@@ -241,7 +241,7 @@ def _not_late() -> list[Any]:
     return [attempt for attempt in list(_living) if _late.get(attempt) != attempt.step]
 
 
-def _settle(
+def _wait_for_answers(
     asked: dict[Any, Callable[[float], bool]], began: float, signal_name: str | None = None
 ) -> None:
     """Waits for each answer within the attempt's grace, and says what is not saved."""

@@ -1,8 +1,8 @@
 """Ctrl-C, or the interrupt of a notebook, during a loop in the foreground.
 
 interrupts = Interrupts(name, request_stop)
-interrupts.take()         # the first one asks the run to stop; a second one is a KeyboardInterrupt
-interrupts.give_back()    # at the end of the loop
+interrupts.catch()         # the first one asks the run to stop; a second one is a KeyboardInterrupt
+interrupts.release()    # at the end of the loop
 with interrupts.holding() as held:    # the last save: the next one waits for it
     ...
 """
@@ -39,7 +39,7 @@ class Interrupts:
         self._is_over = False
         self.has_come = False
 
-    def take(self) -> None:
+    def catch(self) -> None:
         """Takes the next interrupt; only the main thread can."""
         self._is_over = self.has_come = False
         before = signal.getsignal(signal.SIGINT)
@@ -48,7 +48,7 @@ class Interrupts:
         if _can_set() and before is signal.default_int_handler:
             signal.signal(signal.SIGINT, self)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Lets Python handle interrupts again; any thread."""
         self._is_over = True
         if _can_set() and signal.getsignal(signal.SIGINT) is self:
@@ -90,7 +90,7 @@ class Interrupts:
         Another thread does the work, because the main thread may hold a lock that is needed.
         """
         was_over = self._is_over
-        self.give_back()
+        self.release()
         if was_over:
             signal.default_int_handler(number, frame)
         self.has_come = True

@@ -27,9 +27,9 @@ class Structure:
     def __init__(self, name: str, model: Any) -> None:
         self.name, self.exchanged = name, False
         self._model = model
-        self.take()
+        self.store()
 
-    def take(self) -> None:
+    def store(self) -> None:
         """Stores the present structure as the traced one."""
         layers = list(_layers(self._model))
         self._layers = {id(layer): layer for layer in layers}

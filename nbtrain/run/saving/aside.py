@@ -1,9 +1,9 @@
 """Saves states beside the checkpoints that `keep` counts: a trial's start, and its best state.
 
-path = policy.aside.save_start()     # checkpoints/trial
-path = policy.aside.save_best()      # checkpoints/trial_best
-policy.aside.leave()                 # deletes them once the trial is over
-policy.aside.save_best_state(...)    # checkpoints/best: of the run, which stays
+path = policy.aside.save_start()   # checkpoints/trial
+path = policy.aside.save_best()    # checkpoints/trial_best
+policy.aside.delete()              # deletes them once the trial is over
+policy.aside.save_best_state(...)  # checkpoints/best: of the run, which stays
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Policy(Protocol):
     def check_sound(self) -> None:
         """Raises a CheckpointError if the training has gone bad."""
 
-    def has_left(self, saver: Saver) -> bool:
+    def is_lost(self, saver: Saver) -> bool:
         """Returns whether the run's folder is lost."""
 
 
@@ -104,7 +104,7 @@ class Aside:
         check_listed(self._steps.step, best.directory)
         if self._start.alone:
             self._start.alone = False
-            self.leave()
+            self.delete()
 
     def save_start(self) -> str:
         """Saves the start of a trial beside the checkpoints that `keep` counts; returns its path.
@@ -125,10 +125,10 @@ class Aside:
         check_listed(self._steps.step, begin.directory)
         return listed(begin.directory)[-1].path
 
-    def leave(self) -> None:
+    def delete(self) -> None:
         """Deletes the states of a trial once it is over."""
         saver = self._policy.saver
-        if saver is None or self._policy.has_left(saver):
+        if saver is None or self._policy.is_lost(saver):
             return
         best = saver.directory / TRIAL_BEST
         had_best = best.exists()

@@ -1,9 +1,9 @@
 """Keeps the best state of a run beside its checkpoints, and ends a run that no longer improves.
 
-best.begin()          # first boundary: the best of an earlier start
-best.recorded(tags)   # the judged scalar was recorded: the next boundary looks
-best.look()           # at a boundary, and after each evaluation between two steps: a better value
-                      #   has its state saved
+best.begin()         # first boundary: the best of an earlier start
+best.recorded(tags)  # the judged scalar was recorded: the next boundary looks
+best.update()        # at a boundary, and after each evaluation between two steps: a better value
+                     #   has its state saved
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Iterable
 
 from nbtrain.core.errors import CheckpointError
-from nbtrain.core.text.tracebacks import told
+from nbtrain.core.text.tracebacks import error_text
 from nbtrain.core.values.side_tags import WHOLE
 from nbtrain.recording.best_monitor import WINDOW, BestMonitor, Judged
 from nbtrain.run.context import Context
@@ -41,7 +41,7 @@ class Best:
         """Reads the best value of an earlier start, if its state is still there."""
         if self._monitor is None:
             return
-        self._monitor.turn_back()
+        self._monitor.rewind()
         kept = [held.step for held in self._policy.checkpoints if side_folder(held.path) == BEST]
         with contextlib.suppress(OSError):  # there is no journal yet
             for entry in entries(self._context.folder.path):
@@ -54,7 +54,7 @@ class Best:
             self._looks_at_once = True
             self._context.commands.call()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Saves the state of a better value, and says why the run ends."""
         monitor = self._monitor
         if monitor is None:
@@ -64,18 +64,18 @@ class Best:
             self._looks_at_once = False
             self._context.steps.tags = ()  # the next record of the scalar comes here again
         if self._policy.trial_start.compares:
-            monitor.turn_back()  # the states of a trial are not those of the run
+            monitor.rewind()  # the states of a trial are not those of the run
             return
         if monitor.better is not None:
             self._save(monitor, monitor.better)
-        self._tell_missed(at_end=False)
+        self._report_missed(at_end=False)
         if monitor.is_over and not self._told:
             self._told = True
             self._end(monitor)
 
-    def leave(self) -> None:
+    def end(self) -> None:
         """Says at the end of a run that the scalar was never recorded."""
-        self._tell_missed(at_end=True)
+        self._report_missed(at_end=True)
 
     def _save(self, monitor: BestMonitor, better: Judged) -> None:
         note, step = self._context.monitor.notices.note, self._context.steps.step
@@ -92,7 +92,7 @@ class Best:
                 raise CheckpointError("this run saves nothing, or leaves it to the chief")
             self._policy.aside.save_best_state(**entry)
         except Exception as error:  # noqa: BLE001 - the training goes on
-            note("best", f"No best checkpoint at step {step:,} ({text}): {told(error)}")
+            note("best", f"No best checkpoint at step {step:,} ({text}): {error_text(error)}")
         else:
             note("best", None)
         monitor.keep()  # also if it failed: the next better value tries again
@@ -110,7 +110,7 @@ class Best:
         self._context.monitor.notices.inform(text)
         self._context.monitor.log(event="patience", step=self._context.steps.step, text=text)
 
-    def _tell_missed(self, *, at_end: bool) -> None:
+    def _report_missed(self, *, at_end: bool) -> None:
         if self._monitor is not None and (others := self._monitor.missed(at_end=at_end)):
             self._context.monitor.notices.note(
                 "best",

@@ -60,7 +60,7 @@ class Catalog(Listing):
     def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
         """Returns what can be restored; nothing from a lost folder, which may be another run's."""
         folder = self._monitor.folder
-        lost = folder.lost and folder.has_left(directory)
+        lost = folder.lost and folder.is_lost(directory)
         return () if lost else super().found_in(directory)
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
@@ -90,7 +90,7 @@ class Catalog(Listing):
             self._monitor.log(**line)
         self.read(saver.directory)
 
-    def go_back(self, restored: Restored, saver: Saver) -> int | None:
+    def rewind(self, restored: Restored, saver: Saver) -> int | None:
         """Logs a restore; returns its step, or None if the saver's folder does not have it."""
         step, path = restored.step, restored.path
         directory, own = Path(path).parent.resolve(), saver.directory.resolve()

@@ -37,14 +37,14 @@ class Health:
         if self._loss_monitor is None:
             return None
         self._recorder.drain()
-        self._loss_monitor.look_at(lambda: self.non_finite(saver), self._steps.step)
+        self._loss_monitor.observe_variable(lambda: self.non_finite(saver), self._steps.step)
         return self._loss_monitor.anomaly
 
-    def turn_back(self) -> None:
+    def rewind(self) -> None:
         """Forgets bad values after the current step, to which the run went back."""
         if self._loss_monitor is not None:
             self._recorder.drain()  # first, so that waiting values count too
-            self._loss_monitor.turn_back(self._steps.step)
+            self._loss_monitor.rewind(self._steps.step)
             self._monitor.notices.note("nan", None)
 
 

@@ -70,7 +70,7 @@ class CheckpointPolicy:
         """The saver of the open session; None if nothing saves the run."""
         return self._saver
 
-    def take_up(self, saver: Saver, due: Every | None = None) -> bool:
+    def resume(self, saver: Saver, due: Every | None = None) -> bool:
         """Uses a saver from now on, and continues from the latest checkpoint of its folder."""
         if self._saver is not None:
             raise ArgumentError(
@@ -94,17 +94,17 @@ class CheckpointPolicy:
         if is_first:
             self._monitor.recall(goes_on=restored is not None)
         if restored is None:
-            self._proof.look_for_lacking(saver, 0)
+            self._proof.report_unsaved(saver, 0)
             return False
         self._steps.move_to(restored.step)
         restored = self._proof.begin(saver, restored)
-        self._saved_step = self.catalog.go_back(restored, saver)
+        self._saved_step = self.catalog.rewind(restored, saver)
         self._monitor.log(event="resume", step=restored.step, text=str(restored))
         self._monitor.notices.inform(f"Goes on from {restored}.")
-        self.trial_start.look(restored, saver)
+        self.trial_start.report_undecided(restored, saver)
         return True
 
-    def let_go(self, *, gone_on: bool = False) -> None:
+    def close(self, *, gone_on: bool = False) -> None:
         """Saves a last checkpoint before the saver's session closes.
 
         Args:
@@ -116,8 +116,8 @@ class CheckpointPolicy:
             self._monitor.write_from_here()
             self._save_or_say_why(self.save)
         if self._saver is not None and self._saved_step == self._steps.step:
-            self.aside.leave()
-            if self._last_good is not None and not self.has_left(self._saver):
+            self.aside.delete()
+            if self._last_good is not None and not self.is_lost(self._saver):
                 self._last_good.clear()
             self.list_again()
         if self._saver is not None and self._saver.outlives_session:
@@ -229,7 +229,7 @@ class CheckpointPolicy:
         self.catalog.read(saver.directory)
         check_listed(step, saver.directory)
         self._saved_step = step
-        self._hold_elsewhere()
+        self._note_saved()
         if self._last_good is not None:
             self._last_good.saved(step)
         self._monitor.notices.note("state", None)
@@ -244,7 +244,7 @@ class CheckpointPolicy:
         try:
             self.save_with(last_good)
             self.catalog.add_copy(last_good.directory, saver)
-            self._hold_elsewhere()
+            self._note_saved()
         except Exception as error:  # noqa: BLE001 - the training goes on
             self._monitor.notices.note("copy", f"No copy of step {step:,}: {error}")
         else:
@@ -270,17 +270,17 @@ class CheckpointPolicy:
             restored = self._saver.restore(path)
         self._steps.move_to(restored.step)
         restored = self._proof.begin(self._saver, restored)
-        self.catalog.go_back(restored, self._saver)
+        self.catalog.rewind(restored, self._saver)
         self._saved_step = None  # checkpoints of later steps belong to the abandoned branch
-        self.trial_start.go_back(restored)
-        self._health.turn_back()
+        self.trial_start.rewind(restored)
+        self._health.rewind()
         self.start()
         if self._last_good is not None and self.trial_start.alone:
             self._last_good.begin()  # the restored checkpoint disappears with the trial
         return restored
 
     @property
-    def held_instead(self) -> str | None:
+    def restored_after_end(self) -> str | None:
         """The name of the checkpoint that the objects hold in the place of the end; or None."""
         return self._held_instead
 
@@ -314,9 +314,9 @@ class CheckpointPolicy:
 
     def _find(self, saver: Saver, wanted: int | str | None) -> Checkpoint:
         """Returns a checkpoint to restore; if the folder is lost, only one of another folder."""
-        if self.has_left(saver):
+        if self.is_lost(saver):
             path = Path(wanted).absolute() if isinstance(wanted, str) else None
-            held = None if path is None or self._monitor.folder.has_left(path) else at(path)
+            held = None if path is None or self._monitor.folder.is_lost(path) else at(path)
             if held is None:
                 self._monitor.folder.check(self._steps.step)
             else:
@@ -324,9 +324,9 @@ class CheckpointPolicy:
         self.catalog.read(saver.directory)  # the user may have deleted some
         return find(self.catalog.on_the_way() if wanted is None else self.checkpoints, wanted)
 
-    def has_left(self, saver: Saver) -> bool:
+    def is_lost(self, saver: Saver) -> bool:
         """Returns whether the checkpoints may be another run's, because the folder is lost."""
-        return self._monitor.folder.has_left(saver.directory)
+        return self._monitor.folder.is_lost(saver.directory)
 
     @property
     def proof(self) -> RestoreProof:
@@ -341,7 +341,7 @@ class CheckpointPolicy:
             that were created since; otherwise None.
         """
         saver, is_untrained = self._saver, self._proof.waits
-        path = self._proof.look(saver)
+        path = self._proof.check_again(saver)
         if saver is None or path is None or not is_untrained:
             return path
         try:
@@ -363,11 +363,11 @@ class CheckpointPolicy:
         if (saver := self._saver) is not None:
             self.catalog.read_if_changed(saver.directory)
 
-    def _hold_elsewhere(self) -> None:
+    def _note_saved(self) -> None:
         """Notes that a checkpoint other than the start of a trial holds the state now."""
         if self.trial_start.alone:
             self.trial_start.alone = False
-            self.aside.leave()
+            self.aside.delete()
 
     def _save_or_say_why(self, save: Callable[[], None]) -> None:
         step = self._steps.step

@@ -1,8 +1,8 @@
 """Checks that a restore has given a value to each trained variable, also to those created later.
 
-proof.begin(saver, restored)    # a checkpoint was restored
-proof.look(saver)               # at a boundary; a path: restore this checkpoint once more
-proof.reason                    # why the run must not go on; empty if it may
+proof.begin(saver, restored)  # a checkpoint was restored
+proof.check_again(saver)      # at a boundary; a path: restore this checkpoint once more
+proof.reason                  # why the run must not go on; empty if it may
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nbtrain.checkpoints.files import Lacking, Restored, Saver
 from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.text.text_table import some
-from nbtrain.core.text.tracebacks import told
+from nbtrain.core.text.tracebacks import error_text
 from nbtrain.run.beside.monitor import Monitor
 
 # The least and the most seconds between two looks for variables that do not exist yet.
@@ -50,7 +50,7 @@ class RestoreProof:
 
     def begin(self, saver: Saver, restored: Restored) -> Restored:
         """Checks a restore; returns its proof with the variables that no checkpoint holds."""
-        self.look_for_lacking(saver, restored.step)
+        self.report_unsaved(saver, restored.step)
         self._path, self._secs = restored.path, _SECS
         self._due = 0.0 if restored.unused else _NEVER
         self.reason, self._had_gaps = _reason(restored), bool(restored.gaps)
@@ -76,7 +76,7 @@ class RestoreProof:
         self._is_accepted = self._is_accepted or bool(self.reason)
         self.reason = ""
 
-    def look(self, saver: Saver | None) -> str | None:
+    def check_again(self, saver: Saver | None) -> str | None:
         """Looks again at what the first step has created, and now and then after that.
 
         Returns:
@@ -85,7 +85,7 @@ class RestoreProof:
         """
         step, is_first = self._steps.step, False
         if self._from is not None and step > self._from:
-            self.look_for_lacking(saver, step)
+            self.report_unsaved(saver, step)
             self._from, is_first = None, True
             if self._stage is not None:
                 (begun, text), self._stage = self._stage, None
@@ -97,7 +97,8 @@ class RestoreProof:
             proof = saver.proof()
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
             self._monitor.notices.note(
-                "restore", f"The restored variables could not be examined again: {told(error)}"
+                "restore",
+                f"The restored variables could not be examined again: {error_text(error)}",
             )
             return None
         if proof is None:
@@ -106,7 +107,7 @@ class RestoreProof:
             return path
         if is_first:
             self.reason = "" if self._is_accepted else _reason(proof)
-            self._tell(proof)
+            self._report(proof)
         if proof.unused:
             self._due = time.monotonic() + self._secs
             self._secs = min(2 * self._secs, _MOST_SECS)
@@ -136,19 +137,19 @@ class RestoreProof:
             f"cannot be restored again: {why}"
         )
 
-    def _tell(self, proof: Restored) -> None:
+    def _report(self, proof: Restored) -> None:
         if self._had_gaps or proof.gaps:
             self._monitor.notices.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
         self._monitor.notices.note("restore", proof.gaps or None)
 
-    def look_for_lacking(self, saver: Saver | None, step: int) -> None:
-        """Reports trained variables that are not saved; `look` repeats it after a step."""
+    def report_unsaved(self, saver: Saver | None, step: int) -> None:
+        """Reports trained variables that are not saved; `check_again` repeats it after a step."""
         self._from = step
         try:
             lacking = None if saver is None else saver.lacking()
         except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
             self._monitor.notices.note(
-                "lacking", f"The trained variables could not be examined: {told(error)}"
+                "lacking", f"The trained variables could not be examined: {error_text(error)}"
             )
             return
         text = None

@@ -40,7 +40,7 @@ class TrialStart:
                 "them after a kill. Their start is saved; wait for the end of the trial."
             )
 
-    def look(self, restored: Restored, saver: Saver) -> None:
+    def report_undecided(self, restored: Restored, saver: Saver) -> None:
         """Says that the run goes on with the edits of an undecided trial, or before them."""
         begun = listed(saver.directory / TRIAL)
         if begun and begun[-1].path == restored.path and _is_cut_short(saver):
@@ -61,7 +61,7 @@ class TrialStart:
         """Notes that the start of a new trial was saved, which replaces the one before."""
         self.undecided, self.alone = None, False
 
-    def go_back(self, restored: Restored) -> None:
+    def rewind(self, restored: Restored) -> None:
         """Notes a restore, which may have gone back before the trial."""
         if self.undecided is not None and restored.step <= self.undecided:
             self.undecided = None

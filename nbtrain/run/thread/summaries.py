@@ -74,7 +74,7 @@ class SummaryWriter:
         """Returns a reader of what is written from now on."""
         self.free()
         tail = Tail(str(self._path), decoder)
-        tail.look()
+        tail.scan()
         tail.offset = tail.size
         return tail
 
@@ -180,7 +180,7 @@ class TakenSummaries:
         self._scalars: list[Decoded] = []
         self._events: list[_Event] = []
 
-    def take(self, until: float) -> tuple[Sequence[RecordBatch], Sequence[tuple[int, bytes]]]:
+    def read_until(self, until: float) -> tuple[Sequence[RecordBatch], Sequence[tuple[int, bytes]]]:
         """Returns the scalars and other events that were written up to a wall time."""
         try:
             self._writer.flush()
@@ -204,13 +204,13 @@ class TakenSummaries:
         return batches, [(step, payload) for _, step, payload in events]
 
     def _read(self) -> None:
-        self._tail.look()
+        self._tail.scan()
         while (piece := self._tail.poll()) is not None:
             self._scalars += piece.scalars
             for other in piece.others:
-                self._take_one(other.payload)
+                self._add(other.payload)
 
-    def _take_one(self, payload: bytes) -> None:
+    def _add(self, payload: bytes) -> None:
         """Takes a record that is no plain scalar, though it may be one in another form."""
         plain = self._decoder.decode_one(0, payload)
         if plain is not None:
@@ -255,7 +255,7 @@ def for_tracing() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[None]:
+def recording_summaries(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[None]:
     """Records what `tf.summary` is given by the calling thread within the block.
 
     A thread with a default writer keeps it: it is the user's, or that of the run around this one.
@@ -269,7 +269,7 @@ def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[N
         return
     try:
         writer = _use(step)
-        recorder.take_beside(TakenSummaries(writer, note).take)
+        recorder.drain_also(TakenSummaries(writer, note).read_until)
     except (OSError, tf.errors.OpError) as error:  # no room for temporary files
         note("tf.summary", _NOT_RECORDED.format(named(error)))
         yield
@@ -279,7 +279,7 @@ def taken(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[N
             yield
     finally:
         recorder.drain()
-        recorder.take_beside(None)
+        recorder.drain_also(None)
         with contextlib.suppress(OSError, tf.errors.OpError):
             writer.free()
         writer.is_used = False

@@ -1,11 +1,11 @@
 """The trials of a run, of one value or of several: one trial at a time, arm after arm.
 
-trials.do(receipt, asked)       # saves the start, sets the first values; None until the outcome
-trials.do(receipt, asked)       # at the planned step: goes back, sets the next values; None
-outcome = trials.do(...)        # after the last arm: keeps one, or goes back
+trials.advance(receipt, asked)  # saves the start, sets the first values; None until the outcome
+trials.advance(receipt, asked)  # at the planned step: goes back, sets the next values; None
+outcome = trials.advance(...)   # after the last arm: keeps one, or goes back
 
 trials.fail(why, restore=True)  # the arm at hand has gone bad: it has lost
-trials.go_back(step)            # whatever ends a trial without a decision
+trials.rewind(step)             # whatever ends a trial without a decision
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError, CheckpointError, PhaseError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase
-from nbtrain.core.text.tracebacks import told
+from nbtrain.core.text.tracebacks import error_text
 from nbtrain.core.values.arms import ArmResult, arms_of
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.core.values.rate_range import RateRange, not_recorded
@@ -63,7 +63,7 @@ class Trials:
         """Returns whether a receipt belongs to the current trial."""
         return self._trial is not None and self._trial.receipt is receipt
 
-    def do(self, receipt: Receipt, asked: Try) -> Outcome | None:
+    def advance(self, receipt: Receipt, asked: Try) -> Outcome | None:
         """Begins a trial, or continues it when its receipt comes again; None until its end.
 
         Raises:
@@ -77,14 +77,14 @@ class Trials:
         elif trial.receipt is not receipt:
             trial.refuse_another()
         elif self._is_stopping:
-            self._leave(trial, self._steps.step, "the run ended")
+            self._end_undecided(trial, self._steps.step, "the run ended")
             return None
         else:
             ends = self._end(trial)
         if isinstance(ends, Outcome):
             return ends
         self._commands.plan(receipt, ends)
-        self.tell()
+        self.report()
         return None
 
     def check_free(self, names: Collection[str]) -> None:
@@ -107,11 +107,11 @@ class Trials:
         self._commands.plan(trial.receipt, self._steps.step)
         return True
 
-    def go_back(self, step: int) -> None:
+    def rewind(self, step: int) -> None:
         """Ends a trial because the run has gone back to a step, of one value: before it."""
         trial = self._trial
         if trial is not None and (trial.apart or trial.begun >= step):
-            self._leave(trial, step, "the run went back", moved=True)
+            self._end_undecided(trial, step, "the run went back", moved=True)
 
     @contextlib.contextmanager
     def restoring(self) -> Iterator[None]:
@@ -133,21 +133,21 @@ class Trials:
     def restored(self, step: int, back: Restored) -> None:
         """Ends a trial of one value at the step at which a checkpoint was restored.
 
-        A trial of several values ends at the step of the checkpoint, by `go_back`.
+        A trial of several values ends at the step of the checkpoint, by `rewind`.
         """
         if (trial := self._trial) is not None and not trial.apart:
-            self._leave(trial, step, "the run went back", moved=True, back=back)
+            self._end_undecided(trial, step, "the run went back", moved=True, back=back)
 
     def pause(self) -> str:
         """Ends a trial of several values because of a pause; returns what to add to the answer."""
         said = ""
         if (trial := self._trial) is not None and trial.apart:
-            self._leave(trial, self._steps.step, "the run was paused")
+            self._end_undecided(trial, self._steps.step, "the run was paused")
             said = f" at step {self._steps.step:,}: a trial of several values was left"
-        self.tell()
+        self.report()
         return said
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Shows what is tried, and that it waits while the run is paused."""
         if (trial := self._trial) is None:
             return
@@ -211,7 +211,7 @@ class Trials:
             return self._begin_arm(trial)
         except BaseException:
             self._close()
-            self._policy.aside.leave()
+            self._policy.aside.delete()
             raise
 
     def _now(self, names: Collection[str]) -> dict[str, float]:
@@ -253,7 +253,7 @@ class Trials:
         """Ends the arm at hand, and begins the next; returns its end, or the outcome."""
         (why, is_over), self._failed = self._failed or ("", False), None
         if is_over:
-            return self._gone_back(trial, why)
+            return self._end_at_start(trial, why)
         if trial.sweep is not None:
             return self._swept(trial, trial.sweep, over=bool(why))
         self._measure(trial, why)
@@ -270,20 +270,20 @@ class Trials:
             if best is not None:
                 return self._kept(trial, best, why)
         except Exception as error:  # noqa: BLE001 - a refusal is an answer
-            why = told(error)
-        return self._gone_back(trial, why)
+            why = error_text(error)
+        return self._end_at_start(trial, why)
 
     def _swept(self, trial: Trial, sweep: RateRange, *, over: bool) -> Outcome | int:
         """Adds the loss of a step of a range test, and sets the next rate; or ends the test."""
         step, (result,), (name,) = self._steps.step, trial.results, trial.old
         recorded = self._recorder.means(step - 1, step)
         if not over and result.tag not in recorded:
-            return self._gone_back(trial, not_recorded(result.tag, step))
+            return self._end_at_start(trial, not_recorded(result.tag, step))
         loss = recorded.get(result.tag, math.nan)
         if not over and not sweep.add(step - trial.begun - 1, loss):
             self._control.set({name: sweep.rate(step - trial.begun)})
             return step + 1
-        outcome = self._gone_back(trial, sweep.text(name, result.tag))
+        outcome = self._end_at_start(trial, sweep.text(name, result.tag))
         return replace(outcome, arms=trial.suggested, curve=sweep.curve)
 
     def _measure(self, trial: Trial, why: str) -> None:
@@ -305,7 +305,7 @@ class Trials:
             try:
                 value = self._metric.measure(trial.asked)[result.tag]
             except Exception as error:  # noqa: BLE001 - an arm that cannot be compared has lost
-                why = f"not measured: {told(error)}"
+                why = f"not measured: {error_text(error)}"
             else:
                 why = "" if math.isfinite(value) else f"{result.tag} is {value}"
         trial.results[number] = result.measured(value, why)
@@ -329,10 +329,10 @@ class Trials:
             except CheckpointError as error:
                 self._monitor.notices.note("save", f"No checkpoint at step {step:,}: {error}")
             self._policy.start()
-        self._policy.aside.leave()
+        self._policy.aside.delete()
         return Outcome(True, step, f"kept {why}", kept=True, arms=results)
 
-    def _gone_back(self, trial: Trial, why: str) -> Outcome:
+    def _end_at_start(self, trial: Trial, why: str) -> Outcome:
         """Ends the trial at its start."""
         step, old = self._steps.step, trial.old
         now = self._now(old)
@@ -342,11 +342,11 @@ class Trials:
         try:
             said = self._back(trial)
         finally:
-            self._policy.aside.leave()
+            self._policy.aside.delete()
         results = tuple(each for each in trial.results if each.after)
         return Outcome(True, step, f"{said}: {why}", edits, kept=False, arms=results)
 
-    def _leave(
+    def _end_undecided(
         self,
         trial: Trial,
         step: int,
@@ -387,7 +387,7 @@ class Trials:
             elif back is not None and self._is_saved_in(trial, back.path):
                 self._keep_start(trial, f"The run went back to step {back.step:,}")
                 said += ", which stays as tried"
-        self._policy.aside.leave()
+        self._policy.aside.delete()
         return said
 
     def _close(self) -> None:

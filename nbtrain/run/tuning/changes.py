@@ -1,6 +1,6 @@
 """Records values that the program assigns to its hyperparameters, each at its own step.
 
-changes.settle(step)                 # training thread: what was assigned belongs to this step
+changes.assign(step)                 # training thread: what was assigned belongs to this step
 changes.flush()                      # monitor thread: reads the values, records the changed ones
 changes.edited(edits, step)          # an edit by the user, which the program may change again
 
@@ -62,7 +62,7 @@ class Changes:
         """Stops watching the assignments."""
         self._hyperparameters.unwatch()
 
-    def settle(self, step: int, *, over: bool = False) -> None:
+    def assign(self, step: int, *, over: bool = False) -> None:
         """Assigns the values set since the last boundary to this step; training thread.
 
         Args:
@@ -83,13 +83,13 @@ class Changes:
         with self._flushing:  # waits until another thread has recorded what it took
             while self._waiting:
                 step, name, wall, value = self._waiting.popleft()
-                self._take(step, name, wall, self._hyperparameters.number(name, value))
+                self._record_change(step, name, wall, self._hyperparameters.number(name, value))
 
     def compare(self, step: int) -> None:
         """Records values read again: a difference is a change, up to this step, without notice."""
         with self._flushing:
             for name, value in self._hyperparameters.values.items():
-                if self._take(step, name, time.time(), value):
+                if self._record_change(step, name, time.time(), value):
                     self._hyperparameters.distrust(name)
 
     def recorded(self, step: int, values: Mapping[str, float]) -> None:
@@ -115,7 +115,7 @@ class Changes:
             self._edits.clear()
             self._monitor.notices.note("undone", None)
 
-    def _take(self, step: int, name: str, wall: float, value: float) -> bool:
+    def _record_change(self, step: int, name: str, wall: float, value: float) -> bool:
         """Records a value if it has changed; returns whether it has."""
         at, old = self._recorded.get(name, (step, value))
         if value == old or (value != value and old != old):  # NaN is NaN
@@ -127,10 +127,10 @@ class Changes:
         self._hyperparameters.note(name, value)
         set_at, edit = self._edits.pop(name, (0, None))
         if edit is not None:
-            self._tell_undone(step, Edit(name, old, value), set_at, edit)
+            self._report_undone(step, Edit(name, old, value), set_at, edit)
         return True
 
-    def _tell_undone(self, step: int, change: Edit, set_at: int, edit: Edit) -> None:
+    def _report_undone(self, step: int, change: Edit, set_at: int, edit: Edit) -> None:
         what = f"the program has set {change}, after the edit of step {set_at:,}"
         self._monitor.log(event="undone", step=step, text=f"{what}.")
         self._monitor.notices.note(

@@ -1,11 +1,11 @@
 """Reads, sets and records the hyperparameters of a run at its step boundary.
 
-control.begin()        # writes the initial values as hparams of the event file
-control.set(values)    # makes an edit, a step in each curve
-control.look()         # at a boundary: notes what the program has set
-control.flush()        # monitor thread: reads and records these values
-control.go_back()      # a checkpoint was restored
-control.end()          # records the last point of each curve
+control.begin()      # writes the initial values as hparams of the event file
+control.set(values)  # makes an edit, a step in each curve
+control.update()     # at a boundary: notes what the program has set
+control.flush()      # monitor thread: reads and records these values
+control.rewind()     # a checkpoint was restored
+control.end()        # records the last point of each curve
 """
 
 from __future__ import annotations
@@ -82,30 +82,30 @@ class HyperparameterControl:
         if values := self.hyperparameters.values:
             self._recorder.describe(self._steps.step, values)
             self._record(values)
-        self.given.tell(values)
-        self._tell(values, given=self.given.written)
+        self.given.report(values)
+        self._log_values(values, given=self.given.written)
         self.changes.begin()
         self._rates.mark(self._steps.step, restart=True)
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Notes what the program has set; reads all values again if that is due."""
         step = self._steps.step
         due = bool(self.hyperparameters) and self._clock() >= self._due
         if due:
             self._read()
-        self.changes.settle(step)  # after reading, to include what was assigned meanwhile
+        self.changes.assign(step)  # after reading, to include what was assigned meanwhile
         if due:
             self.flush()
             self.changes.compare(step)
             self._rates.mark(step)
 
-    def go_back(self) -> None:
+    def rewind(self) -> None:
         """Reads the values that a checkpoint has restored; forgets earlier assignments."""
         self.hyperparameters.begin(restored=True)
         self.changes.went_back()
         self._read()
         self._record(values := self.hyperparameters.values)
-        self._tell(values)
+        self._log_values(values)
         self._rates.mark(self._steps.step, restart=True)
 
     def flush(self) -> None:
@@ -120,7 +120,7 @@ class HyperparameterControl:
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
         """Sets some hyperparameters, all or none of them."""
         step = self._steps.step
-        self.changes.settle(step)  # first record what a cell has assigned during a pause
+        self.changes.assign(step)  # first record what a cell has assigned during a pause
         self.changes.flush()
         self._rates.mark(step)
         before = self.hyperparameters.values
@@ -138,7 +138,7 @@ class HyperparameterControl:
     def end(self) -> None:
         """Extends the curves to the last step."""
         step = self._steps.step
-        self.changes.settle(step, over=True)
+        self.changes.assign(step, over=True)
         self.changes.end()
         self._rates.mark(step)
         self.flush()
@@ -155,7 +155,7 @@ class HyperparameterControl:
         else:
             self._monitor.notices.note("hyperparameters", None)
 
-    def _tell(self, values: Mapping[str, float], **given: Mapping[str, float]) -> None:
+    def _log_values(self, values: Mapping[str, float], **given: Mapping[str, float]) -> None:
         """Logs the step and values with which the run goes on; a replay needs them."""
         self._monitor.log(event="segment", step=self._steps.step, values=values, **given)
 

@@ -1,8 +1,8 @@
 """Tells which values are used if a program gives other hyperparameters to a run that goes on.
 
-given.read()         # before a checkpoint is restored: the values of the program
-given.tell(values)   # after that: these are used
-given.written        # for the journal, where the next start finds them
+given.read()          # before a checkpoint is restored: the values of the program
+given.report(values)  # after that: these are used
+given.written         # for the journal, where the next start finds them
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Given:
         with contextlib.suppress(Exception):  # a variable of a graph may have no value yet
             self.written = self._hyperparameters.live()
 
-    def tell(self, values: Mapping[str, float]) -> None:
+    def report(self, values: Mapping[str, float]) -> None:
         """Informs the user of values that are new and not used, with the line that sets them."""
         given, before = self.written, self._before()
         # A model in memory has the values of the checkpoint, and the program has given others.

@@ -106,7 +106,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._run.handle.host.initial = self._savers.latest
         self._loop = None
         self._told_to_stop = False
-        self._run.attempt.model_graph.give(functools.partial(graph_event, graph))
+        self._run.attempt.model_graph.set(functools.partial(graph_event, graph))
         self._run.handle.log.is_false = self._is_false
         self._run.handle.host.at_end(self.close)
 

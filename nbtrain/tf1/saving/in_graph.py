@@ -217,7 +217,7 @@ class Saver(tf.compat.v1.train.Saver):
                 return act(sess, *args, **kwargs)
 
         mutex = mutex_of(sess)
-        return mutex.take(inside) if mutex else inside()
+        return mutex.run_between(inside) if mutex else inside()
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:

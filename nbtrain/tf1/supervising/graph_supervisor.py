@@ -104,7 +104,7 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
                 run=self._run.name,
             )
 
-    def _come_under(self, run: SessionHost, sess: tf.compat.v1.Session) -> None:
+    def _join(self, run: SessionHost, sess: tf.compat.v1.Session) -> None:
         saver = None
         if saves(self.saver) and self.save_path:
             saver = SupervisorSaver(self, Path(self._logdir))
@@ -113,14 +113,14 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
         due = Every(steps=self._save_model_steps, secs=secs, at_once=bool(secs))
         run.adopt(self._coord, saver, due, self.step_of(sess))
 
-    def _pass_by(self, run: SessionHost, sess: tf.compat.v1.Session) -> None:
+    def _before_call(self, run: SessionHost, sess: tf.compat.v1.Session) -> None:
         """Handles the run's boundary before a call of the session."""
 
         def recount(step: int) -> int:
             own = self.step_of(sess)
             return step if own is None else own
 
-        run.pass_by(recount)
+        run.before_call(recount)
 
     def start_queue_runners(
         self, sess: tf.compat.v1.Session, queue_runners: Sequence[Any] | None = None

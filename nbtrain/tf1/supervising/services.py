@@ -81,10 +81,10 @@ class Services:
             start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
             self._supervisor.summary_writer.add_session_log(start, step)
         if step is not None and self._by_steps.start(step):
-            self._mutex.before_run.append(self._by_steps.look)
+            self._mutex.before_run.append(self._by_steps.run_due)
         threads = list(self._threads())
         if self._mutex.before_run and not self._sess.sess_str:  # in a cluster, others train too
-            threads.append(self._looper("steps", _LOOK_SECS, self._look_for_others))
+            threads.append(self._looper("steps", _LOOK_SECS, self._warn_of_others))
         for thread in threads:
             thread.start()
         return threads
@@ -112,7 +112,7 @@ class Services:
             text = f"The last checkpoint and summary were not written: {why}."
             raise tf.errors.UnavailableError(None, None, text)
         deadline = time.monotonic() + secs
-        if not self._mutex.take(self._finish, lambda: time.monotonic() > deadline):
+        if not self._mutex.run_between(self._finish, lambda: time.monotonic() > deadline):
             tf.compat.v1.logging.warning(
                 "The last checkpoint and summary were not written: the training thread is still in "
                 "a call of its session, after stop_grace_secs."
@@ -160,7 +160,7 @@ class Services:
         step: int | None = self._supervisor.step_of(self._sess)
         return step
 
-    def _look_for_others(self) -> None:
+    def _warn_of_others(self) -> None:
         """Warns once if another thread trains, whose steps nobody looks at."""
         if not self._warned and self._by_steps.are_unseen(self._step() or 0, self._mutex.is_held):
             self._warned = True
@@ -169,4 +169,4 @@ class Services:
     def _save(self) -> None:
         assert self._checkpoints is not None
         # Once stopping, `finish` saves.
-        self._mutex.take(self._checkpoints.save, self._supervisor.coord.should_stop)
+        self._mutex.run_between(self._checkpoints.save, self._supervisor.coord.should_stop)

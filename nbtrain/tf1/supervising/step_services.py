@@ -29,7 +29,7 @@ class ByStepServices:
             every.start(step, 0.0)
         return bool(self._services)
 
-    def look(self) -> None:
+    def run_due(self) -> None:
         """Does what is due, before a call of the training thread.
 
         The step is read only when something can be due, at the speed of the calls so far.

@@ -20,7 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.checkpoints.mending import mend_given
-from nbtrain.run.boundary.session_host import owner, tell
+from nbtrain.run.boundary.session_host import owner, warn
 from nbtrain.tf1 import servers
 from nbtrain.tf1.replica import show_tasks
 from nbtrain.tf1.session_mutex import SessionMutex
@@ -90,7 +90,7 @@ class Supervisor(GraphSupervisor):
         self._coord.renew()
         self._run = owner.get()
         if self._run is not None:
-            self._run.lead(self._coord, self._left_open)
+            self._run.link(self._coord, self._left_open)
         with self.graph.as_default(), contextlib.ExitStack() as undo:
             if self._summary_writer:
                 self._summary_writer.reopen()
@@ -101,7 +101,7 @@ class Supervisor(GraphSupervisor):
                 sess = self._session_manager.wait_for_session(
                     master, config=config, max_wait_secs=max_wait_secs
                 )
-            servers.limit_closing(sess, tell)
+            servers.limit_closing(sess, warn)
             show_tasks(sess)
             undo.callback(sess.close)  # in time, as with any call of close()
             mutex = self._supervise(sess)
@@ -111,14 +111,14 @@ class Supervisor(GraphSupervisor):
             if self.is_chief:
                 self._write_graph()
             if self._run is not None:
-                self._come_under(self._run, sess)
+                self._join(self._run, sess)
                 undo.callback(self._run.release, self._coord)
             if start_standard_services:
                 if self.is_chief:
                     self.start_standard_services(sess)
                 self.start_queue_runners(sess)
             if self._run is not None:
-                mutex.before_run.append(functools.partial(self._pass_by, self._run, sess))
+                mutex.before_run.append(functools.partial(self._before_call, self._run, sess))
             undo.pop_all()
             return sess
 
@@ -165,7 +165,7 @@ class Supervisor(GraphSupervisor):
             except Exception as error:  # noqa: BLE001 - raised again by stop()
                 self._leave_run()  # the run sees the error itself, and was not asked to stop
                 if why := servers.lost(sess, error):
-                    tell("lost", f"{why}. {servers.REMEDY}")
+                    warn("lost", f"{why}. {servers.REMEDY}")
                 self.request_stop(error)
             finally:
                 try:
