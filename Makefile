@@ -82,8 +82,8 @@ unit: .venv/made
 
 # Faults drawn under load for a minute in each test, or for NBTRAIN_SOAK_SECS.
 soak: .venv/made
-	NBTRAIN_SOAK_SECS=$(or $(NBTRAIN_SOAK_SECS),60) $(BIN)/python -m pytest tests/faults tests/process/test_zoo.py \
-		tests/training/test_fit_again.py --timeout 0
+	NBTRAIN_SOAK_SECS=$(or $(NBTRAIN_SOAK_SECS),60) $(BIN)/python -m pytest tests/faults tests/process/run/test_zoo.py \
+		tests/training/keras/test_fit_again.py --timeout 0
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs

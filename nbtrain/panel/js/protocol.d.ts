@@ -1,5 +1,5 @@
 // The messages between a page and its kernel, both ways. The page is checked against them by
-// `npm run types`; what Python sends and takes, by tests/training/test_protocol.py.
+// `npm run types`; what Python sends and takes, by tests/training/panel/test_protocol.py.
 //
 // JSON has no NaN and no infinities: where a message may hold one, it has its name as a text.
 // Buffers travel beside a message; their contents are described where they belong.

@@ -21,7 +21,7 @@ from nbtrain.checkpoints.files import listed
 from tests.gate import SOON, eventually
 from tests.ports import free_ports
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 IDLE_SECS = 8
 
 # A kernel that starts sends nothing, and on a shared machine that may take longer.
