@@ -47,8 +47,8 @@ class Cluster:
             lost_workers=list,
         )
         loop: Any = SimpleNamespace(
-            left=2,
-            take_in=self.counted.append,
+            steps_left=2,
+            count=self.counted.append,
             end_silent=lambda: ended,
             lost_tasks=["worker 0"],
             answer=lambda: ended == ["the run"],
