@@ -85,7 +85,7 @@ class Batches(Data):
         """Notes that the end of an epoch is now the end of this one."""
         self._x.is_within = True
 
-    def stop_workers(self) -> None:
+    def end_fit(self) -> None:
         """Stops the workers in a separate thread, as this waits for batches in progress."""
         super().end_fit()
         self._x.left = True
