@@ -31,7 +31,7 @@ def on_cluster(
         build: Creates the variables; returns the step, the checkpoint and the hyperparameters.
         data: Returns the dataset of a worker; None for none.
         settings: How long to train and when to save.
-        options: The options, of which the folder and the name are read here.
+        options: The options; the folder and the name are read here.
         evaluate: Evaluates what is trained.
         refused: Arguments that must be None on a cluster, by name.
 
