@@ -62,8 +62,8 @@ def mend_state(directory: Path, *, saves: bool = False) -> str | None:
     """Makes the `checkpoint` file of one folder name the existing checkpoints by relative paths.
 
     Args:
-        saves: Whether a `tf.train.CheckpointManager` saves there next. It must not find a
-            `last_preserved_timestamp`, and conclude that the clock was set back.
+        saves: Whether a `tf.train.CheckpointManager` saves there next. Then a
+            `last_preserved_timestamp` is removed, so that TensorFlow forgets no checkpoints.
     """
     state, complete = state_of(directory), complete_in(directory)
     if state is None or _is_cut(state):

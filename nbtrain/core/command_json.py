@@ -1,4 +1,4 @@
-"""Commands as plain data: what a page, a file or another process sends.
+"""Commands as plain data, as a page, a file or another process sends them.
 
 fields_of(Set({"learning_rate": 1e-3}))     # {"command": "set", "values": {"learning_rate": 0.001}}
 command_of({"command": "restore", "checkpoint": 300})   # Restore(300)

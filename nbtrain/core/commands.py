@@ -68,7 +68,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """Evaluates what is trained, at this boundary."""
+    """Evaluates the model, at this boundary."""
 
 
 @dataclass(frozen=True, slots=True)

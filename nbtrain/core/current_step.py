@@ -17,7 +17,7 @@ class StepCounter:
 
     Attributes:
         step: Steps completed, set by the code that counts one. Any thread may read it.
-        complete: Waits for steps that other processes take, and counts them. It is called before
+        complete: Waits for steps that other processes execute, and counts them. Called before
             anything that needs the state of one step.
     """
 
@@ -29,7 +29,7 @@ class StepCounter:
 
     @property
     def steps_done(self) -> int:
-        """The number of steps taken, whatever moved the count meanwhile. Any thread may read it."""
+        """The number of steps taken, without moves of the count. Any thread may read it."""
         return self.step - self._origin
 
     def move_to(self, step: int) -> None:
@@ -74,4 +74,4 @@ class CurrentStep(StepCounter):
 
 
 def _nothing() -> None:
-    """Waits for nothing: the steps are taken one after the other, in the training thread."""
+    """Waits for nothing: the training thread executes one step after the other."""

@@ -34,7 +34,7 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 class NotOwnError(OSError):
-    """A file that is not opened because of what it is: `strerror` says why."""
+    """A file that is not opened because of its kind; `strerror` says why."""
 
 
 _MODES = {os.O_RDONLY: "rb", APPEND: "ab", APPEND_AND_READ: "ab+"}

@@ -147,8 +147,8 @@ class Checkpoint:
     Attributes:
         step: Steps completed when it was saved.
         path: Prefix of its files, as TensorFlow's savers and readers expect it.
-        wall_time: When it was saved, in seconds since the epoch. The clock may have been set back,
-            so it gives no order.
+        wall_time: The time of the save, in seconds since the epoch. It does not show the order of
+            saves, because the clock may have been set back.
         order: Its number in the order of the run's saves, if known.
         abandoned: Whether the run has since gone back to an earlier step.
     """

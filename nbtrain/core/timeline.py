@@ -2,8 +2,8 @@
 
 A start and a restore open a segment, which continues from an entry of another segment, its parent.
 An entry counts if it lies on the path from the current segment back to the first one, and in each
-parent before the beginning of the child. Entries are numbered in the order in which they are made,
-whatever a clock says.
+parent before the beginning of the child. Entries are numbered in the order in which they are made;
+no clock is used.
 
 timeline = Timeline()
 saved = timeline.add()          # an entry, such as a save

@@ -53,7 +53,7 @@ def track(
         checkpoint: The objects to save, together with the position of all tracked loops. This and
             all other arguments are as in `train`.
         hyperparameters: The variables that can be set.
-        evaluate: Evaluates what is trained.
+        evaluate: Evaluates the model, and returns scalars by name.
 
     Returns:
         The run, which trains while it is looped over. Within the loop of a run, returns an iterable

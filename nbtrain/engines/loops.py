@@ -216,7 +216,7 @@ def background(
         epochs: Passes over the data.
         checkpoint: The objects to save.
         hyperparameters: The variables that can be set.
-        evaluate: Evaluates what is trained.
+        evaluate: Evaluates the model, and returns scalars by name.
         start: Whether to start at once.
 
     Returns:

@@ -4,9 +4,9 @@
     found.variables   # {"model/blocks/0/kernel": ..., "optimizer/momentums/model/blocks/0/kernel"}
     found.optimizers  # {"optimizer": optimizer}
 
-TensorFlow's object graph ends at a list or a dict of Keras layers, and the names that Keras gives
-to layers (`dense_3`) count the layers of a process. These names depend on the program alone. A
-slot of an optimizer has the name of the variable that it belongs to.
+TensorFlow's object graph ends at a list or a dict of Keras layers, and Keras's names of layers
+(`dense_3`) count the layers of a process. The names here depend on the program alone. A slot of an
+optimizer has the name of the variable that it belongs to.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _NEW_STAGE = (
     'training that follows, such as stage="fine-tune"; '
 )
 
-# The prefix, in a checkpoint, of what nbtrain saves in addition.
+# The prefix, in a checkpoint, of the values that nbtrain saves in addition.
 _BESIDES = "besides/"
 
 
@@ -401,7 +401,7 @@ def as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
             at = at.setdefault(parent, {}) if isinstance(at, dict) else at
         if isinstance(at, dict) and last not in at:
             at[last] = variable
-        else:  # a key of the user's holds a slash
+        else:  # a key of the user's contains a slash
             tree[name] = variable
     return tree
 
@@ -452,5 +452,5 @@ def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
 
 
 def _is_empty(checkpoint: tf.train.Checkpoint) -> bool:
-    """Returns whether a checkpoint has no objects but its counter, which its first save makes."""
+    """Returns whether a checkpoint has no objects except the counter that its first save makes."""
     return set(tf.train.TrackableView(checkpoint).children(checkpoint)) <= {_COUNTER}

@@ -1,7 +1,4 @@
-"""Finds learning rates that were a number in a checkpoint and are a schedule now, or the reverse.
-
-An optimizer keeps its live rate, as the other kind cannot be restored into it.
-"""
+"""Finds learning rates that changed from a number to a schedule, or back, since a checkpoint."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
     def __init__(self, schedule: Any, factor: tf.Variable) -> None:
         self._schedule = schedule
         self._factor = factor
-        self._asking: set[int] = set()  # threads; 0 stands for a trace or a replica's thread
+        self._asking: set[int] = set()  # threads; 0 means a trace or a replica's thread
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -100,7 +100,7 @@ class ScheduledRate(Factor):
         self.variable.assign(value)
 
     def begin(self, *, restored: bool) -> None:
-        """Ignores what the optimizer did before, in other runs or in steps now undone."""
+        """Ignores the earlier steps of the optimizer, in other runs or undone by the restore."""
         self._began = _steps(self._optimizer)
         self._unused = self._unused and restored
 

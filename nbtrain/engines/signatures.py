@@ -18,7 +18,7 @@ def check_call(
         name: The name of the argument.
         function: The function given.
         args: The arguments that it will be called with.
-        advice: The text that says what to give instead.
+        advice: The advice what to give instead, for the message.
         generates: Whether it may be a generator function.
     """
     if not callable(function):

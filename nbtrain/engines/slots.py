@@ -65,5 +65,5 @@ def _begun(optimizer: Any) -> list[tuple[Any, Any]]:
         new = type(optimizer).from_config(optimizer.get_config())
         new.build(trained_by(optimizer))
         return list(zip(optimizer.variables, new.variables, strict=True))
-    except Exception:  # noqa: BLE001 - a class of the user's; the restore says what it lacks
+    except Exception:  # noqa: BLE001 - a class of the user's; the restore reports missing slots
         return []

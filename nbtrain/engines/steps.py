@@ -143,7 +143,7 @@ def train(
             `[g_opt, d_opt]`. An optimizer with a `LearningRateSchedule` gets a factor on its rate,
             `learning_rate_factor`, that can be set. A number that is not a variable, such as
             `beta_1`, is fixed in a traced step.
-        evaluate: Evaluates what is trained and returns scalars by name, recorded as `val_<name>`.
+        evaluate: Evaluates the model and returns scalars by name, recorded as `val_<name>`.
             It is called in the training thread, between two steps. A long one may check
             `run.should_stop()`.
         start: Whether to start at once; False leaves that to `run.start()`.

@@ -82,7 +82,7 @@ class Trained:
         held = {key for item in objects() for key in handles(item)}
         owners = [(name, item, [*map(handles, _variables(item))]) for name, item in found if name]
         owners.sort(key=lambda owner: len(owner[2]))  # parts before the whole
-        # One variable stands for its copies on several devices.
+        # One variable represents its copies on several devices.
         first = {key: keys[0] for *_, each in owners for keys in each for key in keys}
         names = {key: name for name, _, each in reversed(owners) for keys in each for key in keys}
         lacking = {

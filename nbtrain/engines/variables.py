@@ -11,7 +11,7 @@ import tensorflow as tf
 from nbtrain.inner.keras import storage_of
 from nbtrain.inner.tensorflow import may_write, read_only_inputs
 
-# Operations that take a variable, but only check that it has a value.
+# Operations with a variable among their inputs that only check that it has a value.
 _ASKING = {"VarIsInitializedOp", "IsVariableInitialized"}
 
 # Operations that pass a variable on, into a branch or a loop of TensorFlow 1.

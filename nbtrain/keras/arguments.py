@@ -177,7 +177,7 @@ def _batches(model: Any, x: Any, steps: int | None, class_weight: Any, shuffle: 
     return Data(x, steps, size, class_weight=class_weight)
 
 
-# Other data that Keras takes, by class name, as these libraries may be missing.
+# Other data that Keras accepts, by class name, as these libraries may be missing.
 _OTHERS = {"DataLoader", "MapDataset", "IterDataset", "DistributedDataset", "DataAdapter"}
 
 

@@ -219,7 +219,7 @@ class FitEngine:
         return [step, *(self._loss.traced if self._loss is not None else ())]
 
     def _why_over(self, loop: LoopHandle) -> str | None:
-        """Returns why nothing is left to train and what to give for more; None if something is."""
+        """Returns why nothing is left to train, and how to train more; None if epochs are left."""
         position = self.position
         if position.epoch >= self.epochs > self._arguments["initial_epoch"]:
             return (

@@ -129,7 +129,7 @@ class PythonScalars:
         """Sets some values, all or none, and traces the step again if one has changed.
 
         Raises:
-            ArgumentError: One cannot be set.
+            ArgumentError: A value cannot be set.
         """
         old = {number: now for number in wanted if (now := number.read()) != wanted[number]}
         if not old:
@@ -150,7 +150,7 @@ class PythonScalars:
         """Checks that a new trace of the step would use the new values, and no other changes.
 
         Raises:
-            ArgumentError: It would not.
+            ArgumentError: A new trace would use other values, or change something else.
         """
         layers = layers_of(self._model)
         there = {id(owner) for owner in (inner(self._model.optimizer), *layers)}

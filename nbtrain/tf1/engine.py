@@ -39,7 +39,7 @@ class GraphEngine:
     """Trains a graph in a Supervisor's managed session.
 
     Args:
-        training: The graph, and what is run at every step.
+        training: The graph, and the operation to run at every step.
         supervisor: Opens the session.
         directory: The folder of the checkpoints; None saves nothing.
         evaluate: Evaluates the model, given the session; None if there is nothing to evaluate.

@@ -108,7 +108,7 @@ class Replica:
         return placed
 
     def session(self, hooks: Sequence[Any] = (), scaffold: Any = None) -> Any:
-        """Makes a `tf.compat.v1.train.MonitoredSession`; `nbtrain.tf1.monitor` takes this method.
+        """Makes a `tf.compat.v1.train.MonitoredSession`; for `nbtrain.tf1.monitor(session=...)`.
 
         Args:
             hooks: Its hooks.

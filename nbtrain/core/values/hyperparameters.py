@@ -88,7 +88,7 @@ class Variable(ABC):
         return float(value)
 
     def moment(self) -> Any:
-        """The position of the schedule under a factor, not read yet; None if it is not a factor."""
+        """Returns the position of the schedule under a factor, not read yet; None if no factor."""
         return None
 
     def rate(self, moment: int) -> float:
@@ -204,7 +204,7 @@ class Hyperparameters:
             self._known = tuple(each.at(value) if each.name == name else each for each in known)
 
     def moments(self) -> dict[str, Any]:
-        """The positions of the schedules, not read yet, by the names of their factors."""
+        """Returns the positions of the schedules, not read yet, by the names of their factors."""
         found = {name: variable.moment() for name, variable in self._variables.items()}
         return {name: moment for name, moment in found.items() if moment is not None}
 

@@ -41,7 +41,7 @@ class Connection:
 
     Args:
         description: The cluster.
-        build: Creates the variables; returns what `Built` has, or the step alone.
+        build: Creates the variables; returns the parts of a `Built`, or the step alone.
         data: Called in each worker: returns its `tf.data.Dataset`; None for none.
 
     Attributes:

@@ -28,9 +28,9 @@ _AHEAD = 3
 _LOOK_SECS = 0.02
 # Seconds without a completed step after which the workers are checked.
 _IDLE_SECS = 0.5
-# While a command waits for steps, silent workers are ended after this many seconds without a
-# completed step, or after this multiple of the longest step: TensorFlow waits for ever for a worker
-# that is halted.
+# While a command waits for steps, silent workers are ended or reported after this many seconds
+# without a completed step, or after this multiple of the longest step: TensorFlow waits for ever
+# for a worker that is halted.
 _PATIENCE_SECS, _PATIENCE = 10.0, 3.0
 # The same before the first step is done, which is traced.
 _FIRST_PATIENCE_SECS = 60.0

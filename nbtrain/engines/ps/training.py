@@ -32,7 +32,7 @@ def on_cluster(
         data: Returns the dataset of a worker; None for none.
         settings: How long to train and when to save.
         options: The options; the folder and the name are read here.
-        evaluate: Evaluates what is trained.
+        evaluate: Evaluates the model; None if there is nothing to evaluate.
         refused: Arguments that must be None on a cluster, by name.
 
     Raises:

@@ -122,7 +122,7 @@ class Data:
         return {}
 
     def restore(self, read: AsRead, *, held: bool) -> None:
-        """Restores the iterators of a checkpoint; `held`: whether it contains them."""
+        """Restores a checkpoint's iterators; `held`: whether it contains those of this epoch."""
 
     def spec(self) -> Any:
         """Returns objects with the shapes and types of a batch; None if these cannot be known.

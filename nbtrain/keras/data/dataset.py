@@ -53,13 +53,13 @@ class Dataset(Data):
         return {**arguments, "x": numbers}
 
     def must_renew(self, epoch: int) -> bool:
-        """Returns whether a new call of `fit` must train this epoch, with the iterator at hand."""
+        """Returns whether a new call of `fit` must train this epoch, with the present iterator."""
         renews = super().must_renew(epoch)
         self._restored = self._restored or renews
         return renews
 
     def restore(self, read: AsRead, *, held: bool) -> None:
-        """Restores the iterators of a checkpoint; `held`: whether it contains them."""
+        """Restores a checkpoint's iterators; `held`: whether it contains those of this epoch."""
         self._drawn = read.step != 0
         why = self.iterators.restore(read) if held else NO_STATE
         self._restored = why is None
