@@ -1,4 +1,4 @@
-"""Checkpoints of a run: save, list, restore, and prove what was restored.
+"""Saves, lists and restores the checkpoints of a run, and proves what was restored.
 
 Only the training thread calls a saver, between two steps, so a checkpoint is one consistent step.
 TensorFlow writes the files first, and names them in the `checkpoint` state file last, by a rename.
@@ -39,10 +39,10 @@ _OP = re.compile(r"\{\{function_node .*?\}\}|\[Op:\w+\]|Graph execution error:")
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """Trained variables that no checkpoint of a run holds.
+    """Trained variables that no checkpoint of a run contains.
 
     Attributes:
-        owners: What they belong to, in words, with counts.
+        owners: The objects that they belong to, in words, with counts.
         remedy: A sentence that says what to type to save them too.
     """
 
@@ -55,22 +55,23 @@ class Restored:
     """The proof of a restore.
 
     Attributes:
-        slots: The number of these that are slots of an optimizer (momenta and the like); None if
+        slots: The number of matched slots of an optimizer (momenta and the like); None if
             only weights were wanted, or if the variables are those of a graph.
         missing: Names of live variables that are not in the checkpoint; they are unchanged.
         renewed: The number of optimizer variables that are not in the checkpoint because the
             optimizer had made no step yet; they have the values from before its first step.
         unused: Names of values in the checkpoint without a live variable, such as those of an
             unbuilt model. They are saved again, and restored once the variable exists.
-        late: Names of variables that were created after the restore, whose values are in the
-            checkpoint: a step has trained them from others.
-        valueless: Those of `missing` that the training changes.
-        differing: Names of variables that the training changes and that hold another value than the
-            checkpoint has for them.
-        lacking: Trained variables that no checkpoint of this run holds; None if there are none.
+        late: Names of variables that were created after the restore, although the checkpoint
+            contains their values: a step has trained them from other values.
+        valueless: The names in `missing` of variables that the training changes.
+        differing: Names of variables that the training changes and whose values differ from those
+            in the checkpoint.
+        lacking: Trained variables that no checkpoint of this run contains; None if there are none.
         stage: The stage of the training that begins here, with the weights of the checkpoint and
-            new optimizers; None if the one of the checkpoint goes on.
-        replaced: Learning rates that are a schedule now and were a number, or reversed, in words.
+            new optimizers; None if the stage of the checkpoint continues.
+        replaced: Learning rates that were a number and are a schedule now, or the reverse, in
+            words.
     """
 
     step: int
@@ -168,8 +169,8 @@ class Saver(Protocol):
     def proof(self) -> Restored | None:
         """Checks the latest restore again; returns None if nothing was restored.
 
-        Variables that are created at the first step, such as an optimizer's slots, take their
-        values then. This walks over the whole model, so do not call it at every step.
+        Variables that are created at the first step, such as an optimizer's slots, are restored
+        then. This walks over the whole model, so do not call it at every step.
         """
 
     def non_finite(self) -> tuple[str, ...]:
@@ -188,21 +189,21 @@ class Saver(Protocol):
         """
 
     def random_states(self) -> Sequence[tf.Variable]:
-        """Returns the states of the random generators of what is trained, such as a Dropout's."""
+        """Returns the states of the random generators of the model, such as a Dropout's."""
 
     def vary_data(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could.
 
         Args:
-            repeat: Its number, from 1. A restore comes before each.
+            repeat: The number of the repeat, from 1. A restore comes before each.
         """
 
 
 def listed(directory: Path) -> tuple[Checkpoint, ...]:
     """Returns the complete checkpoints of a folder in the order they were saved; any thread.
 
-    These are the checkpoints that the `checkpoint` file names and that are beside it, even if the
-    folder was moved since.
+    These are the checkpoints that the `checkpoint` file names and that are in its folder, even if
+    the folder was moved since.
     """
     state, complete = state_of(directory), complete_in(directory)
     if state is None:
@@ -243,8 +244,8 @@ def writing(directory: Path, name: str) -> Iterator[None]:
     """Creates the folder for a checkpoint that the block writes, and reports errors.
 
     Raises:
-        CheckpointError: The checkpoint cannot be written, and no files of it are left. The error
-            of TensorFlow is the cause.
+        CheckpointError: The checkpoint cannot be written; its files were deleted. The error of
+            TensorFlow is the cause.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -277,7 +278,7 @@ def misfit(path: str, why: str, advice: str = "") -> CheckpointError:
     """Returns the error to raise for a checkpoint that does not fit the model.
 
     Args:
-        advice: A further way to go on, before that to a run of its own.
+        advice: Another way to continue, written before the advice to start a run of its own.
     """
     return CheckpointError(
         f"{path} does not fit what is trained here: {why}. Nothing was restored. To go on from "
@@ -306,7 +307,7 @@ def state_of(directory: Path | str) -> Any:
 
 
 def complete_in(directory: Path) -> set[str]:
-    """Returns the names of a folder's checkpoints of which every file exists."""
+    """Returns the names of a folder's checkpoints whose files all exist."""
     try:
         with os.scandir(directory) as found:
             # Links are followed: an archive may hold the data elsewhere. A pipe is not opened.

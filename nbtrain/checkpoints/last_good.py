@@ -47,7 +47,7 @@ class LastGood:
         self.start(step)
 
     def begin(self) -> None:
-        """Makes the next copy due, because no checkpoint holds the present state."""
+        """Makes the next copy due, because no checkpoint contains the present state."""
         self._begins = True
 
     def due(self, step: int) -> bool:

@@ -1,4 +1,4 @@
-"""Lists what can be restored: the checkpoints of a run, and the copies beside them."""
+"""Lists the checkpoints that can be restored: those of a run, and the copies beside them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Listing:
         self.timeline = RunTimeline(Path())
         self.checkpoints: tuple[Checkpoint, ...] = ()
         self._lock = threading.Lock()  # protects all attributes; no file is read under it
-        self._begun = self._shown = 0  # numbers of looks: an older one never replaces a newer one
+        self._begun = self._shown = 0  # numbers of scans: an older one never replaces a newer one
         # The times of the folders' last changes; None if they may change again unnoticed.
         self._changed: tuple[float, ...] | None = None
 
@@ -44,11 +44,11 @@ class Listing:
             self._show(look, directory, changed if settled else None)
 
     def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
-        """Returns what can be restored from the folder."""
+        """Returns the checkpoints and copies that can be restored from the folder."""
         return restorable(directory, self.timeline)
 
     def _begin(self) -> int:
-        """Returns the number of a look that begins now."""
+        """Returns the number of a scan that begins now."""
         with self._lock:
             self._begun += 1
             return self._begun
@@ -64,11 +64,11 @@ def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Ch
     """Returns the checkpoints of a folder and their copies, in the order they were saved.
 
     Any thread. A copy of a good state that is older than the checkpoint of the same name is left
-    out: it belongs to an abandoned branch. The start of a trial is always listed: it differs from
-    a checkpoint saved at the same step during the trial. So is the best state.
+    out: it belongs to an abandoned branch. The start of a trial and the best state are always
+    listed: the start differs from a checkpoint saved at the same step during the trial.
 
     Args:
-        timeline: The timeline with the order; None reads the one of the folder's run.
+        timeline: The timeline with the order; None reads that of the folder's run.
     """
     timeline = timeline or timeline_of(directory)
     copies = (listed(directory / name) for name in ASIDE)
@@ -118,7 +118,7 @@ def latest(directory: Path, timeline: RunTimeline | None = None) -> Checkpoint |
 
     This is the newest checkpoint or copy on the current branch. Abandoned checkpoints are used
     only if there is no other. If the run has restored a checkpoint of another folder and saved
-    nothing since, it is that checkpoint.
+    nothing since, this checkpoint is returned.
     """
     timeline = timeline or timeline_of(directory)
     if timeline.origin is not None and (found := at(timeline.origin)) is not None:
@@ -127,7 +127,7 @@ def latest(directory: Path, timeline: RunTimeline | None = None) -> Checkpoint |
 
 
 def saved(directory: Path) -> tuple[Checkpoint, ...]:
-    """Returns the checkpoints on the current branch, without copies; if there are none, all."""
+    """Returns the checkpoints on the current branch, without copies; all if none is on it."""
     held = restorable(directory)
     return on_the_way([each for each in held if Path(each.path).parent == directory])
 

@@ -1,9 +1,9 @@
 """Repairs the `checkpoint` files of a run's folders before TensorFlow reads them.
 
-TensorFlow trusts these files. Without a repair, it would look for the checkpoints of a moved
-folder in the old place, continue from a latest checkpoint that was deleted, and refuse a file that
-a power cut has left empty or damaged. It also forgets checkpoints that are older than the file's
-`last_preserved_timestamp`, which is true of all of them after the clock was set back.
+TensorFlow trusts these files. Without a repair, TensorFlow would search for the checkpoints of a
+moved folder in the old place, continue from a latest checkpoint that was deleted, and refuse a file
+that is empty or damaged after a power cut. TensorFlow also forgets checkpoints that are older than
+the file's `last_preserved_timestamp`; after the clock was set back, all of them are.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _mended(directory: Path) -> str | None:
 def mend_given(directory: str) -> str | None:
     """Repairs the `checkpoint` file of a folder of the user's; returns a message or None.
 
-    Changes nothing unless the file cannot be read, or names the latest checkpoint in the place from
-    which the folder was moved.
+    Changes nothing unless the file cannot be read, or names the latest checkpoint by the place
+    where the folder was before a move.
     """
     there = Path(directory)
     if not (there / "checkpoint").exists():  # or it is in a network store
@@ -62,8 +62,8 @@ def mend_state(directory: Path, *, saves: bool = False) -> str | None:
     """Makes the `checkpoint` file of one folder name the existing checkpoints by relative paths.
 
     Args:
-        saves: Whether a `tf.train.CheckpointManager` saves there next, which must not take the
-            clock for set back.
+        saves: Whether a `tf.train.CheckpointManager` saves there next. Then a
+            `last_preserved_timestamp` is removed, so that TensorFlow forgets no checkpoints.
     """
     state, complete = state_of(directory), complete_in(directory)
     if state is None or _is_cut(state):
@@ -90,7 +90,7 @@ def _is_cut(state: Any) -> bool:
 def _rebuild(directory: Path, complete: set[str], why: str) -> str | None:
     """Creates the file from the readable checkpoints, in the order of the run's journal.
 
-    If there was no file, only checkpoints in the journal are used: the others may not be the run's.
+    If there was no file, only checkpoints in the journal are used: others may not be the run's.
     """
     file, timeline = directory / "checkpoint", timeline_of(directory)
     was_there = file.exists()
@@ -118,7 +118,7 @@ def _can_be_read(held: Checkpoint) -> bool:
 
 
 def _write(directory: Path, names: Sequence[str], times: Sequence[float]) -> None:
-    """Writes the file at once, by a rename; deletes it if there is nothing to name."""
+    """Writes the file in one act, by a rename; deletes it if there is nothing to name."""
     file, written = directory / "checkpoint", directory / "checkpoint.mended"
     if not names:
         file.unlink(missing_ok=True)

@@ -8,11 +8,11 @@ from nbtrain.core.errors import ArgumentError
 
 
 class Every:
-    """Due at each multiple of `steps` steps, and every `secs` seconds.
+    """Decides when an action is due: at multiples of `steps` steps, and every `secs` seconds.
 
-    The steps are those of the whole run, so that a run that is often interrupted has its occasions
-    at the same steps as an unbroken one. The seconds count from the start and from each occasion.
-    Called once a step with the clock as an argument. It is due once after a long pause, however
+    Steps count over the whole run, so a run that is often interrupted acts at the same steps as an
+    unbroken one. Seconds count from the start and from each time that the action is due. Called
+    once a step with the clock as an argument. After a long pause, the action is due once, however
     many multiples were passed.
 
         due = Every(steps=100, secs=60.0)
@@ -20,14 +20,14 @@ class Every:
         if due(step, time.monotonic()): ...
 
     Args:
-        steps: The steps of an occasion are the multiples of this number, at least 1; None for none
-            by steps.
-        secs: Seconds between two occasions, above 0; None or 0 for none by time (0 disables, as in
-            TensorFlow's Supervisor).
-        at_once: Whether it is first due at once, as timed services of TensorFlow's Supervisor are.
+        steps: The action is due at the multiples of this number, at least 1; None disables steps.
+        secs: Seconds between two actions, above 0; None or 0 disables seconds (0 as in TensorFlow's
+            Supervisor).
+        at_once: Whether the action is first due at once, as timed services of TensorFlow's
+            Supervisor are.
 
     Attributes:
-        next_step: The step at which it is due whatever the clock says; infinity for none.
+        next_step: The step at which the action is due, whatever the clock says; infinity for none.
 
     Raises:
         ArgumentError: A value is out of range.
@@ -46,18 +46,18 @@ class Every:
         self.next_step = self._next_time = float("inf")
 
     def start(self, step: int, now: float) -> None:
-        """Goes on from `step` and `now` (seconds of any clock that never goes backwards)."""
+        """Counts from `step` and `now` (seconds of any clock that never goes backwards)."""
         self.next_step = step - step % self._steps + self._steps if self._steps else float("inf")
         self._next_time = now + self._secs if self._secs else float("inf")
         if self._at_once:
             self._next_time = now
 
     def soon(self, step: int, now: float) -> bool:
-        """Returns whether it is due at `step` and `now`, without going on from there."""
+        """Returns whether the action is due at `step` and `now`; changes nothing."""
         return step >= self.next_step or now >= self._next_time
 
     def __call__(self, step: int, now: float) -> bool:
-        """Returns whether it is due at `step` and `now`; if so, goes on from there."""
+        """Returns whether the action is due at `step` and `now`; if so, counts from there."""
         if not self.soon(step, now):
             return False
         self._at_once = False
@@ -66,7 +66,7 @@ class Every:
 
 
 def _is_count(steps: object) -> bool:
-    """Returns whether it is a whole number of at least 1, even as a float."""
+    """Returns whether `steps` is a whole number of at least 1, even as a float."""
     if isinstance(steps, bool) or not isinstance(steps, Real):
         return False
     return 1 <= float(steps) < float("inf") and float(steps).is_integer()

@@ -1,4 +1,4 @@
-"""Commands as plain data: what a page, a file or another process sends.
+"""Commands as plain data, as a page, a file or another process sends them.
 
 fields_of(Set({"learning_rate": 1e-3}))     # {"command": "set", "values": {"learning_rate": 0.001}}
 command_of({"command": "restore", "checkpoint": 300})   # Restore(300)
@@ -67,7 +67,7 @@ def command_of(fields: Mapping[str, Any]) -> Command:
     """Returns the command that some fields ask for.
 
     Raises:
-        ArgumentError: They ask for none; the message says what is wrong.
+        ArgumentError: The fields ask for no command; the message says what is wrong.
     """
     match fields:
         case {"command": "restore"}:
@@ -99,8 +99,8 @@ def letter_of(fields: Mapping[str, Any]) -> Command:
     """Returns the command that a file asks for, as `command_of`.
 
     Raises:
-        ArgumentError: It asks for none, or has a name that the command does not know: a misspelt
-            one would be left out, and another command executed than was meant.
+        ArgumentError: The file asks for no command, or has a name that the command does not know:
+            to ignore a misspelt name would execute another command than was meant.
     """
     command = command_of(fields)
     verb = fields["command"]
@@ -163,7 +163,7 @@ def _are_edits(edits: object) -> bool:
 
 
 def _numbers(values: Mapping[str, object]) -> dict[str, object]:
-    """Returns values as numbers; what is no number is left as text, for the run to refuse."""
+    """Returns values as numbers; others become text, which the run refuses."""
     return {name: _number(value) for name, value in values.items()}
 
 

@@ -1,4 +1,4 @@
-"""The queue of commands for a training thread, taken in order or at planned steps."""
+"""The queue of commands for a training thread, executed in order or at planned steps."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class CommandQueue:
             step: Steps completed so far, for the answer to an immediate refusal.
             at: The step at whose end it is executed; None for the next boundary. Planned commands
                 may be posted before the first start.
-            standing: Whether to execute it each time that the run comes to that step: again after
+            standing: Whether to execute it each time that the run reaches that step: again after
                 going back, and in later starts.
-            sender: Where the command comes from.
+            sender: The origin of the command.
             refusal: Why it is refused at once; None if it is not.
         """
         receipt = Receipt(command, thread=self.thread, sender=sender)
@@ -123,7 +123,7 @@ class CommandQueue:
             return self._waiting.popleft() if self._waiting else None
 
     def plan(self, receipt: Receipt, at: int) -> None:
-        """Plans a taken command again for a later step; training thread only."""
+        """Plans a command from `get` again, for a later step; training thread only."""
         with self._changed:
             heapq.heappush(self._planned, (at, receipt.number, receipt))
 
@@ -133,12 +133,13 @@ class CommandQueue:
             self._planned = sorted(each for each in self._planned if each[-1] is not receipt)
 
     def rewind(self, step: int, led: Callable[[Receipt], bool]) -> None:
-        """Plans standing commands from this step on again when the run goes back to it.
+        """Plans standing commands again from this step on, after the run has gone to it.
 
         Training thread only.
 
         Args:
-            led: Whether the execution of a command led there: then it is not planned before it.
+            led: Returns whether the execution of a command belongs to the past of this step. A
+                command with such an execution is no longer planned for an earlier step.
         """
         for at, receipts in self._standing:
             newest = receipts[-1]
@@ -154,7 +155,7 @@ class CommandQueue:
         self._standing = [each for each in self._standing if each[0] > step]
 
     def wake(self) -> None:
-        """Makes a `get` that waits, now or later, return. Any thread may call it."""
+        """Makes `get` return instead of waiting, now and later. Any thread may call it."""
         with self._changed:
             self._woken = True
             self.call()

@@ -22,7 +22,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Takes no further step until resumed; saving and restoring still work."""
+    """Pauses the run before its next step, until resumed; saving and restoring still work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class Restore:
 
     Attributes:
         checkpoint: Its step, its path, or None for the latest.
-        halve: A hyperparameter to halve afterwards: of its values before and after, the lower one.
+        halve: A hyperparameter to halve afterwards: the lower of its values before and after the
+            restore is halved.
     """
 
     checkpoint: int | str | None = None
@@ -67,7 +68,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """Evaluates what is trained, at this boundary."""
+    """Evaluates the model, at this boundary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ class Try:
     Several values are tried one after the other, from the same state.
 
     Attributes:
-        values: Name to number; all of them, or none. A list of numbers has each of them tried,
-            several lists each combination.
+        values: Name to number; all of them, or none. Each number of a list is tried; with several
+            lists, each combination.
         steps: The number of steps.
         keep_if: Tag of a scalar that must not have got worse, with "max:" or "min:" before it if
             its direction is not known otherwise; or a function of the scalars before and after.
@@ -144,7 +145,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Gives the run these tags in place of those that it has."""
+    """Replaces the tags of the run."""
 
     tags: tuple[str, ...]
 

@@ -16,8 +16,8 @@ class StepCounter:
     """The current step of an attempt, and the number of steps taken; training thread only.
 
     Attributes:
-        step: Steps completed, set by whoever has taken one. Any thread may read it.
-        complete: Waits for steps that other processes take, and counts them. It is called before
+        step: Steps completed, set by the code that counts one. Any thread may read it.
+        complete: Waits for steps that other processes execute, and counts them. Called before
             anything that needs the state of one step.
     """
 
@@ -29,7 +29,7 @@ class StepCounter:
 
     @property
     def steps_done(self) -> int:
-        """The number of steps taken, whatever moved the count meanwhile. Any thread may read it."""
+        """The number of steps taken, without moves of the count. Any thread may read it."""
         return self.step - self._origin
 
     def move_to(self, step: int) -> None:
@@ -42,16 +42,16 @@ class CurrentStep(StepCounter):
     """The current step of one attempt of a run; training thread only, unless stated otherwise.
 
     Args:
-        most_items: With more items, records are thinned.
+        most_items: The number of items above which records are thinned.
 
     Attributes:
         next: The step at which to interrupt the loop; 0 for at once. Any thread may set it to 0.
         thread: Identity of the training thread while its own loop is between two calls of
             `should_stop`; 0 otherwise, when counting takes more than adding one.
         values: The scalars recorded for the current step; None before.
-        tags: Their tags: a tuple from the record queue.
-        samples: Other values that were recorded for it: tag, wall time, value, and the number of
-            images.
+        tags: The tags of `values`: a tuple from the record queue.
+        samples: Other values recorded for the current step: tag, wall time, value, and the number
+            of images.
         tracked: Whether a tracked loop counts the steps, so that `should_stop` does not.
     """
 
@@ -74,4 +74,4 @@ class CurrentStep(StepCounter):
 
 
 def _nothing() -> None:
-    """Waits for nothing: the steps are taken one after the other, in the training thread."""
+    """Waits for nothing: the training thread executes one step after the other."""

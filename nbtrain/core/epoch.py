@@ -13,7 +13,7 @@ class Epoch:
         number: Its number, from 1.
         count: The number of epochs; None if they have no end.
         began: The completed steps when it began; None if unknown.
-        steps: Its steps, as far as its data or the epoch before tell; None if unknown.
+        steps: Its number of steps, known from its data or the epoch before; None if unknown.
     """
 
     number: int
@@ -22,9 +22,10 @@ class Epoch:
     steps: int | None = None
 
     def ended_at(self, step: int) -> Epoch:
-        """Returns the epoch of the last step of a run that ended after so many steps.
+        """Returns the epoch of the last step of a run that ended at `step`.
 
-        It is the one before if this one has no step yet. A run without a step stays in its first.
+        This is the epoch before if the present one has no step yet. A run without a step stays in
+        its first epoch.
         """
         if not step or self.began != step or self.number == 1:
             return self

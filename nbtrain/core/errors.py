@@ -4,7 +4,7 @@ NbtrainError
 ├── ArgumentError      an argument that cannot be used (also a ValueError)
 │   └── UnknownArgumentError   one that a function does not take (also a TypeError)
 ├── PhaseError         an event that the run's phase does not allow (also a RuntimeError)
-├── BusyError          the folder or the model is held by another run (also a RuntimeError)
+├── BusyError          the folder or the model is in use by another run (also a RuntimeError)
 ├── WaitError          an answer or an end that did not come in time (also a TimeoutError)
 ├── RunFailedError     a run of another process that has failed (also a RuntimeError)
 ├── CheckpointError    a checkpoint that cannot be written, found or read (also a RuntimeError)
@@ -21,7 +21,7 @@ from typing import ClassVar
 class NbtrainError(Exception):
     """The base of nbtrain's own errors; errors of the user's code pass through unchanged."""
 
-    # IPython's way to show it, set by `nbtrain` if IPython is running.
+    # IPython shows an error by this function; set by `nbtrain` if IPython is running.
     _render_traceback_: ClassVar[Callable[[NbtrainError], list[str]]]
 
 
@@ -38,7 +38,7 @@ class PhaseError(NbtrainError, RuntimeError):
 
 
 class BusyError(NbtrainError, RuntimeError):
-    """A run that has not ended holds the folder or the model.
+    """A run that has not ended uses the folder or the model.
 
     Attributes:
         run: That run's name if it belongs to this kernel; else None.

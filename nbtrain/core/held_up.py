@@ -1,4 +1,4 @@
-"""Waits for the answer to a command, and says meanwhile what holds it up."""
+"""Waits for the answer to a command, and reports meanwhile what delays it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from nbtrain.core.text.visible import say
 
-# Seconds between two looks at what holds the answer up.
+# Seconds between two checks of what delays the answer.
 _LOOK_SECS = 0.5
 
 
@@ -18,8 +18,8 @@ def waited(answered: threading.Event, timeout: float | None, held: Callable[[], 
     Args:
         answered: Set when the answer has come.
         timeout: Seconds; None waits as long as it takes.
-        held: Returns what holds the answer up, in words, which are written on the standard error
-            once each time that it does; "" for nothing.
+        held: Returns what delays the answer, in words; "" for nothing. The words are written to the
+            standard error, once for each delay.
     """
     left, told = math.inf if timeout is None else timeout, ""
     while not answered.wait(max(0.0, min(left, _LOOK_SECS))):

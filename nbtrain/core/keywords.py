@@ -19,7 +19,7 @@ _R = TypeVar("_R")
 
 
 def refusing(function: Callable[_P, _R], home: str) -> Callable[_P, _R]:
-    """Returns the function, which then says what to type instead of an unknown argument.
+    """Makes a function refuse unknown arguments with an error that says what to type instead.
 
     Args:
         home: The module from which it is called, such as "nbtrain".

@@ -1,7 +1,7 @@
 """Opens the files of a run's folder, into which other people may write.
 
-A file must be a regular one of the folder itself. A link may lead to any file of the user, a device
-may have no end, and a named pipe may never answer: none of them is opened.
+Only regular files of the folder itself are opened. A link may lead to any file of the user, a
+device may have no end, and a named pipe may never answer.
 
 with opened(folder / "log.txt") as file:
     for line in lines(file):        # each at most a megabyte
@@ -24,17 +24,17 @@ NO_FILE = "it is not a file"
 # Bytes of the longest line that is read: a replay of a thousand edits has 60 kB.
 LONGEST_LINE = 1 << 20
 
-# Flags to append to a file, which is created if it is not there; and to read its end, too.
+# Flags to append to a file, which is created if it does not exist; and to also read its end.
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 APPEND_AND_READ = os.O_RDWR | os.O_APPEND | os.O_CREAT
 
-# Not on Windows. A named pipe is not waited for.
+# Flags that Windows does not have. With `_NO_WAIT`, opening a named pipe does not block.
 _NO_FOLLOW, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
 class NotOwnError(OSError):
-    """A file that is not opened because of what it is: `strerror` says why."""
+    """A file that is not opened because of its kind; `strerror` says why."""
 
 
 _MODES = {os.O_RDONLY: "rb", APPEND: "ab", APPEND_AND_READ: "ab+"}
@@ -47,8 +47,8 @@ def opened(path: str | Path, flags: int = os.O_RDONLY) -> FileIO:
         flags: `os.O_RDONLY`, `APPEND` or `APPEND_AND_READ`.
 
     Raises:
-        NotOwnError: It is a symbolic link, or no regular file.
-        OSError: It is not there, or cannot be opened.
+        NotOwnError: The path is a symbolic link, or not a regular file.
+        OSError: The file does not exist, or cannot be opened.
     """
     return FileIO(descriptor(path, flags), _MODES[flags])
 
@@ -77,8 +77,8 @@ def state(path: str | Path) -> os.stat_result:
     """Returns the state of a regular file.
 
     Raises:
-        NotOwnError: It is a symbolic link, or no regular file.
-        OSError: It is not there.
+        NotOwnError: The path is a symbolic link, or not a regular file.
+        OSError: The file does not exist.
     """
     found = os.lstat(path)  # three times as quick as a Path, for hundreds of files
     check(found, path)
@@ -105,7 +105,7 @@ def check_folder(*folders: Path) -> None:
 def lines(file: FileIO, most_bytes: int | None = None) -> Iterator[bytes]:
     r"""Yields the lines of a file with their `\n`, which the last one may lack.
 
-    Of a line that is longer than `LONGEST_LINE`, the rest is left out.
+    A line that is longer than `LONGEST_LINE` is cut there.
 
     Args:
         most_bytes: Bytes to read at most; None reads to the end.

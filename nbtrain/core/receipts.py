@@ -25,14 +25,15 @@ class Outcome:
     """The result of a command.
 
     Attributes:
-        applied: Whether it was done; False means refused, and nothing has changed.
+        applied: Whether the command was done; False means refused, and nothing has changed.
         step: Steps completed at that moment.
         text: What was done, or why it was refused.
         edits: The hyperparameters that were set, with old and new value.
         kept: For a decided trial, whether its values stay; else None.
         arms: For a trial of several values, the result of each; for a range test, the suggestion.
         curve: For a range test, pairs of a learning rate and the smoothed loss after its step.
-        answered: False if nobody answers; `applied` is then False, though it may have been done.
+        answered: False if nobody answers; `applied` is then False, though the command may have been
+            done.
     """
 
     applied: bool
@@ -46,7 +47,7 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """See `command_states`."""
+        """The state of the command; see `command_states`."""
         return APPLIED if self.applied else REFUSED if self.answered else UNANSWERED
 
     @property
@@ -55,7 +56,7 @@ class Outcome:
         return table(self.arms)
 
     def __str__(self) -> str:
-        """Returns all of it in a sentence: `applied at step 1,240: saved ckpt-1240`."""
+        """Returns the outcome in a sentence: `applied at step 1,240: saved ckpt-1240`."""
         return f"{self.state} at step {self.step:,}: {self.text}"
 
 
@@ -64,12 +65,12 @@ class Receipt:
 
     Args:
         thread: Identity of the thread that will answer.
-        sender: Where the command comes from.
+        sender: The origin of the command.
 
     Attributes:
         number: The receipt's number in the order of posting, from 1, in this process.
         order: The place of the execution in the run's timeline; 0.0 before it.
-        held: Returns what holds the answer up, in words; "" for nothing.
+        held: Returns what delays the answer, in words; "" for nothing.
     """
 
     _numbers = itertools.count(1)
@@ -95,7 +96,7 @@ class Receipt:
         return self._outcome
 
     def answer(self, outcome: Outcome) -> None:
-        """Gives the outcome, once; called where the command was executed or refused."""
+        """Sets the outcome, once; called where the command was executed or refused."""
         self._outcome = outcome
         self._answered.set()
 
@@ -111,7 +112,7 @@ class Receipt:
             timeout: Seconds to wait at most; None waits as long as the step takes.
 
         Raises:
-            WaitError: Still unanswered; the command stays in the queue.
+            WaitError: No answer came in time; the command stays in the queue.
         """
         if self._outcome is None and threading.get_ident() == self._thread:
             raise WaitError(

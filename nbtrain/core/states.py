@@ -146,9 +146,9 @@ class Checkpoint:
 
     Attributes:
         step: Steps completed when it was saved.
-        path: Prefix of its files, as TensorFlow's savers and readers take it.
-        wall_time: When it was saved, in seconds since the epoch. The clock may have been set back,
-            so it gives no order.
+        path: Prefix of its files, as TensorFlow's savers and readers expect it.
+        wall_time: The time of the save, in seconds since the epoch. It does not show the order of
+            saves, because the clock may have been set back.
         order: Its number in the order of the run's saves, if known.
         abandoned: Whether the run has since gone back to an earlier step.
     """
@@ -223,15 +223,16 @@ class Status:
         error: The traceback that ended the run; None if none did.
         failure: Type and message of that error, in one line.
         log: TensorFlow's log messages in the training thread, the newest line last.
-        hyperparameters: Those that can be set, with the values that the next step uses.
+        hyperparameters: The hyperparameters that can be set, with the values that the next step
+            uses.
         evaluates: Whether there is something to evaluate.
-        mirror: The newest checkpoint in the mirror, and how far behind that is; None without a
-            mirror.
-        usage: Where its time goes, and what its process uses; None while unknown.
+        mirror: The newest checkpoint in the mirror, and how far the mirror is behind; None without
+            a mirror.
+        usage: How the run spends its time, and what its process uses; None while unknown.
         tasks: The tasks of the cluster that it trains on; empty without a cluster.
-        tags: The words by which it can be found again.
-        directions: By the name of a scalar, "max" or "min": the direction of its best value, if
-            that is known and the last word of the name does not tell it.
+        tags: The words by which the run can be found again.
+        directions: Name of a scalar to "max" or "min", the direction of its best value. Contains
+            the known directions that do not follow from the last word of the name.
     """
 
     name: str
@@ -269,7 +270,7 @@ class Status:
         return self.checkpoints[-1] if self.checkpoints else None
 
     def __repr__(self) -> str:
-        """Shows a line for each field that is set; the curves of the machine are left out."""
+        """Shows a line for each field that is set, without the curves of the machine."""
         told = {each.name: _lines(getattr(self, each.name)) for each in fields(self)}
         told["values"] = _lines(
             {tag: value for tag, value in self.values.items() if not tag.startswith(SYSTEM)}
@@ -283,7 +284,7 @@ class Status:
 
 
 def _lines(value: object) -> list[str]:
-    """Formats a value in lines; of a long list, the newest entries."""
+    """Formats a value in lines; a long list is cut to its newest entries."""
     match value:
         case None | False:
             return []

@@ -54,7 +54,7 @@ class Task:
         return f"{self.job} {self.index}"
 
     def __str__(self) -> str:
-        """Name and state; of a lost task, the age of its last sign of life."""
+        """Returns name and state, and for a lost task the age of its last sign of life."""
         text = f"{self.name}: {self.state}"
         if self.state is TaskState.LOST and self.silent_s is not None:
             text += f", no sign of life for {self.silent_s:.0f} s"
@@ -62,7 +62,10 @@ class Task:
 
 
 def attention(tasks: Sequence[Task]) -> list[Task]:
-    """Returns the tasks to show, in their order: of many, those that do not run come first."""
+    """Returns the tasks to show, in their order; if there are too many, prefers those not running.
+
+    At most `SHOWN_TASKS` are returned.
+    """
     running = TaskState.RUNNING
     ordered = sorted(tasks, key=lambda each: (each.state is running, _URGENCY.index(each.state)))
     shown = {task.name for task in ordered[:SHOWN_TASKS]}

@@ -2,8 +2,8 @@
 
 A start and a restore open a segment, which continues from an entry of another segment, its parent.
 An entry counts if it lies on the path from the current segment back to the first one, and in each
-parent before the beginning of the child. Entries are numbered in the order in which they are made,
-whatever a clock says.
+parent before the beginning of the child. Entries are numbered in the order in which they are made;
+no clock is used.
 
 timeline = Timeline()
 saved = timeline.add()          # an entry, such as a save
@@ -48,8 +48,9 @@ class Timeline:
 
     def __init__(self) -> None:
         self.order = 0
-        # All segments, and by the number of each that counts, its last step and entry that count.
-        # Replaced together: another thread never sees a segment without what it has abandoned.
+        # All segments; and the last step and entry that count of each segment that counts, by its
+        # number. Replaced together: another thread never sees a segment but still counts what the
+        # segment has abandoned.
         self._known: tuple[tuple[Segment, ...], Mapping[int, tuple[float, float]]] = (
             (Segment(),),
             {0: (math.inf, math.inf)},
@@ -101,16 +102,16 @@ class Timeline:
         self.order = begin  # last: with this number, another thread sees the segment too
 
     def opened_by(self, marks: Sequence[tuple[int, float]]) -> list[int] | None:
-        """Returns the numbers of the segments that marks in event files open.
+        """Returns the numbers of the segments whose beginnings are marked in event files.
 
-        A segment has no mark if the process was killed before it was written. Marks of earlier
-        versions have other times than their segments: they are known by their order alone.
+        A segment has no mark if the process was killed before writing it. Marks of earlier versions
+        have other times than their segments, so they are matched by their order alone.
 
         Args:
             marks: The step and the wall time of each mark.
 
         Returns:
-            The numbers, or None if one is not known.
+            The numbers, or None if the segment of a mark is not known.
         """
         segments, _ = self._known
         at = {(each.step, each.wall_time): number for number, each in enumerate(segments)}

@@ -5,8 +5,8 @@
     bound = file.bound(references, survey(roots))     # by the keys of the file
     file.value(key)
 
-nbtrain saves each variable under a name of its own too (see `named_variables`). Both names stand
-for one value: an object graph may refer to a variable from several places. Checkpoints of earlier
+nbtrain saves each variable under a name of its own too (see `named_variables`). Both names refer
+to one value, as an object graph may refer to a variable from several places. Checkpoints of earlier
 versions and of plain TensorFlow have TensorFlow's references alone.
 """
 
@@ -26,14 +26,14 @@ from nbtrain.inner.tensorflow import TrackableObjectGraph
 # TensorFlow appends this to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
-# Where nbtrain's names stand in the object graph.
+# The path to nbtrain's names in the object graph.
 NAMES = "besides", "variables"
 
 # Live objects with the numbers of the file's nodes that lead to them.
 References = Sequence[tuple[int, Any]]
 
-# Where names of empty objects say the stage of the training, the class after the name of each
-# optimizer, and the names of metrics: a value would remain when the user restores the rest.
+# The paths to empty objects, whose names record the stage of the training, the name and the class
+# of each optimizer, and the names of metrics. A value would remain when the user restores the rest.
 STAGE, OPTIMIZERS = ("besides", "stage"), ("besides", "optimizers")
 METRICS = "besides", "metrics_of_keras"
 
@@ -42,13 +42,13 @@ class CheckpointFile:
     """The content of an object-based checkpoint.
 
     Raises:
-        CheckpointError: It cannot be read, or was written by a `tf.compat.v1.train.Saver`.
+        CheckpointError: The file cannot be read, or a `tf.compat.v1.train.Saver` wrote it.
 
     Attributes:
         path: Its path.
         shapes: The shapes of its values, by key.
         names: The keys of its variables, by nbtrain's names.
-        stage: The stage of the training in which it was saved; None if that has no name.
+        stage: The stage of the training in which it was saved; None if the stage has no name.
         optimizers: The names of the classes of its optimizers, by nbtrain's names.
         metrics: nbtrain's names of its metrics.
     """
@@ -72,7 +72,7 @@ class CheckpointFile:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The names of the objects that it was made of."""
+        """The names of the objects that the checkpoint was made of."""
         return tuple(
             each.local_name
             for each in self._nodes[0].children
@@ -80,7 +80,7 @@ class CheckpointFile:
         )
 
     def keys(self, leave_out: str | None = None) -> set[str]:
-        """The keys of everything in it.
+        """Returns the keys of all values in the file.
 
         Args:
             leave_out: A prefix of keys that are left out unless they are of a named variable.
@@ -100,7 +100,7 @@ class CheckpointFile:
         """Returns a value, in the dtype of the file.
 
         Raises:
-            CheckpointError: It cannot be read.
+            CheckpointError: The value cannot be read.
         """
         with reading(self.path):
             return np.asarray(self._reader.get_tensor(key + _VALUE))
@@ -118,7 +118,7 @@ class CheckpointFile:
         return {key: item for key, item in referred if key not in crossed} | named
 
     def crossed(self, references: References, named: Mapping[str, Any]) -> set[str]:
-        """The keys of values that a reference gives to another variable than the name does.
+        """Returns the keys of values that a reference assigns to another variable than the name.
 
         An optimizer lists its variables by number: if its learning rate was one of them and is a
         schedule now, all numbers after it differ.
@@ -147,7 +147,7 @@ class CheckpointFile:
         }
 
     def followed(self, references: References) -> Iterator[tuple[str, Any]]:
-        """Yields each key with each live object to which TensorFlow's references lead from it."""
+        """Yields each key with each live object that TensorFlow's references map it to."""
         for number, item in references:
             for key in _keys(self._nodes[number]):
                 yield key, item
@@ -162,7 +162,7 @@ class CheckpointFile:
                 yield item, [key for each in numbers for key in _keys(self._nodes[each])]
 
     def _children(self, *path: str) -> dict[str, int]:
-        """The numbers of the nodes below one, by name; empty if there is no such path."""
+        """Returns the numbers of the nodes below a path, by name; empty if it does not exist."""
         number = 0
         for step in path:
             below = self._below(number)
@@ -192,7 +192,7 @@ class CheckpointFile:
 
         Follows the edges that the saved object graph and the live objects share, as TensorFlow does
         (tensorflow/core/protobuf/trackable_object_graph.proto). Several objects may belong to one
-        node, if what was one when it was saved is none now.
+        node, if they were one object when it was saved.
         """
         view = tf.train.TrackableView(checkpoint)
         found: list[tuple[int, Any]] = []

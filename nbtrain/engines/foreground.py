@@ -1,4 +1,4 @@
-"""Makes a run of a `for` loop where it stands: `nbtrain.track`."""
+"""Makes a run of a `for` loop in the user's own code: `nbtrain.track`."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ def track(
     steps. In a cell under `%%nbtrain` and in a function of `nbtrain.background`,
     `nbtrain.track(...)` is `run.track(...)` of the run that trains there.
 
-    A stop ends the loop and each tracked one around it, and the code after them goes on. So does an
-    interrupt (Ctrl-C); a second one raises KeyboardInterrupt at once, or after the last save if
-    that has begun. A `break` or a `return` finishes the run. An error in the body is raised as
-    ever, and the run has failed.
+    A stop ends the loop and each tracked loop around it, and the code after them is executed. An
+    interrupt (Ctrl-C) does the same; a second one raises KeyboardInterrupt at once, or after the
+    last save if that has begun. A `break` or a `return` finishes the run. An error in the body is
+    raised as usual, and the run has failed.
 
     Args:
-        iterable: What to loop over: a `tf.data.Dataset`, a list, a range, or any other.
-        checkpoint: The objects to save, as in `train`, like all the other arguments; together with
-            the position of all tracked loops.
+        iterable: The iterable to loop over: a `tf.data.Dataset`, a list, a range, or any other.
+        checkpoint: The objects to save, together with the position of all tracked loops. This and
+            all other arguments are as in `train`.
         hyperparameters: The variables that can be set.
-        evaluate: Evaluates what is trained.
+        evaluate: Evaluates the model, and returns scalars by name.
 
     Returns:
-        The run, which trains while it is looped over. Within the loop of a run, an iterable of the
-        same elements, whose turns are those of that run.
+        The run, which trains while it is looped over. Within the loop of a run, returns an iterable
+        of the same elements, whose turns are those of that run.
 
     Raises:
         ArgumentError: An argument cannot be used, or options are given within the loop of a run.

@@ -33,7 +33,8 @@ _MULTI = getattr(tf.keras.optimizers, "MultiOptimizer", ())  # not in every vers
 class GraphVariable(Variable):
     """A variable of a graph.
 
-    It is set by running its own initializer with the value fed, as in TensorFlow's `Variable.load`.
+    A value is set by running the variable's initializer with the value fed, as in TensorFlow's
+    `Variable.load`.
     Nothing is added to the graph, which may be finalized.
     """
 
@@ -90,12 +91,12 @@ def held_by(given: Any, graph: tf.Graph | None = None) -> dict[str, Variable]:
     """Returns the variable that holds each hyperparameter.
 
     Args:
-        given: Name to variable or Keras optimizer; one optimizer; a list of these that the
-            caller has names for; None for none.
+        given: Name to variable or Keras optimizer; one optimizer; a list of these, each in a
+            variable of the caller with a name; None for none.
         graph: The graph that is trained; None for eager training.
 
     Raises:
-        ArgumentError: Something else is given, or two names for one variable, which could be set to
+        ArgumentError: Something else is given, or one variable has two names, which could be set to
             two values.
     """
     if given is None:

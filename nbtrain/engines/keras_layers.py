@@ -42,11 +42,11 @@ def describing(models: Mapping[str, object]) -> list[Callable[[], Event]]:
 
 
 def described(model: Any, tag: str = _TAG) -> Event:
-    """Returns an event that holds the JSON of a Sequential or functional model; any thread.
+    """Returns an event with the JSON of a Sequential or functional model; any thread.
 
     Raises:
-        ValueError: It has too many layers, or it is of neither kind, so that Keras does not know
-            how its layers are connected.
+        ValueError: The model has too many layers, or is of neither kind, so that Keras does not
+            know how its layers are connected.
     """
     if _inner(model) is None:
         raise ValueError(
@@ -59,7 +59,7 @@ def described(model: Any, tag: str = _TAG) -> Event:
 
 
 def _inner(layer: Any) -> Sequence[Any] | None:
-    """The layers of a model that Keras can connect; None for others, and for a layer."""
+    """Returns the layers of a model that Keras can connect; None for others, and for a layer."""
     if isinstance(layer, keras.Sequential):
         return list(super(keras.Sequential, layer).layers)  # with its input layer
     connected = isinstance(layer, keras.Model) and is_functional(layer)
@@ -85,7 +85,7 @@ def _of(layer: Any) -> dict[str, Any]:
 
 
 def _calls(model: Any) -> dict[int, list[Any]]:
-    """The inputs of each call of a layer within a functional model, by the layer's identity."""
+    """Returns the inputs of each call of a functional model's layers, by the layer's identity."""
     calls: dict[int, list[Any]] = defaultdict(list)
     for node in calls_of(model):
         if not node.is_input:
@@ -104,7 +104,7 @@ def _class(layer: Any) -> dict[str, Any]:
 
 
 def _of_layer(layer: Any) -> dict[str, Any]:
-    """Returns the name, the class and the configuration of a layer, or why that is left out."""
+    """Returns name, class and configuration of a layer, or why the configuration is left out."""
     try:
         why = _why_not_read(layer)
         if why is None:
@@ -117,7 +117,7 @@ def _of_layer(layer: Any) -> dict[str, Any]:
 
 
 def _why_not_read(layer: Any) -> str | None:
-    """Says why the configuration of a layer is not asked for; None if it can be."""
+    """Returns why the configuration of a layer must not be read; None if it can be."""
     inside = layers_of(layer, with_itself=False) if isinstance(layer, keras.Layer) else ()
     if any(_inner(each) is not None for each in inside):  # Keras would change its tensors
         return "it holds a model"

@@ -1,4 +1,4 @@
-"""The live objects of a checkpoint, and the values that a file has for them.
+"""The live objects of a checkpoint, and the values of a file that belong to them.
 
 live = LiveObjects.of(checkpoint, found, CheckpointFile(path))
 live.other_optimizers(file), live.other_shapes(file)  # why they do not fit, in words
@@ -24,7 +24,7 @@ from nbtrain.inner.tensorflow import drop_deferred
 
 
 def reached(checkpoint: tf.train.Checkpoint, found: Found) -> list[Any]:
-    """Returns everything that a checkpoint reaches, and all variables and optimizers in it."""
+    """Returns all objects that a checkpoint reaches, and all variables and optimizers in them."""
     objects: list[Any] = tf.train.TrackableView(checkpoint).descendants()
     known = set(map(id, objects))
     more = [*found.variables.values(), *found.optimizers.values()]
@@ -33,15 +33,16 @@ def reached(checkpoint: tf.train.Checkpoint, found: Found) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class LiveObjects:
-    """The live objects of a checkpoint, and what a file has for them.
+    """The live objects of a checkpoint, and the values of a file that belong to them.
 
     Attributes:
-        objects: All of them, and the variables and optimizers in them.
+        objects: All live objects, and the variables and optimizers in them.
         found: The variables and optimizers, by name.
-        references: Those to which TensorFlow's references lead, by the numbers of the file's nodes.
-        bound: Those that take a value, by the keys of the file.
-        is_crossed: Whether some of TensorFlow's references lead to other variables than the names
-            of nbtrain's do.
+        references: The objects to which TensorFlow's references lead, each with the number of its
+            node in the file.
+        bound: The objects that a restore sets, by the keys of the file.
+        is_crossed: Whether some of TensorFlow's references lead to other variables than nbtrain's
+            names do.
     """
 
     objects: list[Any]
@@ -52,7 +53,7 @@ class LiveObjects:
 
     @classmethod
     def of(cls, checkpoint: tf.train.Checkpoint, found: Found, file: CheckpointFile) -> LiveObjects:
-        """Finds the live objects that take the values of a file."""
+        """Finds the live objects to which the values of a file belong."""
         references = file.references(checkpoint)
         bound = file.bound(references, found)
         is_crossed = bool(file.crossed(references, file.named(found)))
@@ -60,7 +61,7 @@ class LiveObjects:
 
     @property
     def takes_by_name_alone(self) -> bool:
-        """True if TensorFlow's restore would give variables the values of others."""
+        """True if TensorFlow's restore would set variables to the values of others."""
         return self.is_crossed and all(map(is_variable, self.bound.values()))
 
     @property
@@ -83,8 +84,8 @@ class LiveObjects:
     def build_optimizers(self, file: CheckpointFile) -> bool:
         """Builds optimizers for the variables that they trained, as their first step would do.
 
-        So their slots take their values now. An optimizer is left alone if the present models have
-        other trainable variables, or variables on several devices.
+        Then their slots exist and can be restored now. An optimizer is not built if the present
+        models have other trainable variables, or variables on several devices.
 
         Returns:
             Whether there are new variables.
@@ -115,10 +116,11 @@ class LiveObjects:
                 _set(item, file.value(key))
 
     def other_shapes(self, file: CheckpointFile, *, followed: bool = False) -> list[str]:
-        """Says which variables have another shape than their values.
+        """Returns which variables have another shape than their values, in words.
 
         Args:
-            followed: Whether to look at all that TensorFlow would set by its own references.
+            followed: Whether to also check all variables that TensorFlow would set by its own
+                references.
         """
         pairs = [*self.bound.items(), *(file.followed(self.references) if followed else ())]
         wrong = [
@@ -130,14 +132,14 @@ class LiveObjects:
         return list(dict.fromkeys(wrong))
 
     def without_other_shapes(self, file: CheckpointFile) -> LiveObjects:
-        """Returns the same without what takes values of another shape."""
+        """Returns a copy without the variables whose values have another shape."""
         fitting = {
             key: item for key, item in self.bound.items() if not _has_other_shape(file, key, item)
         }
         return replace(self, bound=fitting)
 
     def other_optimizers(self, file: CheckpointFile) -> list[str]:
-        """Says which optimizers are of another kind, or train variables that they did not."""
+        """Returns which optimizers are of another kind, or train further variables, in words."""
         live = {name: type(each).__name__ for name, each in self.found.optimizers.items()}
         wrong = [
             f"{name} is {held} there and {live[name]} here"
@@ -169,7 +171,7 @@ def _is_on_one_device(variable: Any) -> bool:
 
 
 def _set(variable: Any, value: np.ndarray[Any, Any]) -> None:
-    """Gives a variable a value of a file, unless it holds it already."""
+    """Sets a variable to a value of a file, unless the variable has that value already."""
     held = tf.convert_to_tensor(variable).numpy()
     held = np.asarray(held)
     same = held.tobytes() == value.tobytes() if held.dtype != object else held == value

@@ -29,8 +29,8 @@ def load(
 ) -> Restored:
     """Sets the weights of a model to those of a run's checkpoint, in any process; any thread.
 
-    It reads the files of the run only, which may be training meanwhile. The optimizer of a compiled
-    model stays as it is. To load it too, name both as the run did, in
+    Only the files of the run are read, so the run may be training meanwhile. The optimizer of a
+    compiled model is not changed. To load the optimizer too, name both as the run did, in
     `tf.train.Checkpoint(model=model, optimizer=optimizer)`.
 
     Args:
@@ -39,15 +39,15 @@ def load(
             `tf.train.Checkpoint` of objects.
         checkpoint: The step of a checkpoint, "best" for the state that `keep_best=` has kept, its
             name, or None for the latest.
-        partly: Whether to load what both have, if variables of the model lack a value there or have
-            another shape, or values there lack a variable. Otherwise that is an error, and nothing
-            is loaded.
+        partly: Whether to load the variables that both have. If False, an error is raised and
+            nothing is loaded when a variable of the model has no value in the checkpoint or another
+            shape there, or a value there has no variable.
 
     Returns:
-        What was restored, in words.
+        The proof of the restore, which shows as words.
 
     Raises:
-        ArgumentError: There is no such run, or `into` is nothing that can be loaded.
+        ArgumentError: There is no such run, or `into` cannot be loaded.
         BusyError: A live run of this process trains the model.
         CheckpointError: There is no such checkpoint, or it does not fit; nothing was loaded.
 
@@ -105,7 +105,7 @@ def _path_of(source: Any) -> str:
 def _survey(
     file: CheckpointFile, checkpoint: tf.train.Checkpoint, *, weights_only: bool
 ) -> LiveObjects:
-    """Finds what takes the values of a file; metrics begin with the next training."""
+    """Finds the objects to restore from a file, without metrics: the next training resets them."""
     found = survey(roots_of(checkpoint), (keras.metrics.Metric,))
     live = LiveObjects.of(checkpoint, found, file)
     return live.weights if weights_only else live
@@ -147,7 +147,7 @@ def _loaded(
 
 
 def _misfit(path: str, wrong: list[str], missing: list[str], unused: list[str]) -> str:
-    """Says why a checkpoint was not loaded, and what to do."""
+    """Returns the message why a checkpoint was not loaded, and what to do."""
     parts = wrong[:3]
     if missing:
         parts.append(f"it has no value for {some(sorted(missing))}")
@@ -164,8 +164,8 @@ def _named(file: CheckpointFile, into: Any) -> tf.train.Checkpoint:
     """Returns a model under the name that it has in a checkpoint: the one that fits it best.
 
     Raises:
-        ArgumentError: It is no model, or fits under several names.
-        CheckpointError: It fits under none.
+        ArgumentError: `into` is no model, or fits under several names.
+        CheckpointError: The model fits under no name.
     """
     if not isinstance(into, (keras.layers.Layer, tf.Module)):
         raise ArgumentError(

@@ -41,7 +41,7 @@ class LoopEngine:
     """Runs the user's own loop.
 
     Args:
-        trained: What trains: the loop.
+        trained: The variables that the loop trains.
         checkpoint: None saves nothing.
         directory: The folder of the checkpoints.
         keep: How many checkpoints to keep; None keeps all.
@@ -92,20 +92,20 @@ class LoopEngine:
         return None if self._checkpoint is None else self._directory
 
     def models(self) -> list[object]:
-        """Everything that the checkpoint reaches."""
+        """Returns all objects that the checkpoint reaches."""
         if self._checkpoint is None:
             return []
         return list(tf.train.TrackableView(self._checkpoint).descendants())
 
     def roots(self) -> list[object]:
-        """The objects that the checkpoint was made of."""
+        """Returns the objects that the checkpoint was made of."""
         return [*self._held().values()]
 
     def branched(self, folder: Logdir) -> LoopEngine:
         """Returns the same loop in another folder.
 
         Raises:
-            ArgumentError: It was started without a checkpoint.
+            ArgumentError: The run was started without a checkpoint.
         """
         if self._checkpoint is None:
             raise ArgumentError(
@@ -165,21 +165,22 @@ class LoopRun(Run):
         """Makes each turn of a `for` loop a step of the run; used in the training thread.
 
         The end of each turn is a step boundary. A stop ends the loop, and at once each tracked loop
-        around it. A loop with another tracked one in it counts epochs, and its turns are no steps.
-        Checkpoints hold the position of all tracked loops, as with `data=` of `nbtrain.train`: a
-        run that goes on runs the program from its first line, without the turns that were done.
-        One that goes back to a checkpoint stays in its turn of the outer loop, and draws the
-        elements that came next there.
+        around it. A loop that contains another tracked loop counts epochs; its turns are no steps.
+        Checkpoints contain the position of all tracked loops, as with `data=` of `nbtrain.train`. A
+        run that is started again executes the program from its first line, without the turns that
+        were done. A run that goes back to a checkpoint stays in its turn of the outer loop, and
+        draws the elements that came next there.
 
         Args:
-            iterable: What to loop over: a `tf.data.Dataset`, a list, a range, or any other.
+            iterable: The iterable to loop over: a `tf.data.Dataset`, a list, a range, or any other.
 
         Returns:
             An iterable of the same elements.
 
         Raises:
-            ArgumentError: It cannot be looped over. In the loop: it is not that of the training
-                thread, or `run.should_stop()` counts the steps already.
+            ArgumentError: The iterable cannot be looped over. When the loop begins: another thread
+                than the training thread executes it, or `run.should_stop()` counts the steps
+                already.
 
         Example:
             >>> for epoch in run.track(range(50)):
@@ -208,14 +209,14 @@ def background(
     """Runs a loop of the user's own in the background; a decorator that returns the run.
 
     Args:
-        function: The loop. It takes the run, asks `run.should_stop()` once a step, and records
+        function: The loop. It takes the run, calls `run.should_stop()` once a step, and records
             scalars with `run.record(loss=...)`. With `data`, it also takes an iterator over the
-            data: elements drawn after asking belong to the step.
-        data: The data that the loop draws from, as in `train`, like all the other arguments.
+            data; elements drawn after that call belong to the step.
+        data: The data that the loop draws from. This and all other arguments are as in `train`.
         epochs: Passes over the data.
         checkpoint: The objects to save.
         hyperparameters: The variables that can be set.
-        evaluate: Evaluates what is trained.
+        evaluate: Evaluates the model, and returns scalars by name.
         start: Whether to start at once.
 
     Returns:
@@ -223,7 +224,7 @@ def background(
 
     Raises:
         ArgumentError: An argument cannot be used; nothing was started.
-        BusyError: A run that has not ended holds the folder or the model.
+        BusyError: A run that has not ended uses the folder or the model.
 
     Example:
         >>> @nbtrain.background(data=dataset, checkpoint=checkpoint)

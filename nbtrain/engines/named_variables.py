@@ -4,9 +4,9 @@
     found.variables   # {"model/blocks/0/kernel": ..., "optimizer/momentums/model/blocks/0/kernel"}
     found.optimizers  # {"optimizer": optimizer}
 
-TensorFlow's object graph ends at a list or a dict of Keras layers, and the names that Keras gives
-to layers (`dense_3`) count the layers of a process. These names depend on the program alone. A
-slot of an optimizer has the name of the variable that it belongs to.
+TensorFlow's object graph ends at a list or a dict of Keras layers, and Keras's names of layers
+(`dense_3`) count the layers of a process. The names here depend on the program alone. A slot of an
+optimizer has the name of the variable that it belongs to.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PARTS = (
     keras.random.SeedGenerator,
 )
 
-# Attributes in which Keras 3.15 lists what a layer holds: sublayers that stand in a set, or those
+# Attributes in which Keras 3.15 lists the parts of a layer: sublayers that are in a set, or those
 # of a functional model. Any other attribute is a better name for them, so these come last.
 _LISTED = (
     "_layers",
@@ -41,7 +41,7 @@ _LISTED = (
     "_variables",
 )
 
-# Attributes of Keras 3.15 and TensorFlow 2.21 that name again what is named elsewhere.
+# Attributes of Keras 3.15 and TensorFlow 2.21 whose parts have names by other attributes too.
 _PASSED_BY = ("_functional", "_operations", "_nodes", "_inbound", "_outbound", "_self_", "_tracker")
 
 # The count of its saves in a tf.train.Checkpoint.
@@ -54,7 +54,7 @@ class Found:
 
     Attributes:
         variables: Each variable once, by its name.
-        optimizers: Optimizers by their names, without those that another optimizer holds.
+        optimizers: Optimizers by their names, without those inside another optimizer.
         metrics: The names of metrics of Keras.
     """
 
@@ -64,7 +64,7 @@ class Found:
 
     @property
     def weights(self) -> dict[str, Any]:
-        """Those variables that belong to no optimizer, by name."""
+        """The variables that belong to no optimizer, by name."""
         return {
             name: each
             for name, each in self.variables.items()
@@ -73,7 +73,7 @@ class Found:
 
 
 def is_within(name: str, parts: Iterable[str]) -> bool:
-    """Returns whether a name is that of something in one of some parts."""
+    """Returns whether a name begins with the name of one of some parts."""
     return any(name.startswith(f"{part}/") for part in parts)
 
 
@@ -109,7 +109,7 @@ class _Walk:
 
     def finished(self) -> Found:
         """Names the variables of the optimizers, last, because their slots refer to others."""
-        for name, optimizer in self._optimizers:  # it grows with those that they hold
+        for name, optimizer in self._optimizers:  # it grows with optimizers inside these
             self._name_slots(name, optimizer)
         return self._found
 
@@ -134,7 +134,10 @@ class _Walk:
             self._found.variables[name] = variable
 
     def _name_slots(self, name: str, optimizer: Any) -> None:
-        """Names an optimizer's variables; those of a list with one for each trained variable."""
+        """Names an optimizer's variables.
+
+        A list with one variable for each trained variable is named after the trained variables.
+        """
         trained = trained_by(optimizer)
         of = [self._names.get(tuple(handles(each))) for each in trained]
         for attribute, value in _sorted_attributes(optimizer):
@@ -159,7 +162,7 @@ class _Walk:
 
 
 def _attributes(name: str, part: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the variables and parts that a part holds, with their names."""
+    """Yields the variables and parts of a part, with their names."""
     taken: set[str] = set()
     for attribute, value in _sorted_attributes(part):
         short = attribute.lstrip("_") or attribute
@@ -169,7 +172,7 @@ def _attributes(name: str, part: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _sorted_attributes(part: Any) -> list[tuple[str, Any]]:
-    """The attributes of a part, those by which Keras lists its contents last."""
+    """Returns the attributes of a part; those in which Keras lists its contents come last."""
     held = [
         (attribute, value)
         for attribute, value in vars(part).items()

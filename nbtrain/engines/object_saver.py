@@ -32,29 +32,29 @@ _SEED_STATE = "seed_generator_state"
 # The count of its saves in a tf.train.Checkpoint.
 _COUNTER = "save_counter"
 
-# How to go on from a checkpoint with other optimizers or trainable layers.
+# Advice to continue from a checkpoint with other optimizers or trainable layers.
 _NEW_STAGE = (
     "to go on from its weights with a new optimizer, or with other layers that train, name the "
     'training that follows, such as stage="fine-tune"; '
 )
 
-# The prefix, in a checkpoint, of what nbtrain saves in addition.
+# The prefix, in a checkpoint, of the values that nbtrain saves in addition.
 _BESIDES = "besides/"
 
 
 class ObjectSaver:
     """Saves and restores the objects of a `tf.train.Checkpoint` between two steps.
 
-    Each variable is saved under its name in TensorFlow's object graph, by which
-    `checkpoint.restore(path)` reads the file too, and under one of nbtrain's own. A restore gives
-    each variable the value of either name, and compares.
+    Each variable is saved under its name in TensorFlow's object graph, so that
+    `checkpoint.restore(path)` can read the file too, and under one of nbtrain's own. A restore sets
+    each variable to the value of either name, and compares.
 
     Args:
         keep: How many checkpoints to keep; None keeps all.
         origin: Path of the checkpoint to start from while the folder has none; or None.
         trained: The variables that the training changes; None if unknown.
-        stage: The name of a stage of the training: from a checkpoint of another one the weights
-            are restored, and optimizers begin again. None goes on with that of the checkpoint.
+        stage: The name of a stage of the training. From a checkpoint of another stage, only the
+            weights are restored, and optimizers begin again. None continues the checkpoint's stage.
     """
 
     # Types of parts whose variables are saved elsewhere.
@@ -83,11 +83,11 @@ class ObjectSaver:
 
     @functools.cached_property
     def mended(self) -> str | None:
-        """A message if the folder was repaired, which this does once; otherwise None."""
+        """A message if the folder was repaired, else None; the first access repairs it."""
         return mend_states(self.directory)
 
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
-        """Restores the latest checkpoint on the current branch, or else the origin."""
+        """Restores the latest checkpoint on the current branch; if there is none, the origin."""
         _ = self.mended
         held = latest(self.directory, timeline)
         path = self._origin if held is None else held.path
@@ -106,11 +106,11 @@ class ObjectSaver:
         manager.save(checkpoint_number=step)
 
     def _besides(self) -> dict[str, Any]:
-        """Returns what is saved besides the objects, by name, new each time."""
+        """Returns further objects to save, by name, new each time."""
         return {}
 
     def _whole(self) -> tf.train.Checkpoint:
-        """Returns the objects to save: those given, the variables by name, and what is besides."""
+        """Returns the objects to save: those given, the variables by name, and further ones."""
         found = self.found()
         variables = dict(found.variables)
         if (restore := self.restores.last) is not None:
@@ -120,10 +120,10 @@ class ObjectSaver:
         saved = names, self.restores.stage
         if not more and self._saved is not None and saved == self._saved_of:
             return self._saved
-        # A checkpoint that was restored sets whatever is added to it later to the restored values.
+        # A checkpoint that was restored sets objects that are added later to the restored values.
         view = tf.train.TrackableView(self._checkpoint)
         reached = dict(view.children(self._checkpoint))
-        if (root := reached.pop("root", None)) is not None:  # it stands in the checkpoint's place
+        if (root := reached.pop("root", None)) is not None:  # saved in the checkpoint's place
             reached = {**view.children(root), **reached}
         reached.pop(_COUNTER, None)  # each checkpoint has its own
         besides = tf.train.Checkpoint(**more)
@@ -138,7 +138,7 @@ class ObjectSaver:
         return self._saved
 
     def restore(self, path: str) -> Restored:
-        """Restores everything that a checkpoint holds."""
+        """Restores everything that a checkpoint contains."""
         return self.restore_objects(path)
 
     def restore_objects(self, path: str) -> Restored:
@@ -193,13 +193,13 @@ class ObjectSaver:
         return survey(roots_of(self._checkpoint), self.leave_out)
 
     def non_finite(self) -> tuple[str, ...]:
-        """Names of the variables that hold NaN or Inf."""
+        """Returns the names of variables that hold NaN or Inf."""
         found = {
             id(item): item
             for item in self._objects()
             if is_variable(item) and tf.as_dtype(item.dtype).is_floating
         }
-        # A sum is finite only if all numbers are: this takes half the time of checking each.
+        # A sum is finite only if all numbers are. Sums take half the time of checking each number.
         sums = [tf.cast(tf.reduce_sum(item), tf.float32) for item in found.values()]
         suspect = ~np.isfinite(tf.stack(sums).numpy()) if sums else ()
         return tuple(
@@ -214,7 +214,7 @@ class ObjectSaver:
         return None if lack is None else Lacking(lack.owners, self._remedy(lack.arguments))
 
     def _remedy(self, arguments: Mapping[str, str]) -> str:
-        """Says what to type to save objects too, given as names and expressions."""
+        """Returns what to type to save objects too, given as names and expressions."""
         given = roots_of(self._checkpoint)
         more = [
             f"{f'{name}_2' if name in given else name}={expression}"
@@ -242,11 +242,11 @@ class ObjectSaver:
         return False
 
     def _survey(self, file: CheckpointFile) -> LiveObjects:
-        """Walks over the live objects, and finds those that take the values of a file."""
+        """Walks over the live objects, and finds those to which the values of a file belong."""
         return LiveObjects.of(self._checkpoint, self.found(), file)
 
     def _objects(self) -> list[Any]:
-        """Everything that the checkpoint reaches, and all variables and optimizers in it."""
+        """Returns all objects that the checkpoint reaches, and the variables in optimizers too."""
         return reached(self._checkpoint, self.found())
 
     def _check(
@@ -264,7 +264,7 @@ class ObjectSaver:
             raise misfit(file.path, some(wrong), _NEW_STAGE if helps else "")
 
     def _changed(self, live: LiveObjects) -> set[int]:
-        """The storage of the variables that the training changes, as far as it is known."""
+        """Returns the storage of the variables that the training changes, as far as known."""
         changed = set() if self._trained is None else self._trained.changed()
         for optimizer in live.found.optimizers.values():
             trained = [*trained_by(optimizer), *slots_of(optimizer)]
@@ -325,12 +325,12 @@ class ObjectSaver:
 
 
 class Restores:
-    """The last restore of a saver and of those that save the same objects in other folders.
+    """The last restore of a saver and of its side savers, which save the same objects elsewhere.
 
     Attributes:
         last: The last restore.
         resets_metrics: Whether the program resets its metrics before it uses them, as Keras's `fit`
-            does. Then those that are created after a restore need no values.
+            does. Then metrics that are created after a restore need no values.
         stage: The stage of the training; None if it has no name.
     """
 
@@ -341,13 +341,13 @@ class Restores:
 
 
 class LastRestore:
-    """What a saver has restored last.
+    """The last restore of a saver.
 
     Args:
-        keys: The keys of the values that were given to live variables.
+        keys: The keys of the values to which live variables were set.
         renewed: The identities of missing variables that were reset.
-        left_out: The names of the optimizers, if a new stage has begun, which has weights alone
-            from the file; otherwise None.
+        left_out: The names of the optimizers if a new stage has begun, which restores weights
+            alone; otherwise None.
     """
 
     def __init__(
@@ -362,7 +362,7 @@ class LastRestore:
         self.keys = keys
         self.renewed = renewed
         self.left_out = left_out
-        self.unbegun: list[str] = []  # optimizers that go on as they are in a new stage
+        self.unbegun: list[str] = []  # optimizers that a new stage could not reset
         self._waiting: dict[str, tf.Variable] = {}
 
     def waiting(self, live: Mapping[str, Any]) -> dict[str, tf.Variable]:
@@ -380,7 +380,7 @@ class LastRestore:
         return {name: each for name, each in self._waiting.items() if name not in live}
 
     def leaves_out(self, key: str) -> bool:
-        """Returns whether a value is not taken from the file: a new stage takes weights alone."""
+        """Returns whether a value is not restored: a new stage restores weights alone."""
         if self.left_out is None:
             return False
         name = self.file.name(key)
@@ -390,7 +390,8 @@ class LastRestore:
 def as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Returns variables in nested dicts, by the parts of their names.
 
-    TensorFlow names a value in the file by its shortest path, which so stays that of the objects.
+    TensorFlow names a value in the file by its shortest path. Nested dicts make these paths longer
+    than those of the objects, so the names do not change.
     """
     tree: dict[str, Any] = {}
     for name, variable in variables.items():
@@ -400,7 +401,7 @@ def as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
             at = at.setdefault(parent, {}) if isinstance(at, dict) else at
         if isinstance(at, dict) and last not in at:
             at[last] = variable
-        else:  # a key of the user's holds a slash
+        else:  # a key of the user's contains a slash
             tree[name] = variable
     return tree
 
@@ -419,13 +420,17 @@ def _is_counter(name: str) -> bool:
 
 
 def roots_of(checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
-    """Returns what a checkpoint was made of, by name."""
+    """Returns the objects that a checkpoint was made of, by name."""
     roots = tf.train.TrackableView(checkpoint).children(checkpoint)
     return {name: root for name, root in roots.items() if name != _COUNTER}
 
 
 def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
-    """Returns the `tf.train.Checkpoint` given, or None; refuses anything else, and an empty one."""
+    """Returns the given `tf.train.Checkpoint`, or None.
+
+    Raises:
+        ArgumentError: Something else is given, or a checkpoint without objects.
+    """
     if isinstance(checkpoint, tf.train.Checkpoint) and _is_empty(checkpoint):
         raise ArgumentError(
             "checkpoint=tf.train.Checkpoint() holds nothing, so the next start could not go on "
@@ -447,5 +452,5 @@ def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
 
 
 def _is_empty(checkpoint: tf.train.Checkpoint) -> bool:
-    """Returns whether a checkpoint holds nothing: its first save makes its own counter."""
+    """Returns whether a checkpoint has no objects except the counter that its first save makes."""
     return set(tf.train.TrackableView(checkpoint).children(checkpoint)) <= {_COUNTER}

@@ -1,4 +1,4 @@
-"""Finds learning rates that were a number in a checkpoint and are a schedule now, or reversed."""
+"""Finds learning rates that changed from a number to a schedule, or back, since a checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ReplacedRate:
     Attributes:
         rate: The live rate: a variable or a schedule.
         key: The key of its number in the checkpoint; None if it was a schedule there.
-        text: Which one is used.
+        text: A description of both, and of which is used.
     """
 
     rate: Any
@@ -29,7 +29,7 @@ class ReplacedRate:
 
 
 def replaced_rates(file: CheckpointFile, found: Found) -> list[ReplacedRate]:
-    """Returns those of the live optimizers that a checkpoint of nbtrain's knows by name."""
+    """Returns the replaced rates of live optimizers that the checkpoint has under the same name."""
     return list(_replaced(file, found))
 
 

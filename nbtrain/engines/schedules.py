@@ -19,15 +19,15 @@ _WHY = (
 
 
 class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
-    """A schedule times a variable; otherwise it looks like the schedule itself.
+    """A schedule times a variable; in all else, it behaves like the schedule itself.
 
-    So a model saved with it can be loaded without nbtrain, with the schedule alone.
+    A model saved with it can therefore be loaded without nbtrain, with the schedule alone.
     """
 
     def __init__(self, schedule: Any, factor: tf.Variable) -> None:
         self._schedule = schedule
         self._factor = factor
-        self._asking: set[int] = set()  # threads; 0 stands for a trace or a replica's thread
+        self._asking: set[int] = set()  # threads; 0 means a trace or a replica's thread
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -61,8 +61,8 @@ class Factored(tf.keras.optimizers.schedules.LearningRateSchedule):
 class Factor(Variable):
     """A factor on the learning rate of an optimizer, 1 at first.
 
-    The optimizer holds it as `learning_rate_factor`: so it is saved and restored with the
-    optimizer, and a later run finds it again.
+    The optimizer has it as the attribute `learning_rate_factor`. The factor is therefore saved and
+    restored with the optimizer, and a later run finds it again.
     """
 
     NAME = "learning_rate_factor"
@@ -100,12 +100,12 @@ class ScheduledRate(Factor):
         self.variable.assign(value)
 
     def begin(self, *, restored: bool) -> None:
-        """Ignores what the optimizer did before, in other runs or in steps now undone."""
+        """Ignores the earlier steps of the optimizer, in other runs or undone by the restore."""
         self._began = _steps(self._optimizer)
         self._unused = self._unused and restored
 
     def unused_reason(self) -> str:
-        """Says that the steps ignore the factor, if they do and it is not 1."""
+        """Returns the message that the steps ignore the factor, if they do and it is not 1."""
         if not self._is_unused() or (value := self.read()) == 1.0:
             return ""
         return f"is {value:.10g}, and the steps train as if it were 1: {_WHY}"
@@ -122,7 +122,7 @@ class ScheduledRate(Factor):
         return schedule.without(tf.constant(moment, self._optimizer.iterations.dtype))
 
     def _is_unused(self) -> bool:
-        """Returns whether steps were done and none has asked for the factor."""
+        """Returns whether steps were done and none has called the schedule."""
         schedule = rate_of(self._optimizer)
         asked = type(schedule) is Factored and schedule.is_asked()
         self._unused = not asked and (self._unused or _steps(self._optimizer) > self._began)

@@ -18,7 +18,7 @@ def check_call(
         name: The name of the argument.
         function: The function given.
         args: The arguments that it will be called with.
-        advice: The text that says what to give instead.
+        advice: The advice what to give instead, for the message.
         generates: Whether it may be a generator function.
     """
     if not callable(function):
@@ -37,7 +37,7 @@ def check_call(
     except TypeError as error:
         takes = "takes other arguments" if args else "takes arguments"
         raise ArgumentError(f"{name}={function!r} {takes} ({error}): {advice}") from None
-    except ValueError:  # a C function does not tell
+    except ValueError:  # a C function has no signature
         return
 
 
@@ -52,7 +52,7 @@ def check_evaluation(evaluate: Any, settings: Settings, *args: object) -> None:
 
 
 def check_stage(settings: Settings, checkpoint: object) -> None:
-    """Raises an ArgumentError if a stage is named, and there is no checkpoint to save it."""
+    """Raises an ArgumentError if a stage is named and there is no checkpoint to save it."""
     if settings.stage is not None and checkpoint is None:
         raise ArgumentError(
             f"stage={settings.stage!r} without checkpoint=: a stage goes on from the weights of a "

@@ -11,7 +11,7 @@ from nbtrain.inner.keras import rate_of, trained_by
 
 
 def slots_of(item: Any) -> list[Any]:
-    """The slots of an optimizer; empty for other objects."""
+    """Returns the slots of an optimizer; empty for other objects."""
     if not isinstance(item, tf.keras.optimizers.Optimizer):
         return []
     parts = [item, *getattr(item, "optimizers", ())]  # those of a MultiOptimizer
@@ -24,11 +24,11 @@ def renew(objects: Sequence[Any], restored: Set[int]) -> set[int]:
     """Resets slots that the optimizers have created since a checkpoint to their initial values.
 
     Otherwise the moments of undone or bad steps would affect the steps that follow. An optimizer
-    that cannot be recreated from its config is left as it is.
+    that cannot be recreated from its config is not reset.
 
     Args:
         objects: Objects that may include optimizers.
-        restored: Identities of the variables that took a value from the checkpoint.
+        restored: Identities of the variables that were set from the checkpoint.
 
     Returns:
         The identities of the slots that were reset.
@@ -49,7 +49,7 @@ def renew(objects: Sequence[Any], restored: Set[int]) -> set[int]:
 def begin(optimizer: Any) -> bool:
     """Sets all variables of an optimizer to their initial values; returns whether it could.
 
-    It cannot if the optimizer cannot be recreated from its config.
+    Returns False if the optimizer cannot be recreated from its config.
     """
     if not optimizer.built:
         return True
@@ -65,5 +65,5 @@ def _begun(optimizer: Any) -> list[tuple[Any, Any]]:
         new = type(optimizer).from_config(optimizer.get_config())
         new.build(trained_by(optimizer))
         return list(zip(optimizer.variables, new.variables, strict=True))
-    except Exception:  # noqa: BLE001 - a class of the user's; the restore says what it lacks
+    except Exception:  # noqa: BLE001 - a class of the user's; the restore reports missing slots
         return []

@@ -110,24 +110,24 @@ def train(
 
     Args:
         step: Does one step and returns its scalars, tag to number or tensor of shape (), as a dict
-            or a named tuple; one scalar alone is recorded as `loss`. It ends
-            the run by raising StopIteration or `tf.errors.OutOfRangeError`. A `tf.function` is
-            traced at once. Errors found within two seconds are raised here; later ones fail the run
-            before its first step. With `cluster`, a function that builds the training.
+            or a named tuple; one scalar alone is recorded as `loss`. The function ends the run by
+            raising StopIteration or `tf.errors.OutOfRangeError`. A `tf.function` is traced at once.
+            Errors found within two seconds are raised here; later ones fail the run before its
+            first step. With `cluster`, a function that builds the training.
         cluster: The cluster with parameter servers and workers to train on: a dict of addresses by
             job, a `tf.train.ClusterSpec`, a `TF_CONFIG`, a `ClusterResolver`, or a launched one
             such as `nbtrain.cluster.local(ps=1, workers=2)`. `step` is then `build`, a function
             without arguments: it is called under the scope of a
             `tf.distribute.ParameterServerStrategy`, creates the variables, and returns the step,
-            the checkpoint and the hyperparameters, of which the last two can be left out. Workers
-            take the steps, several at once. `data` is a function that returns the `tf.data.Dataset`
-            of a worker.
+            the checkpoint and the hyperparameters; the last two can be left out. Workers execute
+            the steps, several at once. `data` is a function that returns the `tf.data.Dataset` of a
+            worker.
         data: The elements to call the step with, as `step(element)`: a `tf.data.Dataset`, a
             `tf.distribute.DistributedDataset`, a list or another iterable of batches, or a function
             that returns an iterator. These start again at their end, so leave `repeat()` out. An
             iterator, such as `iter(dataset)` or a generator, ends the run at its end. None calls
-            `step()`. Checkpoints hold the position in the data: a run that was stopped or killed
-            continues with the next element, and one that goes back to a checkpoint continues with
+            `step()`. Checkpoints contain the position in the data: a run that was stopped or killed
+            continues with the next element, and a run that goes back to a checkpoint continues with
             the element that came next there. For `tf.data`, the state of the pipeline is saved,
             including the buffer of `shuffle`. Other data, and pipelines that call Python or are
             distributed, are drawn again up to the position. Shuffle once, and with a seed;
@@ -135,22 +135,22 @@ def train(
         epochs: Passes over the data, counted over all starts of the run; None repeats them until
             `steps` or a stop.
         checkpoint: `tf.train.Checkpoint(model=..., optimizer=...)` with the objects to save; None
-            saves nothing. The panel names trained variables that it lacks: weights, slots of
-            optimizers, and moving statistics such as those of a `BatchNormalization`.
+            saves nothing. The panel names trained variables that are missing in it: weights, slots
+            of optimizers, and moving statistics such as those of a `BatchNormalization`.
         hyperparameters: The variables that `run.set` and the panel can change during training: name
             to a variable that the step reads, such as `{"learning_rate": optimizer.learning_rate}`;
             or a Keras optimizer; or a list of these, which get the names of your variables, such as
             `[g_opt, d_opt]`. An optimizer with a `LearningRateSchedule` gets a factor on its rate,
             `learning_rate_factor`, that can be set. A number that is not a variable, such as
             `beta_1`, is fixed in a traced step.
-        evaluate: Evaluates what is trained and returns scalars by name, recorded as `val_<name>`.
+        evaluate: Evaluates the model and returns scalars by name, recorded as `val_<name>`.
             It is called in the training thread, between two steps. A long one may check
             `run.should_stop()`.
         start: Whether to start at once; False leaves that to `run.start()`.
 
     Raises:
         ArgumentError: An argument cannot be used; nothing was started.
-        BusyError: A run that has not ended holds the folder or the model.
+        BusyError: A run that has not ended uses the folder or the model.
 
     Example:
         >>> run = nbtrain.train(step, data=dataset, epochs=20, checkpoint=checkpoint)

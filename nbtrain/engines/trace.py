@@ -18,7 +18,7 @@ class Trace:
 
     Args:
         step: The function.
-        args: Specifications of its arguments; None if unknown: then nothing is traced.
+        args: Specifications of its arguments; None if unknown, so that nothing is traced.
 
     Attributes:
         graph: The function's `FuncGraph`; None before, or for a plain function.
@@ -36,7 +36,7 @@ class Trace:
             self._start()
 
     def join(self, timeout: float | None = None) -> None:
-        """Waits for the end, at most `timeout` seconds, and raises the error of the tracing."""
+        """Waits at most `timeout` seconds for the end, and raises the error of the tracing."""
         self._thread.join(timeout)
         if self._error is not None:
             raise self._error

@@ -3,7 +3,7 @@
 run = track(dataset, name="mine")   # created
 for batch in run:                   # starts: this thread trains, and the panel is shown
     run.record(loss=step(batch))    # the end of each turn is a step boundary
-                                    # finished, stopped or failed; the program goes on
+                                    # finished, stopped or failed; the program continues
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         logdir: The run's folder.
         settings: How long to train and when to save.
         iterable: The elements.
-        trained: Is told what trains, once that is known: the loop of the program.
+        trained: Gets the loop of the program as its functions, once the loop is known.
     """
 
     in_foreground = True
@@ -90,7 +90,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
 
         Raises:
             PhaseError: The run trains already, or the thread trains another run.
-            BusyError: Another run holds the folder or the model.
+            BusyError: Another run uses the folder or the model.
             CheckpointError: The latest checkpoint cannot be restored.
             BaseException: The error of a thread of the run.
         """
@@ -130,7 +130,8 @@ class TrackedRun(LoopRun, Iterable[Any]):
         """Checks that no loop of the program, untracked, would start the run in each turn.
 
         Raises:
-            ArgumentError: There is one. Runs with names of their own may be made in its turns.
+            ArgumentError: There is such a loop. Runs with names of their own may be made in the
+                turns of a loop.
         """
         code, line = callers()[0]
         source = "".join(linecache.getlines(code.co_filename))
@@ -149,7 +150,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         )
 
     def _is_again_in(self, loop: ast.For, filename: str) -> bool:
-        """Returns whether each turn of a loop would start this run, or one that goes on from it."""
+        """Returns whether each turn of a loop would start this run, or one that continues it."""
         lines = [line for code, line in self._made if code.co_filename == filename]
         if self._folder.numbered or not any(for_loops.has_in_body(loop, each) for each in lines):
             return True
@@ -161,7 +162,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         """Ends the run; it has failed with an error, unless the user or the program ended it.
 
         Args:
-            is_closed: Whether the program has left the loop, so that nothing can be raised in it.
+            is_closed: Whether the program has left the loop, so that no error can be raised in it.
         """
         if threading.get_ident() != self.attempt.context.commands.thread:
             # The garbage collector closes the loop, perhaps in a thread of the run.
@@ -178,7 +179,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         error, self._left_with = error or self._left_with, None
         complete, is_told_to_end = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
         if isinstance(error, UnknownError):
-            # It may be that of a second interrupt, or of a wait that the stop has cancelled.
+            # The error may be that of a second interrupt, or of a wait that the stop has cancelled.
             is_cancelled = self.coord.should_stop() and _is_of_tensorflow(error)
             is_told_to_end = self._interrupts.has_come or is_cancelled
         if is_told_to_end:
@@ -186,7 +187,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
             error = None
         with self._interrupts.holding() as held:
             self.attempt.end(error, complete=complete)
-            # So the picture, or the line of a script, is complete.
+            # Waits so that the picture, or the line of a script, is complete.
             self.attempt.monitor_threads.join(LAST_ROUND_SECS)
             if threading.current_thread() is threading.main_thread():
                 endings.await_signal(self.attempt.context.settings.grace)
@@ -199,7 +200,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         self._left_with = error
         if error is None:
             self.coord.request_stop()
-            self.attempt.boundary.must_end = True  # so its position is kept
+            self.attempt.boundary.must_end = True  # so that its position is kept
         for turns in list(self._loops):
             turns.close()
 
@@ -214,9 +215,9 @@ def _is_of_tensorflow(error: BaseException) -> bool:
 
 
 def current_loop() -> Callable[[], Sequence[Any]]:
-    """Returns what gives the loop of the program that draws from the run, as a function.
+    """Returns a callable that returns the loop of the program that draws from the run, as function.
 
-    It is called in the same thread while the loop runs, and sees what the names refer to then.
+    It must be called in the same thread while the loop runs, and reads the names of that moment.
     """
     code, line = callers()[0]
     tree = for_loops.parsed("".join(linecache.getlines(code.co_filename)))

@@ -36,7 +36,7 @@ class Lack(NamedTuple):
     """Trained variables that some objects lack.
 
     Attributes:
-        owners: What they belong to, in words, with counts.
+        owners: The objects that they belong to, in words, with counts.
         arguments: By the name of each owner, an expression by which the program refers to it, such
             as `D` or `gan.D`; if none is known, a placeholder.
     """
@@ -63,7 +63,7 @@ class Trained:
         ]
 
     def changed(self) -> set[int]:
-        """Returns the storage of the variables that are trained, as `handles` gives it."""
+        """Returns the storage of the variables that are trained, as `handles` returns it."""
         found = [*Walk(self.functions()).named.values(), *self._given]
         return {key for item in _changed([item for _, item in found]) for key in handles(item)}
 
@@ -73,8 +73,8 @@ class Trained:
         Walks over all trained objects, so it is too slow for every step.
 
         Args:
-            objects: Returns them. It is asked last: a `tf.function` without arguments is traced by
-                the look at it, and creates the slots of its optimizers.
+            objects: Returns the objects. It is called last: the walk traces a `tf.function` without
+                arguments, which creates the slots of its optimizers.
         """
         walk = Walk(self.functions())
         found = [*walk.named.values(), *self._given]
@@ -82,7 +82,7 @@ class Trained:
         held = {key for item in objects() for key in handles(item)}
         owners = [(name, item, [*map(handles, _variables(item))]) for name, item in found if name]
         owners.sort(key=lambda owner: len(owner[2]))  # parts before the whole
-        # One variable stands for its copies on several devices.
+        # One variable represents its copies on several devices.
         first = {key: keys[0] for *_, each in owners for keys in each for key in keys}
         names = {key: name for name, _, each in reversed(owners) for keys in each for key in keys}
         lacking = {
@@ -104,12 +104,12 @@ class Trained:
 
 
 def _in_order(parts: Mapping[str, Iterable[bool]]) -> list[str]:
-    """Returns the names of owners, those of slots alone last."""
+    """Returns the names of owners; owners of slots alone come last."""
     return sorted(parts, key=lambda name: (all(parts[name]), name))
 
 
 def _namespaces(walk: Walk) -> list[Mapping[str, object]]:
-    """Returns what the names in the functions of a walk refer to, the nearest first."""
+    """Returns the scopes in which a walk's functions resolve their names, the nearest first."""
     closures = [dict(held_by_function(function)) for function in walk.functions]
     modules = {id(each.__globals__): each.__globals__ for each in walk.functions}
     return [*closures, *modules.values()]
@@ -171,7 +171,7 @@ def _changed(found: Sequence[Any]) -> Iterator[Any]:
 
 
 def _assigned(compiled: Any) -> list[tf.Variable]:
-    """The variables that a `tf.function` assigns to, in the traces made so far."""
+    """Returns the variables that a `tf.function` assigns to, in the traces made so far."""
     found = []
     for traced in traces_of(compiled):
         assigned = assigned_by(traced.graph)
@@ -199,5 +199,5 @@ def _goes_on(item: Any) -> bool:
 
 
 def _scope(item: Any) -> str:
-    """The first part of a variable's name."""
+    """Returns the first part of a variable's name."""
     return str(getattr(item, "path", item.name)).partition(":")[0].partition("/")[0]

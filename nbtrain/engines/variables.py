@@ -11,7 +11,7 @@ import tensorflow as tf
 from nbtrain.inner.keras import storage_of
 from nbtrain.inner.tensorflow import may_write, read_only_inputs
 
-# Operations that take a variable, but only check that it has a value.
+# Operations with a variable among their inputs that only check that it has a value.
 _ASKING = {"VarIsInitializedOp", "IsVariableInitialized"}
 
 # Operations that pass a variable on, into a branch or a loop of TensorFlow 1.
@@ -27,19 +27,19 @@ def is_variable(item: object) -> bool:
 
 
 def is_of_metric(item: Any) -> bool:
-    """Returns whether a variable belongs to a metric: on several devices it is summed when read."""
+    """Returns whether a variable belongs to a metric: its copies are summed when it is read."""
     within = storage_of(item) if isinstance(item, keras.Variable) else item
     on_read = tf.VariableSynchronization.ON_READ
     return getattr(within, "synchronization", None) is on_read
 
 
 def as_written(value: Any) -> float:
-    """The shortest number that a variable stores as this value: 0.0001, not 9.999999747e-05."""
+    """Returns the shortest number that is stored as this value: 0.0001, not 9.999999747e-05."""
     return float(str(value))
 
 
 def handles(item: Any) -> list[int]:
-    """The identities of a variable's storage: several on several devices, else one."""
+    """Returns the identities of a variable's storage: several on several devices, else one."""
     if isinstance(item, keras.Variable):
         item = storage_of(item)
     if isinstance(item, tf.distribute.DistributedValues):
@@ -48,7 +48,10 @@ def handles(item: Any) -> list[int]:
 
 
 def assigned_by(graph: Any) -> set[int]:
-    """The handles, by identity, that the function of a `FuncGraph`, or one it calls, assigns to."""
+    """Returns the handles, by identity, that the function of a `FuncGraph` assigns to.
+
+    Assignments of functions that it calls are included.
+    """
     read = read_only_inputs(graph)
     written = {id(tensor) for number, tensor in enumerate(graph.inputs) if number not in read}
     captures = zip(graph.external_captures, graph.internal_captures, strict=True)

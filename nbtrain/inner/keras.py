@@ -1,8 +1,8 @@
-"""The names of Keras that are not public (seen in 3.15), each with what it is for.
+"""The private names of Keras (seen in 3.15) that nbtrain uses, each with its purpose.
 
-All of Keras's other names that nbtrain uses are public. No other module has one of these: a new
-version of Keras is checked here. Keras itself is imported by none of these functions but
-`adapter_of`: a program without it has none of its objects either.
+All of Keras's other names that nbtrain uses are public. No other module uses a private name, so a
+new version of Keras is checked here. Of these functions, only `adapter_of` imports Keras: a program
+that has not imported Keras has no objects of Keras.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 _GLOBAL_STATE = "keras.src.backend.common.global_state"
 
 
-# The attribute that is named by `trained_by`.
+# The attribute that `trained_by` reads.
 TRAINED = "_trainable_variables"
 
 
@@ -22,39 +22,39 @@ TRAINED = "_trainable_variables"
 
 
 def storage_of(variable: Any) -> Any:
-    """The variable of TensorFlow in a variable of Keras (`_value`)."""
+    """Returns the variable of TensorFlow in a variable of Keras (`_value`)."""
     return variable._value
 
 
 def trained_by(optimizer: Any) -> list[Any]:
-    """The variables that an optimizer was built for.
+    """Returns the variables that an optimizer was built for.
 
-    Without the name, none: what an optimizer trains is not known then.
+    Empty if Keras lacks the name: then the variables are unknown.
     """
     return list(getattr(optimizer, TRAINED, ()))
 
 
 def rate_of(optimizer: Any) -> Any:
-    """The learning rate itself: a variable, a schedule or a function (`_learning_rate`).
+    """Returns the learning rate itself: a variable, a schedule or a function (`_learning_rate`).
 
-    The public `learning_rate` evaluates a schedule. Without the name, None.
+    The public `learning_rate` evaluates a schedule. None if Keras lacks the name.
     """
     return getattr(optimizer, "_learning_rate", None)
 
 
 def momenta_of(optimizer: Any) -> Any:
-    """The momenta of an optimizer, which have had both names; None if it has none."""
+    """Returns the momenta of an optimizer, by their new or old name; None if it has none."""
     return getattr(optimizer, "momentums", None) or getattr(optimizer, "_momentums", None)
 
 
 def trainable_of(layer: Any) -> Iterable[Any]:
-    """The trainable variables that a layer has by itself, frozen or not."""
+    """Returns the trainable variables of a layer without its sublayers, frozen or not."""
     found: Iterable[Any] = layer._trainable_variables
     return found
 
 
 def statistics_of(layer: Any) -> Iterable[Any]:
-    """The other variables that a layer has by itself, such as moving averages."""
+    """Returns the other variables of a layer without its sublayers, such as moving averages."""
     found: Iterable[Any] = layer._non_trainable_variables
     return found
 
@@ -63,7 +63,7 @@ def statistics_of(layer: Any) -> Iterable[Any]:
 
 
 def layers_of(model: Any, *, with_itself: bool = True) -> list[Any]:
-    """A model, its layers, and their layers (`_flatten_layers`)."""
+    """Returns a model, its layers, and their layers (`_flatten_layers`)."""
     return list(model._flatten_layers(include_self=with_itself))
 
 
@@ -73,12 +73,12 @@ def is_functional(model: Any) -> bool:
 
 
 def calls_of(model: Any) -> list[Any]:
-    """The calls of the layers within a functional model, as Keras's nodes."""
+    """Returns the calls of the layers within a functional model, as Keras's nodes."""
     return [node for nodes in model._nodes_by_depth.values() for node in nodes]
 
 
 def made_by(tensor: Any) -> tuple[Any, int, int]:
-    """The layer that has made a symbolic tensor, and the numbers of its call and its output."""
+    """Returns the layer that made a symbolic tensor, and the numbers of its call and output."""
     layer, call, output = tensor._keras_history
     return layer, call, output
 
@@ -87,19 +87,19 @@ def made_by(tensor: Any) -> tuple[Any, int, int]:
 
 
 def builder_of(model: Any) -> Any:
-    """Keras's way to build a compiled model by tracing it; None if there is none."""
+    """Returns Keras's method that builds a compiled model by tracing it; None if missing."""
     return getattr(model, "_symbolic_build", None)
 
 
 def compiled_parts_of(model: Any) -> list[Any]:
-    """The compiled metrics and the compiled loss of a model; None for each that is missing."""
+    """Returns the compiled metrics and the compiled loss of a model; None for a missing one."""
     return [model._compile_metrics, model._compile_loss]
 
 
 def metrics_given_to(model: Any) -> tuple[Any, Any]:
-    """The metrics and the weighted metrics that `compile` was given, as the user wrote them.
+    """Returns the metrics and the weighted metrics given to `compile`, as the user wrote them.
 
-    Without the names, None: they are objects of Keras from the first batch on only.
+    None for each if Keras lacks the name: then the metrics are known only from the first batch on.
     """
     compiled = getattr(model, "_compile_metrics", None)
     names = "_user_metrics", "_user_weighted_metrics"
@@ -108,17 +108,17 @@ def metrics_given_to(model: Any) -> tuple[Any, Any]:
 
 
 def direction_of(metric: Any) -> str:
-    """The direction in which a metric is better, "up" or "down"; empty if it does not say."""
+    """Returns the direction of better values of a metric, "up" or "down"; empty if unknown."""
     return str(getattr(metric, "_direction", None) or "")
 
 
 def loss_tracker_of(model: Any) -> Any:
-    """The metric that tracks the loss; None in a model that is not compiled."""
+    """Returns the metric that tracks the loss; None in a model that is not compiled."""
     return model._loss_tracker
 
 
 def begin_at_epoch(model: Any, epoch: int | None) -> None:
-    """Sets the epoch at which the fit that begins starts; None for that of its arguments."""
+    """Sets the first epoch of the fit that begins; None for the epoch of its arguments."""
     model._initial_epoch = epoch
 
 
@@ -128,7 +128,7 @@ def is_validated_after(model: Any, epoch: int, frequency: Any) -> bool:
 
 
 def adapter_of(data: Any, class_weight: Any) -> Any:
-    """Keras's adapter of a dataset, with workers that can be stopped; None in an older Keras."""
+    """Returns Keras's adapter of data, whose workers can be stopped; None in an older Keras."""
     try:
         from keras.src.trainers.data_adapters import get_data_adapter
     except ImportError:
@@ -140,13 +140,13 @@ def adapter_of(data: Any, class_weight: Any) -> Any:
 
 
 def state_of_thread() -> dict[str, object]:
-    """The state that Keras keeps for the calling thread; empty if nothing has imported Keras."""
+    """Returns Keras's state of the calling thread; empty if nothing has imported Keras."""
     module = sys.modules.get(_GLOBAL_STATE)
     return {} if module is None else vars(module.GLOBAL_STATE_TRACKER)
 
 
 def global_seed() -> Any:
-    """The state of the generator of the whole process; None if there is none."""
+    """Returns the state of the generator of the whole process; None if there is none."""
     attribute = getattr(sys.modules.get(_GLOBAL_STATE), "get_global_attribute", None)
     generator = None if attribute is None else attribute("global_seed_generator")
     return None if generator is None else generator.state.value

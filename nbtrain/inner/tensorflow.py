@@ -1,6 +1,6 @@
-"""The names of TensorFlow that are not public (seen in 2.18 to 2.21), each with what it is for.
+"""The private names of TensorFlow (seen in 2.18 to 2.21) that nbtrain uses, each with its purpose.
 
-No other module has one of these, except that a subclass of a class of TensorFlow names the
+No other module uses a private name, except that a subclass of a class of TensorFlow uses the
 attributes that it inherits. A new version of TensorFlow is checked here.
 """
 
@@ -26,18 +26,18 @@ from tensorflow.python.util import tf_decorator
 
 
 def function_of(compiled: Any) -> Any:
-    """The function in a `tf.function`, below all decorators."""
+    """Returns the function in a `tf.function`, below all decorators."""
     _, function = tf_decorator.unwrap(compiled.python_function)
     return function
 
 
 def traces_of(compiled: Any) -> list[Any]:
-    """The concrete functions of a `tf.function` that were traced so far."""
+    """Returns the concrete functions of a `tf.function` that were traced so far."""
     return list(compiled._list_all_concrete_functions())
 
 
 def read_only_inputs(graph: Any) -> set[int]:
-    """The numbers of the inputs of a `FuncGraph` that it and what it calls only read."""
+    """Returns the numbers of inputs that a `FuncGraph` and the functions it calls only read."""
     return set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
 
 
@@ -51,7 +51,7 @@ def may_write(operation: tf.Operation, held: tf.Tensor) -> bool:
 
 
 def reopen(graph: tf.Graph) -> None:
-    """Lets operations be added to a finalized graph, as TensorFlow's MonitoredSession does."""
+    """Makes a finalized graph accept operations again, as TensorFlow's MonitoredSession does."""
     graph._unsafe_unfinalize()
 
 
@@ -66,8 +66,8 @@ def is_in_xla(graph: Any) -> bool:
 def drop_deferred(item: Any) -> None:
     """Drops the values that TensorFlow keeps for variables that an object creates later.
 
-    While a step is traced, TensorFlow 2.21 would give them to the wrong variables of Keras's lists.
-    Without the name, TensorFlow's ways stay.
+    While a step is traced, TensorFlow 2.21 would assign them to the wrong variables of Keras's
+    lists. Does nothing if TensorFlow lacks the name.
     """
     waiting = getattr(item, "_deferred_dependencies", None)
     if isinstance(waiting, dict):
@@ -75,7 +75,7 @@ def drop_deferred(item: Any) -> None:
 
 
 def variables_of_saver(saver: Any) -> Any:
-    """The variables of a saver, as a list or by name; None if it was imported or is no Saver."""
+    """Returns a saver's variables, as a list or by name; None if it was imported or is no Saver."""
     return getattr(saver, "_var_list", None)
 
 
@@ -90,17 +90,17 @@ def is_empty(saver: Any) -> bool:
 
 
 def forget_deletions(saver: Any) -> None:
-    """Forgets which checkpoints a copy of a saver would delete: they belong to the other."""
+    """Forgets which checkpoints a copy of a saver would delete: they belong to the original."""
     saver._checkpoints_to_be_deleted = []
 
 
 def slice_of(part: Any) -> Any:
-    """The place of a part in its partitioned variable, for a saver; None for a whole variable."""
+    """Returns the place of a part in its partitioned variable, for a saver; None for a whole."""
     return getattr(part, "_get_save_slice_info", lambda: None)()
 
 
 def partitions_of(variable: Any) -> list[Any]:
-    """The parts of a partitioned variable, or the variable."""
+    """Returns the parts of a partitioned variable, or the variable."""
     return list(getattr(variable, "_variable_list", [variable]))
 
 
@@ -108,12 +108,12 @@ def partitions_of(variable: Any) -> list[Any]:
 
 
 def resource_of(iterator: Any) -> Any:
-    """The resource of an iterator of `tf.data`; None for another."""
+    """Returns the resource of an iterator of `tf.data`; None for another iterator."""
     return getattr(iterator, "_iterator_resource", None)
 
 
 def global_generator() -> Any:
-    """The state of the generator of `tf.random.get_global_generator`; None if nobody has it."""
+    """Returns the state of the generator of `tf.random.get_global_generator`; None before it."""
     module = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
     generator = getattr(module, "global_generator", None)
     return None if generator is None else generator.state
@@ -128,18 +128,18 @@ def has_runtime() -> bool:
 
 
 def eagerly() -> AbstractContextManager[None]:
-    """Executes eagerly within a block, whatever graph is the default."""
+    """Enters eager execution for a block, whatever graph is the default."""
     entered: AbstractContextManager[None] = context.eager_mode()
     return entered
 
 
 def device_name() -> str:
-    """The device that a `with tf.device(...)` of the calling thread names; empty for none."""
+    """Returns the device of a `with tf.device(...)` in the calling thread; empty for none."""
     return str(context.context().device_name or "")
 
 
 def callbacks() -> list[Any]:
-    """The callbacks of operations in the calling thread, such as `enable_check_numerics`."""
+    """Returns the callbacks of operations in the calling thread (`enable_check_numerics`)."""
     return list(context.context().op_callbacks)
 
 
@@ -161,13 +161,13 @@ def is_closed(item: Any) -> bool:
 
 
 def threads_of(coord: tf.train.Coordinator) -> set[threading.Thread]:
-    """The set to which a coordinator adds each thread that is registered with it."""
+    """Returns the set to which a coordinator adds each thread that is registered with it."""
     found: set[threading.Thread] = coord._registered_threads
     return found
 
 
 def registered_with(coord: tf.train.Coordinator) -> list[threading.Thread]:
-    """The threads that are registered with a coordinator of any class; any thread."""
+    """Returns the threads that are registered with a coordinator of any class; any thread."""
     with coord._lock:
         return list(threads_of(coord))
 
@@ -181,7 +181,7 @@ def dead_workers(coordinator: Any) -> Iterator[int]:
 
 
 def stop_of(coordinator: Any) -> Callable[[], object] | None:
-    """The function that ends the threads of a ClusterCoordinator; None if there is none."""
+    """Returns the function that ends a ClusterCoordinator's threads; None if there is none."""
     found: Callable[[], object] | None = getattr(
         getattr(coordinator, "_cluster", None), "stop", None
     )
@@ -191,6 +191,7 @@ def stop_of(coordinator: Any) -> Callable[[], object] | None:
 def is_fetched(remote: Any) -> bool:
     """Returns whether the thread of a worker has fetched a remote value.
 
-    Without the name, True: then the oldest is waited for, whichever is done.
+    Returns True if TensorFlow lacks the name: then the caller waits for the oldest value, even if
+    another is done.
     """
     return bool(getattr(remote, "_has_fetched_to_local", True))

@@ -75,7 +75,7 @@ def training_data(
         share: The `validation_split`.
 
     Raises:
-        ArgumentError: Keras could not train on it.
+        ArgumentError: Keras could not train on the data.
     """
     size = None if batch_size is None else whole("batch_size", batch_size)
     steps = None if steps is None else whole("steps_per_epoch", steps)
@@ -116,7 +116,7 @@ def training_data(
 
 
 def _untouched(model: Any, parts: tuple[Any, Any, Any], steps: int | None, **more: Any) -> Data:
-    """Returns data for a `fit` of the user's own, which gets them as they are."""
+    """Returns data for a `fit` of the user's own, which gets the given objects unchanged."""
     x, y, weights = parts
     data = Data(x, steps, model.steps_per_execution, y=y, sample_weight=weights, **more)
     if isinstance(x, tf.data.Dataset) and int(x.cardinality()) > 0:
@@ -177,7 +177,7 @@ def _batches(model: Any, x: Any, steps: int | None, class_weight: Any, shuffle: 
     return Data(x, steps, size, class_weight=class_weight)
 
 
-# Other data that Keras takes, by class name, as these libraries may be missing.
+# Other data that Keras accepts, by class name, as these libraries may be missing.
 _OTHERS = {"DataLoader", "MapDataset", "IterDataset", "DistributedDataset", "DataAdapter"}
 
 
@@ -198,7 +198,7 @@ def check_validation(data: Any) -> None:
 
 
 def _is_other(data: Any) -> bool:
-    """Returns whether Keras takes this data, which is no array and has no position here."""
+    """Returns whether Keras accepts this data, which is no array and has no position here."""
     return bool({kind.__name__ for kind in type(data).__mro__} & _OTHERS)
 
 

@@ -16,13 +16,13 @@ from nbtrain.inner.keras import builder_of, compiled_parts_of, layers_of
 def build(model: Any, spec: Callable[[], Any]) -> None:
     """Creates the variables of a compiled model, its metrics and its optimizer, without values.
 
-    Keras's own way (`Trainer._symbolic_build`, Keras 3.15) traces the model, so that no layer
-    computes anything. Without it, or if the model cannot be traced, all stays as it is, and Keras
-    creates the variables at the first batch.
+    Keras's own method (`Trainer._symbolic_build`, Keras 3.15) traces the model, so no layer
+    computes anything. Without this method, or if the model cannot be traced, nothing changes, and
+    Keras creates the variables at the first batch.
 
     Args:
-        spec: Returns what has the shapes and types of a batch; called only if a layer, a metric or
-            the loss is not built.
+        spec: Returns objects with the shapes and types of a batch; called only if a layer, a metric
+            or the loss is not built.
     """
     build_all = builder_of(model)
     if build_all is None:
@@ -34,7 +34,7 @@ def build(model: Any, spec: Callable[[], Any]) -> None:
         if batch is None or (model.run_eagerly and not _is_definite(batch)):
             return
     scope = model.distribute_strategy.scope()
-    # What does not fit is told by the first batch.
+    # If something does not fit, the first batch raises the error.
     with scope, contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         build_all(data_batch=batch)
@@ -46,7 +46,7 @@ def has_keras_fit(model: Any) -> bool:
 
 
 def _is_definite(batch: Any) -> bool:
-    """Returns whether all sizes but that of the batch are known, as an eager step knows them."""
+    """Returns whether all sizes except the batch size are known, as they are in an eager step."""
     return all(
         tf.TensorShape(part.shape)[1:].is_fully_defined()
         for part in keras.tree.flatten(batch)

@@ -1,4 +1,4 @@
-"""A callback that puts the user's own Keras `fit` under a run."""
+"""A callback that makes the user's own Keras `fit` the training of a run."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from nbtrain.run.run import Run
 
 
 class RunCallback(keras.callbacks.Callback):
-    """Puts the user's own `model.fit` under a run.
+    """Makes the user's own `model.fit` the training of a run.
 
-    For `fit` inside `@nbtrain.background` or `%%nbtrain`. Each batch is a step and a boundary,
-    where the run saves, pauses and stops; with `steps_per_execution`, each execution is. It is
-    recorded with its own loss, `batch_loss`, or with all scalars that the user's own `train_step`
-    returns, as in `nbtrain.fit`. The logs of an epoch are recorded at its last step as
+    For `fit` inside `@nbtrain.background` or `%%nbtrain`. The end of each batch is a step boundary,
+    at which the run saves, pauses and stops; with `steps_per_execution`, the end of each execution.
+    A batch is recorded with its own loss, `batch_loss`, or with all scalars that the user's own
+    `train_step` returns, as in `nbtrain.fit`. The logs of an epoch are recorded at its last step as
     `epoch_loss`, `epoch_val_loss` etc. The loop itself decides where it continues after a stop or
     restore; `nbtrain.fit` continues with the exact batch.
 
-    A stop ends the fit at once. An epoch that it cuts short is not recorded, and neither is a
-    validation, whose values are NaN to the other callbacks. If the run ends by its `steps`, the
-    validation is whole. A further fit trains no epoch and returns an empty history, as if it had
-    none.
+    A stop ends the fit at once. An epoch or a validation that the stop cuts short is not recorded;
+    other callbacks get NaN as the values of such a validation. If the run ends by its `steps`, the
+    validation is complete. A further fit trains no epoch and returns an empty history.
 
     Args:
         run: The run. `fit` is called in its training thread, once or several times.
 
     Raises:
-        ArgumentError: `run` is not a run; or, at the call of `fit`, this is another run's thread.
+        ArgumentError: `run` is not a run; or `fit` is called in another thread than its training
+            thread.
 
     Example:
         >>> @nbtrain.background(checkpoint=tf.train.Checkpoint(model=model))
@@ -80,18 +80,18 @@ class RunCallback(keras.callbacks.Callback):
         guard.set()
         self._run.handle.host.at_end(self._put_back.close)  # in case an error ends fit
         if isinstance(saver := self._run.handle.saver, ObjectSaver):
-            # Keras resets the metrics, and could not repeat the batch that has created them.
+            # Keras resets the metrics; the batch that has created them could not be repeated.
             saver.restores.resets_metrics = True
         self._run.handle.time_usage.waits = None  # fit draws the batches in its compiled step
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Reaches the first boundary of the run, or of a fit that follows another."""
+        """Acts at the first boundary of the run, or of a fit that follows another."""
         self._run.handle.time_usage.switch_to(LOOP)  # an error may have ended a validation
         self._loss.wrap()
         if not self.model.run_eagerly:
             self._loss.watch(self._run.handle)
         if not self._run.handle.counts and self._ask():
-            # Keras begins with this epoch, which is beyond the last one: it trains nothing.
+            # Keras begins with this epoch, which is beyond the last one, so nothing is trained.
             self._put_back.callback(begin_at_epoch, self.model, None)
             begin_at_epoch(self.model, sys.maxsize)
         if self._run.handle.waits and self._loss.has_keras_step:
@@ -99,14 +99,14 @@ class RunCallback(keras.callbacks.Callback):
             self.model.train_function = self._train_first
 
     def _train_first(self, iterator: Any) -> Any:
-        """Trains the first batch, after it has built the model for it and restored its values."""
+        """Builds the model for the first batch and restores its values, then trains the batch."""
         self.model.train_function = self._train
         build(self.model, lambda: iterator.element_spec)
         self._run.handle.complete_restore()
         return self._train(iterator)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Counts batches from here."""
+        """Starts to count the batches of an epoch."""
         self._done, self._cut = 0, False
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -114,7 +114,7 @@ class RunCallback(keras.callbacks.Callback):
         self._begun = batch
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Reaches the step boundary."""
+        """Records the batches of an execution, and acts at the step boundary."""
         done, steps = self._begun + self._loss.count, self.params.get("steps")
         done = done if steps is None else min(done, steps)
         count, self._done = done - self._done, done
@@ -127,11 +127,11 @@ class RunCallback(keras.callbacks.Callback):
         self._cut = self._ask() and done != steps
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """Notes that the validation begins."""
+        """Measures the time of the validation from now on."""
         self._run.handle.time_usage.switch_to(EVALUATE)
 
     def on_test_end(self, logs: Any = None) -> None:
-        """Notes that the validation has ended."""
+        """Measures the time of the training from now on."""
         self._run.handle.time_usage.switch_to(LOOP)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -140,7 +140,7 @@ class RunCallback(keras.callbacks.Callback):
             self.model.stop_evaluating = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Records the logs of the epoch, without those of a part."""
+        """Records the logs of the epoch, without values of only a part of it."""
         if self._run.handle.host.asked_to_stop():  # since its last boundary
             self.model.stop_training = True
         scalars = {
@@ -151,12 +151,12 @@ class RunCallback(keras.callbacks.Callback):
         self._run.handle.host.add(None, scalars)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Restores the model's methods, and leaves the counting to a loop around the fit."""
+        """Restores the model's methods; from now on a loop around the fit counts steps."""
         self._put_back.close()
         self._run.handle.end()
 
     def _ask(self) -> bool:
-        """Reaches the step boundary; returns whether the fit must end."""
+        """Acts at the step boundary; returns whether the fit must end."""
         steps = self._steps
         step, told = steps.step, self._run.should_stop()
         if told:

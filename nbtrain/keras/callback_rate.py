@@ -61,7 +61,7 @@ class CallbackRate(Factor):
 def factor_on(
     optimizer: Any, callbacks: Sequence[Any], held: Mapping[str, Variable]
 ) -> dict[str, Variable]:
-    """The factor by its name, if one of the callbacks schedules the learning rate."""
+    """Returns the factor by its name, if a callback schedules the learning rate; else none."""
     rate = held.get(_RATE)
     sets = any(isinstance(each, keras.callbacks.LearningRateScheduler) for each in callbacks)
     if not sets or Factor.NAME in held or not isinstance(rate, EagerVariable):

@@ -16,7 +16,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-# Callbacks that users wrote are left alone: their state is unknown.
+# Not callbacks that users wrote: their state is unknown.
 _KINDS = (
     keras.callbacks.EarlyStopping,
     keras.callbacks.ModelCheckpoint,
@@ -44,7 +44,7 @@ Saved = dict[str, dict[str, Any]]
 class CallbackState:
     """The state of Keras's own callbacks among those of a fit; training thread only.
 
-    Each callback is identified by its class and monitored value, so others may come and go.
+    Each callback is identified by its class and monitored value, so others may be added or removed.
     """
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
@@ -60,7 +60,7 @@ class CallbackState:
                 counts[name] += 1
 
     def saved(self) -> Saved:
-        """Their counts and best values; those of a checkpoint until the training begins."""
+        """Returns their counts and best values; until the training begins, the restored ones."""
         now = self._now()
         for name, values in (self._held or {}).items():
             now[name] |= {key: values[key] for key in _ATTRIBUTES if key in values}
@@ -68,7 +68,7 @@ class CallbackState:
 
     @contextlib.contextmanager
     def preserving(self) -> Iterator[None]:
-        """Puts back what their methods change inside the block."""
+        """Undoes the changes of their state inside the block."""
         before = self._now()
         try:
             yield
@@ -76,8 +76,8 @@ class CallbackState:
             self._set(before)
 
     def weights(self) -> dict[str, list[tf.Variable]]:
-        """The best weights that some hold, by the callback's place in `saved`."""
-        with tf.device("CPU:0"):  # where they are already
+        """Returns the best weights that some hold, by the callback's place in `saved`."""
+        with tf.device("CPU:0"):  # the weights are there already
             return {
                 str(place): [tf.Variable(weight, trainable=False) for weight in weights]
                 for place, callback in enumerate(self._callbacks.values())
@@ -89,14 +89,14 @@ class CallbackState:
 
         Args:
             saved: As returned by `saved`.
-            weights: The best weights of each callback in it; empty if it holds none.
+            weights: The best weights of each callback in `saved`; empty for a callback without.
         """
         self._held = {
             name: {**values, _WEIGHTS: best or None}
             for (name, values), best in zip(saved.items(), weights, strict=True)
             if name in self._callbacks
         }
-        self._set(self._held)  # it may be saved again before the training begins
+        self._set(self._held)  # the state may be saved again before the training begins
 
     @property
     def stopper(self) -> str | None:
@@ -107,7 +107,7 @@ class CallbackState:
         return None
 
     def ended(self, epoch: int) -> Any:
-        """The EarlyStopping that ended the training before this epoch, and still would."""
+        """Returns the EarlyStopping that ended the training before this epoch and still would."""
         for name in self._held or ():
             callback = self._callbacks[name]
             if (
@@ -122,7 +122,7 @@ class CallbackState:
         """Applies the restored state when the training begins.
 
         Args:
-            again: Whether it had begun before, so that Keras does not reset the callbacks.
+            again: Whether the training had begun before, so Keras does not reset the callbacks.
         """
         if self._held is None:
             return

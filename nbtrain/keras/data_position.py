@@ -22,7 +22,7 @@ from nbtrain.keras.validation import states_of
 # A value is a float, or an array if a metric returns one.
 History = dict[str, list[Any]]
 
-# The names in a checkpoint of variables that it does not reach from the model, by kind.
+# The names, in a checkpoint, of variables that TensorFlow does not reach from the model, by kind.
 _METRICS, _OTHERS, _BEST = "metrics", "others", "best_weights"
 
 
@@ -34,10 +34,10 @@ class DataPosition(Position):
         batch: Batches of the next epoch that have been trained.
         history: The logs of the epochs.
         logs: The training logs of an epoch whose validation is running.
-        moved: Whether it differs from the position of Keras's loop.
-        note: What is not exact since it was restored; None if all is.
-        fit: What is saved of it, as JSON, under this name, apart from variables.
-        rates: Hyperparameters as they were before the epoch at hand began, by name.
+        moved: Whether this position differs from that of Keras's loop.
+        note: A message about inexact parts since the restore; None if all is exact.
+        fit: The saved position as JSON, apart from variables; a checkpoint has it by this name.
+        rates: Hyperparameters as they were before the current epoch began, by name.
     """
 
     names: ClassVar[Sequence[str]] = (_METRICS, _OTHERS, _BEST, *NAMES)
@@ -57,14 +57,14 @@ class DataPosition(Position):
         self.numbers, self.memory = numbers, memory
         self._model = model
         # The extra contents of the checkpoint that was restored, until the training has continued
-        # and variables have taken them; by kind and number.
+        # and variables have been set to them; by kind and number.
         self._held: dict[tuple[str, int], Any] = {}
         self._states: list[tuple[Any, Any]] = []
         self._continues = True  # a batch has been trained since the last restore
 
     @property
     def iterators(self) -> Iterators | None:
-        """The iterators whose states are saved; None if the data have others."""
+        """The iterators whose states are saved; None if there are none."""
         iterators = self.data.iterators
         return None if iterators is None or iterators.lost else iterators
 
@@ -77,7 +77,7 @@ class DataPosition(Position):
             self.history.setdefault(name, []).append(value)
 
     def vary(self, repeat: int, _steps: int) -> bool:
-        """Takes another order of the data, and other draws; returns whether there is an order."""
+        """Changes the order of the data and the random draws; returns whether there is an order."""
         for key, value in self._held.items():
             if value.shape == (2,) and value.dtype.kind in "iu":  # a seed and a counter
                 self._held[key] = value + np.array([repeat, 0], value.dtype)
@@ -86,7 +86,7 @@ class DataPosition(Position):
     def saved(self) -> dict[str, Any]:
         """Returns the objects to save, by name, that a checkpoint of the model does not reach.
 
-        Values of the restored checkpoint that still wait for their variables are among them.
+        They include values of the restored checkpoint that still wait for their variables.
         """
         variables = self._variables()
         for (kind, number), value in sorted(self._held.items(), key=lambda item: item[0]):
@@ -149,7 +149,7 @@ class DataPosition(Position):
         if self.batch == 0:  # the metrics start with the epoch
             self._drop_metrics()
         self.data.restore(read, held=held["iterator"] and self.note is None)
-        self.apply_restored()  # it may be saved again before it continues
+        self.apply_restored()  # the fit may be saved again before it continues
 
     def begin_fit(self) -> dict[str, Any]:
         """Returns the data arguments for a call of `fit`."""
@@ -166,7 +166,7 @@ class DataPosition(Position):
 
     @property
     def other_data(self) -> str | None:
-        """Says that the data are others than before the restart; None if that is not known."""
+        """A message that the data differ from those before the restart; None if not known."""
         sample = self.data.sample
         if sample is None or not sample.differs:
             return None
@@ -183,10 +183,10 @@ class DataPosition(Position):
 
     @contextlib.contextmanager
     def preserving(self) -> Iterator[None]:
-        """Puts back what callbacks set inside the block, to which they have come before.
+        """Undoes the changes of callbacks to the model inside the block, which repeats calls.
 
-        The state of the model is that from after they came to it, and what they did must not be
-        done twice.
+        The model was saved after the first call of these callbacks, so it contains their changes
+        already.
         """
         numbers, note = self.numbers.saved(), self.numbers.note
         variables = survey({"model": self._model}).variables.values()
@@ -205,15 +205,15 @@ class DataPosition(Position):
         self._states = states_of(self._model)
 
     def restore_states(self) -> None:
-        """Puts back the states from before a validation that is left."""
+        """Restores the states from before a validation that was interrupted."""
         for variable, value in self._states:
             variable.assign(value)
 
     def apply_restored(self) -> None:
-        """Restores what TensorFlow does not reach from the model, before the first batch.
+        """Restores variables that TensorFlow does not reach from the model, before the first batch.
 
-        It does so again when the step is traced, because Keras creates the variables of its metrics
-        late. Until then a number may be that of another variable.
+        Called again when the step is traced, because Keras creates the variables of its metrics
+        late. Until then a number may belong to another variable.
         """
         if not self._held:
             return
@@ -222,7 +222,7 @@ class DataPosition(Position):
                 value = self._held.get((kind, number))
                 if value is not None and variable.shape == value.shape:
                     variable.assign(value)
-                    if self._continues:  # a later batch has created it
+                    if self._continues:  # a later batch has created the variable
                         del self._held[kind, number]
 
     def end_restore(self) -> None:

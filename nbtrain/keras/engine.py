@@ -38,13 +38,13 @@ from nbtrain.rundir.folder import Logdir
 
 
 class FitSaver(PositionSaver):
-    """Saves and restores a fit; its position holds the metrics, which Keras creates late."""
+    """Saves and restores a fit; its position contains the metrics, which Keras creates late."""
 
     leave_out = (keras.metrics.Metric,)
     _position: DataPosition
 
     def restore(self, path: str) -> Restored:
-        """Restores the variables and the position; callbacks begin with a new stage."""
+        """Restores the variables and the position; in a new stage, callbacks start fresh."""
         restored = super().restore(path)
         if restored.stage is not None:
             self._position.memory.restore({}, [])
@@ -60,7 +60,7 @@ class FitSaver(PositionSaver):
 
 
 class FitEngine:
-    """Calls `model.fit`, again each time that a restore has gone back.
+    """Calls `model.fit`, and again each time that a restore has gone back.
 
     Args:
         arguments: Arguments of `fit` apart from the data.
@@ -111,7 +111,7 @@ class FitEngine:
 
     @property
     def epoch(self) -> Epoch:
-        """The epoch that it is in, as Keras counts them; the last once all are over."""
+        """The current epoch; the last one once all are over."""
         number = min(self.position.epoch + 1, self.epochs)
         data = self.position.data
         return Epoch(number, self.epochs, data.began, data.steps)
@@ -128,11 +128,11 @@ class FitEngine:
         return self._folder.checkpoints
 
     def models(self) -> list[object]:
-        """Everything that the model reaches."""
+        """Returns all objects that the model reaches."""
         return list(tf.train.TrackableView(self._model).descendants())
 
     def roots(self) -> list[object]:
-        """The model and its optimizer."""
+        """Returns the model and its optimizer."""
         return [self._model, self._model.optimizer]
 
     def branched(self, folder: Logdir) -> FitEngine:
@@ -212,14 +212,14 @@ class FitEngine:
             )
 
     def _steps(self) -> list[object]:
-        """The user's own `train_step`, if there is one, and its traces."""
+        """Returns the user's own `train_step`, if there is one, and its traces."""
         step = type(self._model).train_step
         if step is keras.Model.train_step:
             return []
         return [step, *(self._loss.traced if self._loss is not None else ())]
 
     def _why_over(self, loop: LoopHandle) -> str | None:
-        """Says why nothing is left to train and what to give for more; None if something is."""
+        """Returns why nothing is left to train, and how to train more; None if epochs are left."""
         position = self.position
         if position.epoch >= self.epochs > self._arguments["initial_epoch"]:
             return (
@@ -240,9 +240,10 @@ class FitEngine:
     def _build(self) -> None:
         """Creates the variables that a checkpoint will set, which Keras creates at the first batch.
 
-        They are created from the types of a batch, so that no layer computes anything. The user's
-        own `train_step` or `fit` may call the model with something else than a batch of the data:
-        then the first batch creates them, as in Keras. So it does if the model cannot be built.
+        They are created from the types of a batch, so no layer computes anything. The user's own
+        `train_step` or `fit` may call the model with other inputs than a batch of the data: then
+        the first batch creates the variables, as in Keras. The same holds if the model cannot be
+        built.
         """
         model = self._model
         if not has_keras_step(model) or not self._has_keras_fit:
@@ -250,7 +251,7 @@ class FitEngine:
         build(model, self.position.data.spec)
 
     def _fit(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
-        """Calls Keras's fit once; leaves it if the run stops or has moved."""
+        """Calls Keras's fit once; interrupts it if the run stops or its position has moved."""
         position, model = self.position, self._model
         position.moved = False
         if position.batch and position.batch == position.data.steps_of(position.epoch):
@@ -275,10 +276,10 @@ class FitEngine:
             position.data.end_fit()
 
     def _end_epoch(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
-        """Ends an epoch that was left during its validation, which starts over.
+        """Ends an epoch that was interrupted during its validation, which starts over.
 
         Raises:
-            StopFit: It was left once more.
+            StopFit: The callbacks have interrupted the epoch again.
         """
         position = self.position
         fit_callbacks.begin()
@@ -292,12 +293,12 @@ class FitEngine:
         fit_callbacks.on_epoch_end(position.epoch, position.logs)
 
     def _validated(self, epoch: int, fit_callbacks: FitCallbacks) -> dict[str, float]:
-        """The validation after an epoch; empty if there is none."""
+        """Returns the scalars of the validation after an epoch; empty if there is none."""
         due = is_validated_after(self._model, epoch, self._arguments["validation_freq"])
         return {} if self.evaluate is None or not due else self.evaluate(fit_callbacks)
 
     def _end(self, fit_callbacks: FitCallbacks) -> None:
-        """Does what Keras does at the end of a fit that was left; callbacks may set weights."""
+        """Ends a fit as Keras does, even if it was interrupted; callbacks may set weights."""
         if not fit_callbacks.begun:
             return
         if isinstance(self._model.optimizer, keras.optimizers.Optimizer):

@@ -34,8 +34,8 @@ _GUARD_SECS = 5.0
 class FitRun(Run):
     """A run of Keras `fit`."""
 
-    # Keras alone knows the end of the input: an error that means it elsewhere comes from the user's
-    # code here, such as a callback.
+    # Keras alone handles the end of the input. An error that means the end of input in other runs
+    # comes from the user's code here, such as a callback.
     input_ends = ()
 
     _engine: FitEngine
@@ -93,8 +93,8 @@ def fit(
     """Fits a Keras model in the background, and returns the run at once.
 
     Takes the arguments of `model.fit`. Each batch is a step, at which the run can save, pause,
-    restore and stop. It is recorded with its own loss as `batch_loss` (with `steps_per_execution`
-    the last batch of each execution). The logs of an epoch are recorded as `epoch_loss`,
+    restore and stop. It is recorded with its own loss as `batch_loss` (with `steps_per_execution`,
+    the last batch of each execution is). The logs of an epoch are recorded as `epoch_loss`,
     `epoch_val_loss` etc. An evaluation between two epochs records `val_loss`, and so does each
     epoch from then on. `run.history` has the logs as in Keras.
 
@@ -103,25 +103,25 @@ def fit(
     value that it gave to the metric is recorded. Other metrics are recorded as `running_accuracy`
     etc.: their value since the epoch began.
 
-    A checkpoint holds the model, its optimizer, metrics and random generators, and the position in
-    the data. A run that was stopped or killed continues with the next batch. Arrays and a
+    A checkpoint contains the model, its optimizer, metrics and random generators, and the position
+    in the data. A run that was stopped or killed continues with the next batch. Arrays and a
     `PyDataset`, if shuffled, continue in the order of the run's seed (drawn from NumPy's generator,
     which `keras.utils.set_random_seed` sets), a `tf.data.Dataset` from the saved state of its
     pipeline, and a generator after as many batches. If the position cannot be kept, as with a
     distributed pipeline or one that calls Python, the panel says so.
 
     The state of `EarlyStopping`, `ReduceLROnPlateau`, `ModelCheckpoint` and `SwapEMAWeights` is
-    saved as well: counts, the best value, and the best weights if they are to be restored, and so
-    are the batch counts of `TensorBoard`. In an epoch at hand, `on_epoch_begin` is called again,
-    and what it changes in the model is put back. Other callbacks keep
-    their state across a restore. A run that an `EarlyStopping` has ended does not train further
-    when it is started again, unless the callback is left out or has more `patience`. Then it
-    continues from the weights at that time, the best ones if these were to be restored.
+    saved as well: counts, the best value, and the best weights if they are to be restored. So are
+    the batch counts of `TensorBoard`. If the run continues within an epoch, `on_epoch_begin` is
+    called again, and its changes to the model are undone. Other callbacks keep their state across a
+    restore. A run that an `EarlyStopping` has ended does not train further when it is started
+    again, unless the callback is left out or has more `patience`. Then the run continues from the
+    weights at that time, or from the best ones if these were to be restored.
 
-    The batches, steps, calls of callbacks, logs and errors are those of `model.fit`. The order of
-    shuffled arrays and of a shuffled `PyDataset` is another one, and a model that is not built
-    may be traced before the first batch, without computing anything. A `fit` of the model's own
-    gets the data as they are; the position in these is not saved.
+    The batches, steps, calls of callbacks, logs and errors are those of `model.fit`. Shuffled
+    arrays and a shuffled `PyDataset` have another order, and a model that is not built may be
+    traced before the first batch, without computing anything. If the model has a `fit` of its own,
+    it gets the data unchanged, and the position in the data is not saved.
 
     While the run is live, `compile`, `evaluate`, `fit`, `train_on_batch` and `test_on_batch` of the
     model raise an error in other threads; `predict` works.
@@ -129,10 +129,10 @@ def fit(
     Args:
         model: A compiled `keras.Model`; it need not be built.
         x: Arrays (NumPy, pandas, SciPy or TensorFlow; lists or dicts of them), a `tf.data.Dataset`,
-            a `keras.utils.PyDataset`, or a generator of batches. Other data that Keras takes are
+            a `keras.utils.PyDataset`, or a generator of batches. Other data that Keras accepts are
             passed on; a restored run draws their epoch again up to the batch.
         y: Targets, with arrays.
-        batch_size: Rows of a batch, for arrays; None takes 32.
+        batch_size: Rows of a batch, for arrays; None for 32.
         epochs: Epochs counted over all starts of the run; 0 trains nothing.
         verbose: As in Keras; 0 prints nothing, as the panel shows it.
         callbacks: Keras callbacks, called in the training thread.
@@ -144,22 +144,22 @@ def fit(
         sample_weight: Weights of the rows, with arrays.
         initial_epoch: The number of a new run's first epoch, from 0.
         steps_per_epoch: Batches of an epoch, which continues where the last one ended. As in Keras,
-            the epoch in which the data end is shorter, with a warning, and the next one begins them
-            again. A dataset that should go on gets `repeat()`.
+            the epoch in which the data end is shorter, with a warning, and the next epoch starts at
+            the beginning of the data. To continue instead, give a dataset with `repeat()`.
         validation_steps: As in Keras.
         validation_batch_size: As in Keras.
         validation_freq: As in Keras.
         hyperparameters: Further variables that `run.set` and the panel can change, as in `train`.
             The learning rate and the optimizer's other variables are found automatically, also
             those of optimizers in a `MultiOptimizer` (`adam_learning_rate`), and those that a model
-            with a `train_step` of its own holds as attributes (`d_optimizer_learning_rate`). If a
+            with a `train_step` of its own has as attributes (`d_optimizer_learning_rate`). If a
             `LearningRateSchedule` or a `LearningRateScheduler` sets the rate, it gets a factor,
             `learning_rate_factor`. The optimizer's `weight_decay` and `momentum` are found too, and
             the layers' `dropout_rate` (`dropout` and `recurrent_dropout` of recurrent layers).
             Keras keeps these as Python numbers: after an edit, the next batch traces the step
             again, which takes as long as the first trace. Momentum and rates of 0 are not found:
             Keras builds them without momenta or random generator, which another value would need.
-            Layers with a rate different from the others have their own under their name:
+            Layers whose rate differs from the others' have a hyperparameter with their name:
             `head_dropout_rate`. Values set by callbacks are recorded.
         evaluate_secs: Seconds between two evaluations on the validation data, in addition to those
             after epochs; None or 0 disables this. `run.evaluate()` evaluates on request.
@@ -170,7 +170,7 @@ def fit(
 
     Raises:
         ArgumentError: An argument cannot be used; nothing was started.
-        BusyError: A run that has not ended holds the folder or the model.
+        BusyError: A run that has not ended uses the folder or the model.
 
     Example:
         >>> run = nbtrain.fit(model, x, y, epochs=20, validation_split=0.1, name="digits")

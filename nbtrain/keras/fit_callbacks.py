@@ -1,4 +1,4 @@
-"""The callbacks of a Keras fit under a run, and the step boundary between two batches.
+"""The callbacks of a run's Keras fit, and the step boundary between two batches.
 
 for each epoch:
     on_epoch_begin
@@ -35,14 +35,14 @@ _EVALUATING = (
 
 
 class StopFit(Exception):  # noqa: N818 - no error: the way out of Keras's loop
-    """The run was asked to stop, or has moved in its data."""
+    """The run was asked to stop, or its position in the data has moved."""
 
 
 class FitCallbacks(keras.callbacks.CallbackList):
-    """The callbacks of one start's calls of `fit`, each left by `StopFit`; training thread only.
+    """The callbacks of one start's calls of `fit`, which `StopFit` ends; training thread only.
 
-    The user's callbacks see the epoch and batch numbers of Keras and a single training, however
-    often it goes back. Only those whose state is saved see a new begin each time. They do not see
+    The user's callbacks get the epoch and batch numbers of Keras and see a single training, however
+    often it goes back. Only callbacks whose state is saved see a new beginning each time. None sees
     batches that were trained before.
 
     Args:
@@ -50,7 +50,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         params: Keras's parameters for callbacks: verbose, epochs, steps.
 
     Attributes:
-        begun: Whether they have seen the begin of a training that has not ended.
+        begun: Whether they have seen the beginning of a training that has not ended.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._rates = [each for each in held.values() if isinstance(each, CallbackRate)]
         self._begun = 0
         self._at_hand = False  # a batch was trained whose boundary is to come
-        self._first = True  # no batch has been recorded since it began or went back
+        self._first = True  # no batch has been recorded since the training began or went back
         self.begun = False
         # Converting logs that nobody reads would cost time at every batch.
         self._at_begin = _overriding(self.callbacks, "on_train_batch_begin", "on_batch_begin")
@@ -85,7 +85,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         loss.form = Form.PACKED if self._at_end else Form.INSTEAD
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Reaches the first boundary of the run."""
+        """Begins the training, and acts at the first boundary of the run."""
         self._loss.wrap()
         self.begin()
         if not self._run_loop.begun:
@@ -115,7 +115,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._run_loop.record_changes()
 
     def begin_epoch(self, epoch: int, logs: Any = None) -> None:
-        """Lets the callbacks begin an epoch, as if for the first time if its batches go on."""
+        """Calls the callbacks' `on_epoch_begin`; undoes their changes if it was called before."""
         again = self._position.batch > 0
         with contextlib.ExitStack() as around:
             if again:
@@ -128,7 +128,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             super().on_epoch_begin(epoch, logs)
 
     def _set_rates(self, *, again: bool) -> None:
-        """Notes the rates before an epoch; `again`: sets those of before it."""
+        """Notes the rates before an epoch; `again`: sets the rates noted before it."""
         if again:
             self._write_rates(self._position.rates)
         else:
@@ -144,7 +144,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
                 each.write(rates[name])
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Reaches the boundary of the batch before."""
+        """Acts at the boundary of the batch before."""
         position, steps = self._position, self._steps
         if self._at_hand:
             self._at_hand = False
@@ -172,7 +172,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
                     callback.on_train_batch_end(batch, logs=values)
             elif self._at_end:
                 super().on_train_batch_end(batch, logs)
-        finally:  # it was trained, even if a callback raises
+        finally:  # the batch was trained, even if a callback raises
             count, position.batch = done - position.batch, done
             if count == 1:
                 self._run.record(self._loss.scalars)
@@ -187,7 +187,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def on_test_begin(self, logs: Any = None) -> None:
         """Keeps the training logs of the epoch, as evaluating updates the same metrics."""
         self._run_loop.time_usage.switch_to(EVALUATE)
-        if not self._position.logs:  # else they were saved in a validation that begins again
+        if not self._position.logs:  # else the logs were saved in a validation that begins again
             self._position.logs = self._loss.before or epoch_logs(self.model, self._loss.logs)
         self._position.note_states()
         super().on_test_begin(logs)
@@ -203,7 +203,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             super().on_test_batch_end(batch, logs)
         if self._run_loop.host.asked_to_stop():
             self._position.restore_states()  # the validation begins again
-            if not self._at_hand:  # its boundary came before the stop
+            if not self._at_hand:  # the boundary of the last batch came before the stop
                 raise StopFit
             self._ask()
         if self._run_loop.host.is_asked():
@@ -216,7 +216,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._run_loop.time_usage.switch_to(LOOP)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Records the epoch at the step of its last batch, and reaches its boundary."""
+        """Records the epoch at the step of its last batch, and acts at its boundary."""
         self._position.logs = logs = {**self._loss.before, **numbers(logs)}
         before = {name: len(values) for name, values in self._history.history.items()}
         super().on_epoch_end(epoch, dict(logs))
@@ -253,7 +253,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             self._run_loop.count()
 
     def _ask(self, *, over: bool = False) -> None:
-        """Reaches the step boundary; `over`: Keras ends by itself."""
+        """Acts at the step boundary; `over`: Keras ends by itself."""
         self._at_hand = False
         told = self._run_loop.should_stop(last=over, ended=over and self.model.stop_training)
         if self._position.moved or (told and not over):
@@ -261,12 +261,12 @@ class FitCallbacks(keras.callbacks.CallbackList):
 
 
 def epoch_scalars(logs: Mapping[str, Any]) -> dict[str, float]:
-    """The scalars recorded from the logs of an epoch."""
+    """Returns the scalars to record from the logs of an epoch."""
     return {EPOCH + name: value for name, value in logs.items() if type(value) is float}
 
 
 def _without_curves(logs: Mapping[str, Any]) -> str | None:
-    """Names the metrics that are arrays, such as a value of each class; None if there are none."""
+    """Returns a message about metrics that are arrays, such as a value of each class; or None."""
     arrays = [f"{name!r} of shape {value.shape}" for name, value in logs.items() if np.ndim(value)]
     if not arrays:
         return None
@@ -277,7 +277,7 @@ def _without_curves(logs: Mapping[str, Any]) -> str | None:
 
 
 def epoch_logs(model: Any, logs: Any) -> dict[str, Any]:
-    """The training logs of an epoch, as in `fit`.
+    """Returns the training logs of an epoch, as in `fit`.
 
     The user's own `train_step` may return other values than metrics.
     """

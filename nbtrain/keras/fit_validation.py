@@ -11,18 +11,18 @@ _VALIDATION = "val_"
 
 
 class FitValidation:
-    """Takes the values from a validation that was cut short, until `remove`.
+    """Replaces the values of a validation that was cut short by NaN, until `remove`.
 
-    Keras validates after every epoch, also after one that was cut short, and hands the values of a
-    few batches to all callbacks as if they were those of all. Here they become NaN, which no
-    callback takes for an improvement.
+    Keras validates after every epoch, even after one that was cut short, and passes the values of a
+    few batches to all callbacks as if they were those of all batches. No callback treats NaN as an
+    improvement.
 
     Args:
         model: A compiled model without a running fit.
         asked_to_stop: Returns whether the run was asked to stop, which ends the validation.
 
     Attributes:
-        lost: The names, in the logs of the epoch, of the values that were taken from them.
+        lost: The names, in the logs of the epoch, of the values that became NaN.
     """
 
     def __init__(self, model: Any, asked_to_stop: Callable[[], bool]) -> None:

@@ -30,8 +30,8 @@ class Guard:
 
     Attributes:
         describe: Describes the state of the run.
-        is_set: Set while they are blocked.
-        was_set: Set once they have been blocked; a start clears it.
+        is_set: Set while the calls are blocked.
+        was_set: Set once the calls have been blocked; a start clears it.
     """
 
     def __init__(self, model: Any, name: str, describe: Callable[[], str] = str) -> None:
@@ -41,7 +41,7 @@ class Guard:
         self._own: dict[str, Any] = {}  # the model's own attributes of these names
 
     def set(self) -> None:
-        """Allows these calls only in this thread from now on."""
+        """Blocks the harmful calls in all other threads from now on."""
         thread = threading.get_ident()
         self._own = {name: vars(self._model).get(name) for name in _HARM}
         for name in _HARM:

@@ -1,11 +1,11 @@
-"""Takes the scalars of each batch of a Keras model from the compiled step itself.
+"""Gets the scalars of each batch of a Keras model from the compiled step itself.
 
-Keras tells its callbacks the running mean of the loss since the epoch began. Here the loss of the
-batch is taken when the model's loss tracker receives it, and returned with Keras's logs. For the
-user's own `train_step`, every scalar that it returns is taken.
+Keras passes the running mean of the loss since the epoch began to its callbacks. Here the loss of
+the batch is observed when the model's loss tracker receives it, and returned with Keras's logs. For
+the user's own `train_step`, every scalar that it returns is used.
 
 Each output of the compiled step costs a batch some microseconds, and so does each tensor that is
-converted. So the form of what the step returns depends on who reads it: see `Form`.
+converted. So the form of the step's result depends on its readers: see `Form`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from nbtrain.run.handle import LoopHandle
 from nbtrain.run.program.traced import Structure
 from nbtrain.run.program.walk import COMPILED
 
-# The prefix of the keys under which the compiled step returns them beside the logs. A nested dict
-# would take TensorFlow longer to pack.
+# The prefix of the keys under which the compiled step returns scalars beside the logs. TensorFlow
+# would take longer to pack a nested dict.
 _KEY = "nbtrain/"
 
 # The running mean of the loss in Keras's logs.
@@ -38,7 +38,7 @@ EPOCH = "epoch_"
 
 
 class Form(Enum):
-    """What a compiled step of Keras's own returns of a batch.
+    """The form in which a compiled step of Keras's own returns the logs and the loss of a batch.
 
     With a `train_step` of the user's, the scalars are always returned beside the logs.
     """
@@ -54,15 +54,14 @@ class BatchLoss:
     Args:
         model: A compiled model without a running fit.
         counts: Whether to count the batches of an execution, which costs each of them a few
-            microseconds; needed if the data may end within an execution, nobody knows where.
+            microseconds; needed if the data may end within an execution at an unknown batch.
 
     Attributes:
         scalars: The scalars of the last batch, or of the last one of an execution: tag to tensor of
             shape (), the mean over replicas. See `Trackers`.
         logs: The last result of Keras's step, with the loss of the batch as `loss` if nobody reads
             the logs of a batch.
-        form: The form of what the step returns if that is possible. To be set before the first
-            batch.
+        form: The form of the step's result, if it is possible. To be set before the first batch.
         count: Batches of the last execution: fewer than in others if the data end within it.
         has_keras_step: Whether the model is trained by Keras's `train_step`.
     """
@@ -78,7 +77,7 @@ class BatchLoss:
         self._names: list[str] = []  # of the logs that are packed
         self._model = model
         self._own = {name: vars(model).get(name) for name in ("train_step", "train_function")}
-        # The function inside a tf.function, whose graph would otherwise keep the loss to itself.
+        # The function inside a tf.function: from its graph, the loss could not be returned.
         self._step = getattr(model.train_step, "python_function", model.train_step)
         self._function: Any = None
         self.count = self._size = model.steps_per_execution
@@ -177,7 +176,7 @@ class BatchLoss:
         return {**logs, **{f"{_KEY}{tag}": value for tag, value in scalars.items()}}
 
     def _form_of(self, logs: Mapping[str, Any], scalars: Mapping[str, Any]) -> Form:
-        """The form in which the scalars of a batch are returned; traced."""
+        """Returns the form in which to return the scalars of a batch; traced."""
         if not self._returns_metrics or scalars.keys() != {_BATCH_LOSS} or _LOSS not in logs:
             return Form.BESIDE
         if self.form is Form.PACKED:
@@ -197,7 +196,7 @@ class BatchLoss:
 
     @property
     def lacks(self) -> str | None:
-        """Says why nothing is recorded for a batch; None if something is."""
+        """The reason why nothing is recorded for a batch; None if something is."""
         if self.scalars:
             return None
         return (
@@ -210,7 +209,7 @@ class BatchLoss:
 def trace_anew(model: Any) -> None:
     """Makes a model trace its train step again; for the thread that calls `fit`, or without a fit.
 
-    A `BatchLoss` of the model goes on seeing the losses.
+    A `BatchLoss` of the model continues to observe the losses.
     """
     loss = getattr(model.train_function, "__self__", None)
     if isinstance(loss, BatchLoss):

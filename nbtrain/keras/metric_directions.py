@@ -1,7 +1,7 @@
 """Reads from a model's metrics whether a higher or a lower value is better, as Keras does.
 
-Keras's own callbacks (`MonitorCallback`, Keras 3.15) ask a metric for `_direction`, "up" or
-"down". Metrics that say nothing, such as a `keras.metrics.Mean`, have no direction.
+Keras's own callbacks (`MonitorCallback`, Keras 3.15) read a metric's `_direction`, "up" or
+"down". Metrics without this attribute, such as a `keras.metrics.Mean`, have no direction.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _WORDS = {"up": Direction.HIGHEST, "down": Direction.LOWEST}
 
 
 def metric_directions(model: Any) -> dict[str, Direction]:
-    """Returns the directions of a model's metrics by the names that its logs give them.
+    """Returns the directions of a model's metrics by their names in its logs.
 
     The model may be compiled without being built. Keras resolves the arguments of `compile` at the
     first batch only, so they are read as they were given. If a later Keras keeps them elsewhere,
-    fewer directions are known, and the user is asked.
+    fewer directions are known, and the user must give them.
     """
     outputs = getattr(model, "output_names", None) or ()
     beginnings = [f"{output}_" for output in outputs] if len(outputs) > 1 else [""]
@@ -58,7 +58,7 @@ def _named(metrics: object) -> Iterator[tuple[str, object]]:
 
 def _direction(metric: object) -> Direction | None:
     if isinstance(metric, str):
-        # With a name of its own, as Keras would number the user's next metric of its class.
+        # With a given name: otherwise Keras would number the user's next metric of this class.
         with contextlib.suppress(Exception):
             metric = keras.metrics.get({"class_name": metric, "config": {"name": metric}})
     if isinstance(metric, keras.metrics.Metric):

@@ -15,9 +15,9 @@ _ROOT = "model/"
 def optimizers_of(model: Any) -> dict[str, Any]:
     """Returns the optimizers of a compiled model by name; its `optimizer` has the name "".
 
-    A `train_step` of the user's own may use others, which are attributes of the model. Then
-    `compile` makes one by default that no step uses: it is left out until it has been built, as
-    the first step that uses it does. Optimizers of models within this one are left out.
+    A `train_step` of the user's own may use other optimizers, which are attributes of the model.
+    Then `compile` makes a default optimizer that no step uses. It is left out until it has been
+    built, by the first step that uses it. Optimizers of models within this one are left out.
     """
     if has_keras_step(model):
         return {"": model.optimizer}

@@ -129,7 +129,7 @@ class PythonScalars:
         """Sets some values, all or none, and traces the step again if one has changed.
 
         Raises:
-            ArgumentError: One cannot be set.
+            ArgumentError: A value cannot be set.
         """
         old = {number: now for number in wanted if (now := number.read()) != wanted[number]}
         if not old:
@@ -147,7 +147,11 @@ class PythonScalars:
         trace_anew(self._model)
 
     def _check(self, changed: Mapping[PythonScalar, float]) -> None:
-        """Checks that a new trace of the step would use the new values, and no other changes."""
+        """Checks that a new trace of the step would use the new values, and no other changes.
+
+        Raises:
+            ArgumentError: A new trace would use other values, or change something else.
+        """
         layers = layers_of(self._model)
         there = {id(owner) for owner in (inner(self._model.optimizer), *layers)}
         for number in [each for members in self._kinds.values() for each in members]:
@@ -170,7 +174,7 @@ class PythonScalars:
 class Together(Variable):
     """One hyperparameter: several numbers with the same value; training thread only.
 
-    After a restore they may differ; then the first one is read.
+    After a restore the numbers may differ; then the first one is read.
     """
 
     whole = False
@@ -207,7 +211,7 @@ def _of_optimizer(optimizer: Any) -> Iterator[PythonScalar]:
 
 
 def inner(optimizer: Any) -> Any:
-    """The optimizer inside a `LossScaleOptimizer`; any other is returned as it is."""
+    """Returns the optimizer inside a `LossScaleOptimizer`; any other as it is."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 

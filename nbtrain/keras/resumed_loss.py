@@ -25,7 +25,7 @@ class ResumedLoss(BatchLoss):
         self._position = position
         self._passed = 0  # batches of the current epoch that were trained before
         self._begins = False  # no batch of the epoch has been drawn
-        self._goes_on = False  # no batch of the epoch has been trained in this start
+        self._goes_on = False  # the epoch continues, and no batch was trained in this start yet
         self.before: dict[str, Any] = {}
 
     def begin(self, epoch: int) -> None:
@@ -61,7 +61,7 @@ class ResumedLoss(BatchLoss):
         position.apply_restored()
         try:
             return super()._train(iterator)
-        except (StopIteration, tf.errors.OutOfRangeError):  # all of it was trained before
+        except (StopIteration, tf.errors.OutOfRangeError):  # all batches were trained before
             self.before = position.logs or numbers(self._model.get_metrics_result())
             raise
         finally:

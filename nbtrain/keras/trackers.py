@@ -1,4 +1,4 @@
-"""Takes the scalars that a train step returns for each batch from the compiled step itself.
+"""Gets the scalars that a train step returns for each batch from the compiled step itself.
 
 Keras's metrics return the mean since the epoch began. If the step updates a `keras.metrics.Mean`,
 the batch's own value is recorded. For other metrics, the value of a single batch cannot be
@@ -47,13 +47,13 @@ class Trackers:
                     setattr(metric, name, method)
 
     def begin(self) -> None:
-        """Observes the metrics until `scalars`; their values at other times belong to no batch."""
+        """Observes the metrics until `scalars`: values at other times belong to no batch."""
         self._seen.forget(within=True)
 
     def scalars(self, logs: Any) -> dict[str, Any]:
-        """Returns the scalars of the batch, of a step with these logs: float32, of shape ().
+        """Returns the scalars of the batch, from a step with these logs: float32, of shape ().
 
-        For Keras's own step only the loss is taken: its metrics are recorded once an epoch.
+        For Keras's own step, these are only the loss: its metrics are recorded once an epoch.
         """
         try:
             if self._is_keras:
@@ -70,12 +70,12 @@ class Trackers:
         return kind + name, tf.cast(value, tf.float32)
 
     def _updated(self, name: str) -> Any:
-        """The metric of this name that the step has updated; None if there is none."""
+        """Returns the metric of this name that the step has updated; None if there is none."""
         given = self._seen.given
         return next((m for m in self._metrics if m.name == name and id(m) in given), None)
 
     def _own_value(self, metric: Any) -> Any:
-        """The mean of the values that a metric received; None if unknown."""
+        """Returns the mean of the values that a metric received; None if unknown."""
         given = self._seen.given.get(id(metric), [])
         means = [_mean(*each) for each in given]
         if not means or any(mean is None for mean in means):
@@ -132,12 +132,12 @@ def _observe(metric: Any, seen: _Seen) -> dict[str, Any]:
 
 
 def _values(values: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-    """The arguments of `keras.metrics.Mean.update_state`."""
+    """Returns the arguments of `keras.metrics.Mean.update_state`."""
     return values, sample_weight
 
 
 def _mean(values: Any, weights: Any) -> Any:
-    """Computes the mean as `keras.metrics.Mean` does; None if the values are out of reach."""
+    """Computes the mean as `keras.metrics.Mean` does; None if the step cannot return the values."""
     if values is None or not (_is_here(values) and (weights is None or _is_here(weights))):
         return None
     values = tf.cast(values, tf.float32)
@@ -154,7 +154,7 @@ def _mean(values: Any, weights: Any) -> Any:
 
 
 def _is_here(value: Any) -> bool:
-    """Returns whether the step can return it: no loop, branch or inner function has made it."""
+    """Returns whether the step can return a value: no loop, branch or inner function made it."""
     if not (isinstance(value, tf.Tensor) and tf.is_symbolic_tensor(value)):
         return True
     return not tf.executing_eagerly() and value.graph is tf.compat.v1.get_default_graph()

@@ -36,8 +36,8 @@ class Validation:
         """Returns loss and metrics by name, as in `model.evaluate`.
 
         Args:
-            callbacks: The `CallbackList` of the fit if this is the validation of an epoch; None if
-                the callbacks are not to see it.
+            callbacks: The `CallbackList` of the fit if this is the validation of an epoch; None to
+                call no callbacks of the user.
 
         Raises:
             ArgumentError: The data are a generator, which can be drawn from only once.
@@ -99,7 +99,7 @@ def states_of(model: Any) -> list[tuple[Any, Any]]:
 
 
 class _Stop(keras.callbacks.Callback):
-    """Ends an evaluation when the run was asked to stop."""
+    """Ends an evaluation once the run was asked to stop."""
 
     def __init__(self, asked: Callable[[], bool]) -> None:
         super().__init__()

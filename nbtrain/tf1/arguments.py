@@ -28,7 +28,7 @@ class GraphTraining:
     Attributes:
         graph: The graph.
         train_op: The operation or tensor run at every step.
-        scalars: Tag to tensor of shape (), fetched together with it.
+        scalars: Tag to tensor of shape (), fetched together with `train_op`.
         feed: Returns the feed_dict of each step; None feeds nothing.
         hyperparameters: The variables that can be set while it trains.
     """
@@ -46,7 +46,7 @@ def checked(
     """Returns the training that a user's arguments describe.
 
     Raises:
-        ArgumentError: One of them cannot be used.
+        ArgumentError: An argument cannot be used.
     """
     graph = _graph_of(train_op, supervisor)
     tensors = _tensors_of(graph, scalars)
@@ -100,10 +100,10 @@ def _tensors_of(graph: tf.Graph, scalars: Any) -> dict[str, tf.Tensor]:
 
 
 def scalar_of(graph: tf.Graph, tag: str, given: Any, *, among: str = "scalars") -> Any:
-    """Returns the tensor of shape () that `given`, a tensor, variable or name, stands for.
+    """Returns the tensor of shape () that `given`, a tensor, variable or name, refers to.
 
     Raises:
-        ArgumentError: It is not a number of this graph.
+        ArgumentError: The tensor is not a single number of this graph.
     """
     try:
         tensor = graph.as_graph_element(given, allow_operation=False)

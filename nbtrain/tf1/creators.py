@@ -78,7 +78,7 @@ class WorkerSessionCreator(tf.compat.v1.train.WorkerSessionCreator):
     """A `tf.compat.v1.train.WorkerSessionCreator` for a run.
 
     It has the same arguments. Two things differ: a stop of the run ends the wait for a server or
-    for the chief, and the chief is looked for once a second.
+    for the chief, and the chief is polled once a second.
 
     Args:
         args, kwargs: TensorFlow's arguments.
@@ -151,6 +151,6 @@ def _session_manager(scaffold: tf.compat.v1.train.Scaffold) -> SessionManager:
 
 
 def _coord() -> tf.train.Coordinator:
-    """The coordinator of this thread's run; without a run, one that never stops."""
+    """Returns the coordinator of this thread's run; without a run, one that never stops."""
     run = owner.get()
     return Coordinator() if run is None else run.coord

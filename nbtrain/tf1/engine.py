@@ -39,10 +39,10 @@ class GraphEngine:
     """Trains a graph in a Supervisor's managed session.
 
     Args:
-        training: The graph, and what is run at every step.
+        training: The graph, and the operation to run at every step.
         supervisor: Opens the session.
         directory: The folder of the checkpoints; None saves nothing.
-        evaluate: Evaluates what it trains, given the session.
+        evaluate: Evaluates the model, given the session; None if there is nothing to evaluate.
         reopen: Whether the graph, finalized while it trains, can be added to afterwards.
         supervised: Makes a Supervisor that saves into another folder; None if the user made this
             one.
@@ -78,11 +78,11 @@ class GraphEngine:
         return self._directory if saves(self._supervisor.saver) else None
 
     def models(self) -> list[object]:
-        """The graph."""
+        """Returns the graph."""
         return [self._training.graph]
 
     def roots(self) -> list[object]:
-        """The graph and the objects that train it."""
+        """Returns the graph and the objects that train it."""
         return [self._supervisor, self._training.graph, self._training.train_op]
 
     def branched(self, folder: Logdir) -> GraphEngine:
@@ -204,7 +204,8 @@ def supervise(
         supervisor: An `nbtrain.tf1.Supervisor` of the graph; None makes one.
         feed: Called before every step; returns its feed_dict. StopIteration ends the run.
         steps: The global step at which the run finishes; None trains until its input ends.
-        hyperparameters: What `run.set` and the panel can change: name to a variable of the graph.
+        hyperparameters: The variables that `run.set` and the panel can change: name to a variable
+            of the graph.
         evaluate: Called with the session between two steps; returns scalars by name, as in `train`.
         evaluate_secs: Seconds between two evaluations; None or 0 disables this.
         evaluate_steps: Steps between two evaluations; None disables this.
@@ -212,7 +213,7 @@ def supervise(
 
     Raises:
         ArgumentError: An argument cannot be used; nothing was started.
-        BusyError: A run that has not ended holds the folder or the graph.
+        BusyError: A run that has not ended uses the folder or the graph.
 
     Example:
         >>> run = nbtrain.tf1.supervise(train_op, scalars={"loss": loss}, steps=2_000)

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 # The most bytes of the constants of a graph. They would be copied, and no board shows them.
 MOST_BYTES = 16 << 20
 
-# The folder that a Saver of TensorFlow draws for the parts of a checkpoint, and one as long.
+# The random name of the folder for a checkpoint's parts, by TensorFlow's Saver, and one as long.
 _DRAWN, _NOT_DRAWN = re.compile(rb"_temp_[0-9a-f]{32}"), b"_temp_" + 32 * b"0"
 
 
 def graph_event(graph: tf.Graph) -> Event:
-    """Returns an event that holds the graph, with the shapes of its tensors; any thread.
+    """Returns an event with the graph and the shapes of its tensors; any thread.
 
     Raises:
         ValueError: Its constants are too large.
@@ -31,13 +31,13 @@ def graph_event(graph: tf.Graph) -> Event:
             f"its constants have {size:,} bytes, and at most {MOST_BYTES:,} are written"
         )
     definition = graph.as_graph_def(add_shapes=True)
-    # The same bytes at each start, so that a graph is known again.
+    # The same bytes at each start, so that the same graph is recognized.
     serialized = definition.SerializeToString(deterministic=True)
     return Event(graph_def=_DRAWN.sub(_NOT_DRAWN, serialized))
 
 
 def _size(op: tf.Operation) -> int:
-    """The bytes of a constant; 0 for another operation."""
+    """Returns the bytes of a constant; 0 for another operation."""
     if op.type != "Const":
         return 0
     (output,) = op.outputs

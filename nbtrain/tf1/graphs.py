@@ -1,4 +1,4 @@
-"""The graph of a training: its global step, and what may still be added to it."""
+"""The graph of a training: its global step, and additions to it before it is finalized."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def graph_of(items: Iterable[Any], owner: str) -> tf.Graph:
     """Returns the graph of the first item that has one, or else the default graph.
 
     Raises:
-        ArgumentError: The default graph is empty, and was not entered; names the `owner`.
+        ArgumentError: The default graph is empty, and was not entered; the message names `owner`.
     """
     for item in items:
         if (found := own_graph(item)) is not None:
@@ -41,7 +41,7 @@ def graph_of(items: Iterable[Any], owner: str) -> tf.Graph:
 def own_graph(item: Any) -> tf.Graph | None:
     """Returns the graph of a tensor, an operation, a variable, a table or a saveable object.
 
-    None if it has none, as those of eager execution.
+    Returns None if the item has no graph, as items of eager execution.
     """
     for part in (item, getattr(item, "op", None), getattr(item, "resource_handle", None)):
         graph = getattr(part, "graph", None)
@@ -51,7 +51,7 @@ def own_graph(item: Any) -> tf.Graph | None:
 
 
 def is_nobodys(graph: tf.Graph) -> bool:
-    """Returns whether a default graph is the empty one of each thread, and was not entered."""
+    """Returns whether a default graph is the empty graph of a thread, which nobody entered."""
     return tf.executing_eagerly() and not graph.get_operations()
 
 
@@ -60,12 +60,12 @@ def adding_to(graph: tf.Graph, what: str, advice: str) -> Iterator[None]:
     """Adds `what` to a graph inside the block, and translates the error if it is finalized.
 
     Raises:
-        ArgumentError: It is finalized; says what to do by the `advice`.
+        ArgumentError: The graph is finalized; the message ends with `advice`.
     """
     try:
         yield
     except RuntimeError as error:
-        # Leaves errors of a training step alone, during which the graph may be finalized.
+        # Passes on errors of a training step, during which the graph may be finalized.
         if not (graph.finalized and "finalized" in str(error)):
             raise
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""One replica of a graph whose variables are on parameter servers: TensorFlow's between-graph way.
+"""One replica of a graph with its variables on parameter servers (between-graph replication).
 
 replica = nbtrain.tf1.Replica(cluster)    # the chief, in a notebook; Replica() in a task's script
 with tf.Graph().as_default(), replica.device():
@@ -26,21 +26,22 @@ v1 = tf.compat.v1
 
 # Seconds that a worker waits for its chief, as in TensorFlow's MonitoredTrainingSession.
 _CHIEF_SECS = 7200
-# The servers of this process by their addresses: one cannot be stopped, nor started twice.
+# The servers of this process by their addresses: a server cannot be stopped, nor started twice.
 _servers: dict[str, tf.distribute.Server] = {}
 # By the address of this process's server: describes the tasks of its launched cluster.
 _shown: dict[str, Callable[[], Sequence[Task]]] = {}
 
 
 class Replica:
-    """One replica of a cluster, with what TensorFlow 1's classes ask for.
+    """One replica of a cluster, with the arguments that TensorFlow 1's classes need.
 
-    It starts the TensorFlow server of this process, which runs until the process ends.
+    Starts the TensorFlow server of this process, which runs until the process ends.
 
     Args:
         cluster: A launched cluster, or a description of one with parameter servers: a dict, a
-            `tf.train.ClusterSpec`, a `TF_CONFIG` or a `ClusterResolver`. None takes `TF_CONFIG` of
-            the environment. If it does not say which task this process is, this is the chief.
+            `tf.train.ClusterSpec`, a `TF_CONFIG` or a `ClusterResolver`. None for `TF_CONFIG` of
+            the environment. If the cluster does not name the task of this process, this is the
+            chief.
 
     Attributes:
         job: The job of this process, such as "worker".
@@ -51,8 +52,8 @@ class Replica:
         config: A `ConfigProto` whose device filters let a session wait for no other worker.
 
     Raises:
-        ArgumentError: It describes no cluster with this task and a parameter server, or the port
-            of this task is in use.
+        ArgumentError: `cluster` describes no cluster with this task and a parameter server, or the
+            port of this task is in use.
 
     Example:
         >>> sv = nbtrain.tf1.Supervisor(is_chief=replica.is_chief, logdir="runs/far")
@@ -107,7 +108,7 @@ class Replica:
         return placed
 
     def session(self, hooks: Sequence[Any] = (), scaffold: Any = None) -> Any:
-        """Makes a `tf.compat.v1.train.MonitoredSession`; `nbtrain.tf1.monitor` takes this method.
+        """Makes a `tf.compat.v1.train.MonitoredSession`; for `nbtrain.tf1.monitor(session=...)`.
 
         Args:
             hooks: Its hooks.
@@ -119,7 +120,7 @@ class Replica:
         return v1.train.MonitoredSession(creator, hooks)
 
     def __repr__(self) -> str:
-        """Job, number and address of its server."""
+        """Returns job, number and address of its server."""
         return f"<replica {self.job} {self.index} at {self.target}>"
 
 

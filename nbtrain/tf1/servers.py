@@ -1,4 +1,4 @@
-"""Calls to the servers of a session's cluster, any of which may be dead, and waits for them.
+"""Calls the servers of a session's cluster, which may be dead, and waits for them.
 
 TensorFlow has no timeout for a call, and a call that waits for a dead server cannot be ended. So
 such a call runs in a thread of its own, which is abandoned if there is no answer.
@@ -28,9 +28,9 @@ LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 REMEDY = "Once it has been started again, the training can go on from the latest checkpoint."
 # The end of a message about a session that no server answers for.
 UNSAVED = "The steps since the latest checkpoint are lost."
-# Seconds between two checks if an attempt has ended or a stop was requested.
+# Seconds between two checks for the end of an attempt or a request to stop.
 _PATIENCE_SECS = 0.05
-# Seconds between two calls of servers of which one does not listen.
+# Seconds between two calls of servers while one does not listen.
 _AGAIN_SECS = 0.2
 # Seconds that a running attempt may exceed the time to wait.
 _ATTEMPT_SECS = 5.0
@@ -71,7 +71,7 @@ def _aside(act: Callable[[], Made], discard: Callable[[Made], object] = _ignore)
 
 
 def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
-    """Says which server of a session's cluster is lost or silent; None if all answer.
+    """Returns which server of a session's cluster is lost or silent, in words; None if all answer.
 
     A session in this process needs no server. The operations `asked` together call every known
     server with variables.
@@ -85,7 +85,7 @@ def unanswered(sess: tf.compat.v1.Session, *asked: Any) -> str | None:
 
 
 def lost(sess: tf.compat.v1.Session, error: BaseException | None) -> str | None:
-    """Says that a server of a session's cluster is lost; None for any other error."""
+    """Returns the message that a server of a session's cluster is lost; None for other errors."""
     if not sess.sess_str or not isinstance(error, LOST):
         return None
     called = _CALLED.search(error.message)
@@ -96,7 +96,7 @@ def lost(sess: tf.compat.v1.Session, error: BaseException | None) -> str | None:
 def ask_all(master: str, config: Any) -> bool:
     """Calls every server that a session needs; returns True when all have answered.
 
-    Uses its own graph: a session that waits for a server blocks whoever adds to its graph.
+    Uses its own graph: a session that waits for a server blocks threads that add to its graph.
     """
     with tf.Graph().as_default():
         nothing = tf.no_op()
@@ -113,7 +113,7 @@ def _master(sess: tf.compat.v1.Session) -> str:
 
 
 def wait_secs(failed: int) -> float:
-    """Returns the seconds to wait after an attempt, before which `failed` others have failed."""
+    """Returns the seconds to wait after a failed attempt; `failed` others have failed before."""
     return float(min(_FIRST_WAIT_SECS * 2.0 ** min(failed, 16), _LONGEST_WAIT_SECS))
 
 
@@ -135,7 +135,7 @@ def wait_for(
         every_secs: Seconds between two attempts.
         max_wait_secs: Seconds in all; after that, the result is None.
         discard: Called with the late result of an abandoned attempt.
-        late: Called once if that takes long.
+        late: Called once if the wait takes long.
 
     Raises:
         tf.errors.CancelledError: A stop was requested.
@@ -168,12 +168,12 @@ def wait_for_servers(
 ) -> None:
     """Waits until every server that a session needs answers, or `coord` stops.
 
-    The master "" is this process, which needs no server; the config's `device_filters` say which
-    ones others need.
+    The master "" is this process, which needs no server. For other masters, the `device_filters` of
+    the config name the needed servers.
 
     Raises:
         tf.errors.CancelledError: A stop was requested.
-        tf.errors.DeadlineExceededError: One has not answered in time.
+        tf.errors.DeadlineExceededError: A server has not answered in time.
     """
     if not master:
         return
@@ -221,7 +221,7 @@ def _stopped() -> tf.errors.CancelledError:
 def close_in_time(
     close: Callable[[], object], warn: Callable[[str], object] = tf.compat.v1.logging.warning
 ) -> None:
-    """Calls a function that closes a session; if it takes too long, abandons it and says so."""
+    """Calls a function that closes a session; if it takes too long, abandons it and warns."""
     if not futures.wait([_aside(close)], SERVER_SECS).done:
         warn(
             f"The session has not closed within {SERVER_SECS:g} s, and is left to itself: a "
@@ -230,12 +230,12 @@ def close_in_time(
 
 
 def limit_closing(sess: tf.compat.v1.Session, note: Note) -> None:
-    """Makes a session's `close` return in time for any caller, and reports one left behind."""
+    """Makes a session's `close` return in time for any caller; reports an abandoned session."""
     close: Any = sess.close
 
     def close_once() -> None:
         sess.close = lambda: None  # a second caller need not wait again
-        if sys.is_finalizing():  # threads no longer run, and nothing is left behind
+        if sys.is_finalizing():  # threads no longer run, and the process ends anyway
             return
         close_in_time(close, lambda text: note("close", text))
 

@@ -1,8 +1,8 @@
 """A mutex for a session: runs functions between two calls of the training thread.
 
-A checkpoint that another thread takes during a training step would hold a mixture of two steps.
-Here the other thread waits. The training thread does the work before its next call; if it is busy
-elsewhere, the waiting thread does it at once.
+A checkpoint that another thread saves during a training step would contain a mixture of two steps.
+Here the other thread waits. The training thread does the work before its next call; if that thread
+is outside of a call, the waiting thread does the work at once.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 import tensorflow as tf
 
-# Seconds between two checks if the training thread has left the session alone.
+# Seconds between two checks whether the training thread is outside of a call.
 _PATIENCE_SECS = 0.05
 # The attribute of a session that holds its mutex.
 _MUTEX = "_nbtrain_mutex"
 
 
 class SessionMutex:
-    """The mutex of one session, owned by the thread that makes this object: it trains.
+    """The mutex of one session; its owner is the training thread, which makes this object.
 
     Calls of other threads (input queues, loopers) are not delayed: the training thread may be
     waiting for them.
@@ -64,10 +64,10 @@ class SessionMutex:
     def run_between(
         self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False
     ) -> Any:
-        """Does something while the owner is between two calls, and returns its result; any thread.
+        """Calls `act` while the owner is between two calls, and returns its result; any thread.
 
-        During a call of the owner `give_up` is asked; once it returns True, nothing is done, and
-        the result is None. An error of `act` is raised here.
+        During a call of the owner, `give_up` is called repeatedly; once it returns True, `act` is
+        not called, and the result is None. An error of `act` is raised here.
         """
         if threading.get_ident() == self._owner:
             return act()
@@ -107,7 +107,7 @@ class SessionMutex:
                     continue
                 try:
                     done.set_result(act())
-                except BaseException as error:  # noqa: BLE001 - raised where it was asked for
+                except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
                     done.set_exception(error)
             for act in then:
                 act()

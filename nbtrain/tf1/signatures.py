@@ -10,7 +10,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def taking(theirs: Callable[..., Any]) -> Callable[[_Method], _Method]:
-    """Shows the parameters of TensorFlow's method, then the method's own keyword parameters."""
+    """Makes a method's signature show TensorFlow's parameters, then its own keyword parameters."""
     # Unwrapped: some are decorated with TensorFlow's advice to use something else.
     parameters = inspect.signature(inspect.unwrap(theirs)).parameters.values()
 
@@ -30,7 +30,7 @@ def bound(kind: type[Any], *args: Any, **kwargs: Any) -> inspect.BoundArguments:
     """Returns the arguments of TensorFlow's class by name, with its defaults, without `self`.
 
     Raises:
-        TypeError: The class does not take them.
+        TypeError: The class does not take these arguments.
     """
     try:
         given = inspect.signature(kind).bind(*args, **kwargs)

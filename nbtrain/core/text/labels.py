@@ -9,7 +9,7 @@ from nbtrain.core.errors import ArgumentError
 MOST_TAGS = 20
 MOST_CHARS = 40
 
-# Characters of a note.
+# The most characters of a note.
 MOST_NOTE_CHARS = 1000
 
 
@@ -17,7 +17,7 @@ def checked(tags: object) -> tuple[str, ...]:
     """Returns tags without spaces around them, each once, in their order; a text is one tag.
 
     Raises:
-        ArgumentError: They are no tags.
+        ArgumentError: The tags cannot be used.
     """
     given = [tags] if isinstance(tags, str) else tags
     words = list(given) if isinstance(given, Iterable) else None
@@ -39,7 +39,7 @@ def checked_stage(name: object) -> str:
     """Returns the name of a stage of a training.
 
     Raises:
-        ArgumentError: It is no name.
+        ArgumentError: The name cannot be used.
     """
     said = name.strip() if isinstance(name, str) else ""
     if not said or not said.isprintable() or len(said) > MOST_CHARS:
@@ -54,7 +54,7 @@ def checked_note(text: object) -> str:
     """Returns the text of a note on one line.
 
     Raises:
-        ArgumentError: It is no text, empty or too long.
+        ArgumentError: The note is no text, empty or too long.
     """
     said = " ".join(text.split()) if isinstance(text, str) else ""
     if not said:

@@ -1,4 +1,4 @@
-"""The log of a run: lines with step, time, level and source, the newest of which are kept."""
+"""The log of a run: its newest lines, with step, time, level and source."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LogLine:
 
 
 def at_return(line: str) -> str:
-    """Returns the end of an unended line that replaces the rest of it where it is shown.
+    """Returns the part of an unended line that a terminal shows: the text after its last return.
 
     A carriage return replaces a text only once another text follows.
     """
@@ -101,7 +101,7 @@ class LogLines:
                 self.errors += line.fails
 
     def since(self, number: int, most: int = MOST_LINES) -> tuple[int, list[LogLine]]:
-        """Returns kept lines after the first `number` of all, and how many come before them.
+        """Returns how many lines come before, and the kept lines after the first `number` of all.
 
         Args:
             most: The number of lines to return at most, the oldest.
@@ -151,7 +151,7 @@ class LogQueue:
             self._dropped += 1
 
     def get_all(self) -> list[LogLine]:
-        """Returns the waiting lines, the last of which tells how many were dropped; one thread."""
+        """Returns the waiting lines; a last line reports how many were dropped. One thread only."""
         lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
         dropped, self._dropped = self._dropped, 0
         if dropped and lines:

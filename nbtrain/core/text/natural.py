@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-# Without signs: `-` stands between the words of a name.
+# Without signs: `-` separates the words of a name.
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)")
 
 

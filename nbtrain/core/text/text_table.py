@@ -30,7 +30,7 @@ def in_columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 def on_a_line(cell: Cell, width: int = WIDTH) -> str:
-    """Shortens a cell to one line, whatever a file calls a run."""
+    """Formats a cell in one short line of printable characters."""
     if cell is None:
         return ""
     text = f"{cell:g}" if isinstance(cell, float) else str(cell)

@@ -26,8 +26,8 @@ _LIBRARIES = tuple(sysconfig.get_paths()[key] + os.sep for key in ("purelib", "p
 # The newest calls of a stack that are shown.
 _NEWEST = 8
 
-# How a long message marks what has happened: Keras writes it in bold, TensorFlow above the node of
-# a graph, and AutoGraph at the end.
+# Patterns of what has happened in a long message: Keras writes it in bold, TensorFlow above the
+# node of a graph, and AutoGraph at the end.
 _MATTER = (
     re.compile(r"\x1b\[1m(.+?)\x1b\[0m", re.DOTALL),
     re.compile(r"^(.+)\n\s*\[\[\{\{node ", re.MULTILINE),
@@ -69,7 +69,7 @@ def without_ours(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Returns whether it runs code of nbtrain, or made for it, such as a dataclass's `__init__`.
+    """Returns whether a frame runs nbtrain's code, or code made for it by a dataclass.
 
     Generated code has no file, but the globals of the module that it was made for.
     """
@@ -83,9 +83,9 @@ def _parts(frames: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def callers() -> list[tuple[CodeType, int]]:
-    """Returns the codes of the user that run in this thread, and their present lines.
+    """Returns the user's code objects that run in this thread, with their current lines.
 
-    The innermost comes first. Without any of the user's own, it is the outermost of all.
+    The innermost comes first. If none is the user's, returns the outermost one.
     """
     frame: FrameType | None = sys._getframe(1)  # a list of its own frame would be a cycle
     stack = []
@@ -105,7 +105,7 @@ def names_of_caller() -> Mapping[str, object]:
 
 
 def bound_by_caller(value: object) -> str | None:
-    """Returns the one name of a value in the function or module that called nbtrain; else None."""
+    """Returns a value's name in the code that called nbtrain; None unless it has exactly one."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(_AROUND):
         frame = frame.f_back

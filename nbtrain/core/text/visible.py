@@ -37,7 +37,7 @@ def say(text: object, file: Any = None, *, end: str = "\n", flush: bool = False)
     """Prints a visible text; what the stream cannot encode becomes an escape.
 
     Args:
-        file: The stream; None takes the standard error.
+        file: The stream; None for the standard error.
     """
     file = sys.stderr if file is None else file
     if file is None:  # a process without one

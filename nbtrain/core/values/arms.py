@@ -1,4 +1,4 @@
-"""The arms of a trial of several values, and what each of them has come to.
+"""The arms of a trial of several values, and the result of each.
 
 arms_of({"learning_rate": (1e-3, 1e-2)}, {})             # two arms
 arms_of({"rate": (1, 2), "dropout": (0.1, 0.5)}, {})     # a grid: four arms
@@ -17,10 +17,10 @@ from typing import Any
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.text_table import text_table
 
-# The most arms of a trial: more are a grid that somebody has not counted.
+# The most arms of a trial: a larger grid is most likely a mistake.
 MOST_ARMS = 100
 
-# The most characters of a cell of the table: the values of a grid must be read whole.
+# The most characters of a cell of the table: the values of a grid must not be cut.
 _WIDTH = 80
 
 
@@ -65,7 +65,7 @@ class ArmResult:
 
     @property
     def difference(self) -> float:
-        """The mean after the trial, less the value before it."""
+        """The mean after the trial, minus the value before it."""
         return self.mean - self.before
 
     @property
@@ -99,7 +99,7 @@ def table(results: Sequence[ArmResult]) -> str:
 
 
 def is_list(value: object) -> bool:
-    """Returns whether this is several values: a list, a tuple, a range or an array of one axis."""
+    """Returns whether a value is a list of values: a list, tuple, range or array of one axis."""
     if isinstance(value, (list, tuple, range)):
         return True
     shape = getattr(value, "shape", ())

@@ -1,9 +1,9 @@
-"""Which of two values of a scalar is better: the higher one or the lower one.
+"""The direction of a scalar: whether a higher or a lower value is better.
 
 directions = Directions({"top3": Direction.HIGHEST})    # known by the metrics of a Keras model
 directions.of("val_top3")                               # HIGHEST
 directions.of("val_loss")                               # LOWEST, by its last word
-directions.of("elbo")                                   # None: nothing tells it
+directions.of("elbo")                                   # None: unknown
 directions.asked("keep_best", "max:elbo")               # ("elbo", HIGHEST), by the user
 """
 
@@ -19,8 +19,8 @@ from nbtrain.core.errors import ArgumentError
 # an evaluation.
 _BEGINNINGS = ("epoch_", "batch_", "running_", "val_")
 
-# Last words of tags that leave no doubt. Everything else is asked for: what is kept must not be
-# guessed.
+# Last words of tags that leave no doubt. For other tags, the user must give the direction: a guess
+# could keep the wrong checkpoint.
 _LOWEST = {"loss", "losses", "error", "errors", "err", "mae", "mse", "rmse", "mape", "msle"}
 _HIGHEST = {"accuracy", "acc"}
 
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 class Direction(str, Enum):
-    """The end of the values of a scalar where its best value is."""
+    """The direction of a scalar's best value: the highest or the lowest."""
 
     HIGHEST = "max"
     LOWEST = "min"
@@ -61,8 +61,8 @@ class Directions:
             tags that begin with `val_` or `epoch_` before it, unless those have their own.
 
     Attributes:
-        told: The known ones that the last word of their name does not tell, as words: other
-            processes and boards need them.
+        told: The known directions, as words, that do not follow from the last word of the name:
+            other processes and boards need these.
     """
 
     def __init__(self, known: Mapping[str, Direction] | None = None) -> None:
@@ -75,7 +75,7 @@ class Directions:
         self.told = {name: str(direction) for name, direction in needed.items()}
 
     def of(self, tag: str) -> Direction | None:
-        """Returns the direction of a tag; None if nothing tells it."""
+        """Returns the direction of a tag; None if it is unknown."""
         return _found(self._known, tag)
 
     def asked(self, argument: str, wanted: str) -> tuple[str, Direction]:
@@ -86,7 +86,7 @@ class Directions:
             wanted: A tag, or "max:tag" or "min:tag", which overrides what is known.
 
         Raises:
-            ArgumentError: Nothing tells the direction.
+            ArgumentError: The direction is unknown.
         """
         tag, direction = parted(wanted)
         direction = direction or self.of(tag)
@@ -99,7 +99,7 @@ class Directions:
         return tag, direction
 
     def also(self, tag: str, direction: Direction) -> Directions:
-        """Returns these directions, with that of another tag."""
+        """Returns a copy with the direction of another tag."""
         return Directions({**self._known, tag: direction})
 
 
@@ -112,13 +112,13 @@ def parted(wanted: str) -> tuple[str, Direction | None]:
 
 
 def common(directions: Iterable[Direction | None]) -> Direction | None:
-    """Returns the direction that those have that are known; None if they differ."""
+    """Returns the one direction among those that are known; None if they differ, or none is."""
     known = {each for each in directions if each is not None}
     return known.pop() if len(known) == 1 else None
 
 
 def is_highest(direction: Direction | None) -> bool | None:
-    """Returns a direction as a page knows it: whether the best value is the highest."""
+    """Returns whether the best value is the highest, for a page; None if unknown."""
     return None if direction is None else direction is Direction.HIGHEST
 
 

@@ -55,7 +55,10 @@ class Variable(ABC):
         """Notes that a run begins, or was `restored`: the next step is the first from here."""
 
     def unused_reason(self) -> str:
-        """Says why the steps do not use the value of `read`, after its name; "" if unknown."""
+        """Returns why the steps do not use the value of `read`; "" if unknown.
+
+        The text follows the name of the hyperparameter.
+        """
         return ""
 
     def watch(self, attend: Callable[[], object]) -> None:  # noqa: B027 - most are only read
@@ -72,7 +75,8 @@ class Variable(ABC):
     def now(self) -> Any:
         """Returns its value, not read yet, if it may have changed since the last call; else None.
 
-        That is so after an assignment, and always if any step may change it without notice.
+        A value may have changed after an assignment, and always if each step may change it without
+        notice.
         """
         return None
 
@@ -84,11 +88,11 @@ class Variable(ABC):
         return float(value)
 
     def moment(self) -> Any:
-        """The position of the schedule under a factor, not read yet; None if it is not a factor."""
+        """Returns the position of the schedule under a factor, not read yet; None if no factor."""
         return None
 
     def rate(self, moment: int) -> float:
-        """Returns the schedule's rate there, without the factor. Any thread may call it."""
+        """Returns the schedule's rate at a moment, without the factor. Any thread may call it."""
         raise NotImplementedError
 
 
@@ -118,12 +122,12 @@ class Hyperparameters:
     def __init__(self, variables: Mapping[str, Variable]) -> None:
         self.effects: Mapping[str, float] = {}
         self._known: tuple[Hyperparameter, ...] = ()
-        self._knowing = threading.Lock()  # two threads change the known values
+        self._knowing = threading.Lock()  # protects the known values: two threads change them
         self._learnt: dict[str, Hyperparameter] = {}  # as first read
         self._variables = dict(variables)
 
     def bind(self, variables: Mapping[str, Variable]) -> None:
-        """Takes variables that were made later; training thread only."""
+        """Replaces the variables by those that were made later; training thread only."""
         self.unwatch()
         self._variables = dict(variables)
 
@@ -154,7 +158,7 @@ class Hyperparameters:
             self._known = tuple(known)
 
     def live(self) -> dict[str, float]:
-        """Reads the values without taking them as known; training thread only."""
+        """Reads and returns the values, without updating `known`; training thread only."""
         return {name: variable.read() for name, variable in self._variables.items()}
 
     def watch(self, attend: Callable[[], object]) -> None:
@@ -173,10 +177,10 @@ class Hyperparameters:
         return any(variable.assigned for variable in self._variables.values())
 
     def changed(self, *, assigned_alone: bool = False) -> dict[str, Any]:
-        """Values, not read yet, of those that may have changed since the last call.
+        """Returns the values, not read yet, that may have changed since the last call, by name.
 
         Args:
-            assigned_alone: Whether to leave out those that may change without notice.
+            assigned_alone: Whether to skip hyperparameters that may change without notice.
         """
         now = {
             name: variable.now()
@@ -200,7 +204,7 @@ class Hyperparameters:
             self._known = tuple(each.at(value) if each.name == name else each for each in known)
 
     def moments(self) -> dict[str, Any]:
-        """The positions of the schedules, not read yet, by the names of their factors."""
+        """Returns the positions of the schedules, not read yet, by the names of their factors."""
         found = {name: variable.moment() for name, variable in self._variables.items()}
         return {name: moment for name, moment in found.items() if moment is not None}
 
@@ -214,7 +218,7 @@ class Hyperparameters:
             variable.begin(restored=restored)
 
     def unused_reason(self) -> str:
-        """Says which values the steps do not use, and why; "" if none are known."""
+        """Returns which values the steps do not use, and why, in words; "" if none are known."""
         found = ((name, variable.unused_reason()) for name, variable in self._variables.items())
         return "; ".join(f"{name} {why}" for name, why in found if why)
 
@@ -287,7 +291,7 @@ class Hyperparameters:
         try:
             if variable.read() != value:
                 variable.write(value)
-        except Exception:  # noqa: BLE001 - told by the caller, with the first error
+        except Exception:  # noqa: BLE001 - reported by the caller, with the first error
             return False
         return True
 

@@ -125,7 +125,7 @@ def _is_share(name: str) -> bool:
 
 
 def _outer(value: float, *, down: bool) -> float:
-    """The next power of ten, away from the range; 0 for 0."""
+    """Returns the next power of ten, away from the range; 0 for 0."""
     if value == 0:
         return 0.0
     exponent = math.log10(abs(value))

@@ -1,4 +1,4 @@
-"""The range test of a learning rate: it grows at each step, and the loss tells which rates do.
+"""The range test of a learning rate: it grows at each step, and the loss shows which rates work.
 
 sweep = RateRange(1e-6, 1.0, 200)
 sweep.rate(0)              # 1e-6: the rate of the first step
@@ -75,8 +75,9 @@ class RateRange:
     def add(self, step: int, loss: float) -> bool:
         """Adds the loss that a step has recorded; returns whether the test is over.
 
-        A step computes its loss before its update: it shows the rate of the step before. Steps that
-        are executed together have one loss and one rate, and the last of them has recorded it.
+        A step computes its loss before its update, so the loss shows the effect of the rate of the
+        step before. Steps that are executed together have one loss and one rate, and the last of
+        them records the loss.
         """
         if not math.isfinite(loss):
             return True
@@ -95,17 +96,17 @@ class RateRange:
 
     @property
     def _window(self) -> int:
-        """The number of losses before a rate, and after it, that tell how fast the loss falls."""
+        """The number of losses before a rate, and after it, that show how fast the loss falls."""
         return max(1, self._count // 10)
 
     @property
     def _from(self) -> int:
-        """The index in `curve` at which it has settled."""
+        """The index in `curve` from which the smoothed loss has settled."""
         return max(min(_SETTLED, self._count // 4), self._window) - 1
 
     @property
     def _count(self) -> int:
-        """The losses of a whole test: fewer than its steps if several are executed at once."""
+        """The number of losses of a whole test: fewer than its steps if several run at once."""
         return self._steps * len(self._raw) // max(1, self._begins[-1])
 
     @property

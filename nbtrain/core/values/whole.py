@@ -9,13 +9,13 @@ from nbtrain.core.errors import ArgumentError
 
 
 def whole(name: str, value: Any, *, least: int = 1, none: str | None = None) -> int:
-    """Returns `value` as an int, also an integer of NumPy, which JSON does not know.
+    """Returns `value` as an int of Python, because JSON knows no integers of NumPy.
 
     Args:
-        none: What None would do, for the message; None if the argument has no None.
+        none: What None would do, for the message; None if the argument cannot be None.
 
     Raises:
-        ArgumentError: It is not a whole number of at least `least`.
+        ArgumentError: The value is not a whole number of at least `least`.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         or_none = "" if none is None else f", or None to {none}"

@@ -1,6 +1,7 @@
-"""Values of a checkpoint, held as they were read until the objects exist that take them.
+"""Values of a checkpoint, kept as they were read until the objects exist to restore them into.
 
-A loop that goes on opens its data late, so a save may come before. It writes these values again.
+A loop that continues opens its data late, so a save may come before. The save writes these values
+again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _VALUE, _STATE = "VARIABLE_VALUE", "ITERATOR_STATE"
 
 
 class AsRead:
-    """Values in a checkpoint of what an engine saves in addition.
+    """The values in a checkpoint that an engine saves in addition to the objects.
 
     Args:
         path: Path of the checkpoint.
@@ -65,7 +66,7 @@ class AsRead:
         return dict(sorted(found.items()))
 
     def json(self, name: str) -> Any:
-        """Returns what `as_json` has saved under a name; None if there is nothing."""
+        """Returns the value that `as_json` has saved under a name; None if there is none."""
         value = self.value(name)
         return None if value is None else json.loads(value.numpy())
 
@@ -102,4 +103,4 @@ class _Held(tf.Module):
         return {self._attribute: self._tensor}
 
     def _restore_from_tensors(self, _restored: Any) -> None:
-        """Restores nothing: what was read stays."""
+        """Restores nothing: the tensor that was read is kept."""

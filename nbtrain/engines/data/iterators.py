@@ -15,8 +15,8 @@ import tensorflow as tf
 from nbtrain.engines.data.as_read import AsRead
 from nbtrain.inner.tensorflow import resource_of
 
-# Seconds between two looks, and their number, until an iterator being dropped has no references
-# but those of the list and of the call that counts them.
+# Seconds between two checks, and their number, whether an iterator being dropped has only the
+# references of the list and of the call that counts them.
 _LOOK_SECS, _LOOKS = 0.1, 600
 _OWN = 2
 
@@ -34,16 +34,16 @@ class Iterators:
 
     The state of an iterator determines the order of its pass. Until it reaches the end of the data
     that it shuffles, it also determines the order of later passes. So at a save, the iterator of
-    the next pass is created and saved too. This must not happen earlier: a pipeline with a
-    `cache()` decides then if the cache is filled. For the same reason it does not happen before the
-    first element.
+    the next pass is created and saved too. It must not be created earlier, nor before the first
+    element: when an iterator is created, a pipeline with a `cache()` decides whether the cache is
+    filled.
 
     Args:
         begin: Returns the iterator of a new pass.
         again: Whether passes can be repeated; also an attribute.
         endless: Whether a pass has no end, so that no other follows; also an attribute.
-        spare: Whether to begin and drop a pass before each pass but the first. The order in which
-            a pipeline shuffles depends on how many of its passes were begun.
+        spare: Whether to begin and drop a pass before each pass except the first. The order in
+            which a pipeline shuffles depends on how many of its passes were begun.
         lost: Why their states cannot be saved, if that is known from the start.
 
     Attributes:
@@ -98,7 +98,7 @@ class Iterators:
     def restore(self, read: AsRead) -> str | None:
         """Restores the states that were read from a checkpoint; returns why it could not, or None.
 
-        If the states are those of another pipeline, the next pass begins from its start.
+        If the states are those of another pipeline, the next pass starts at its beginning.
         """
         if self.lost is not None:
             return self.lost
@@ -113,7 +113,7 @@ class Iterators:
                     resource_handle=resource_of(iterator), serialized=read.state(name)
                 )
         except tf.errors.OpError:
-            if self.again:  # otherwise there is no other
+            if self.again:  # otherwise there is no other iterator
                 self.at_hand = None
             return OTHER_PIPELINE
         return None
@@ -124,8 +124,8 @@ def ended_apart(iterator: Any) -> Any:
 
     Destroying an iterator waits for the thread that tunes the pipeline. That thread is not always
     woken then, and sleeps for as long as the iterator has lived, up to a minute (TensorFlow 2.21).
-    Whoever drops the last reference would wait too, even the garbage collector in the middle of a
-    step.
+    The code that drops the last reference would wait too, even the garbage collector in the middle
+    of a step.
     """
     resource = resource_of(iterator)
     if resource is not None:

@@ -67,7 +67,7 @@ class Passes(Iterator[Any], Position):
         self.specs = None if spec is None else (spec,)
         self.steps = epochs * size if epochs and size > 0 else None
         self._passes = epochs or (sys.maxsize if again else 1)
-        self._epoch = self._number = 0  # passes that are over, elements drawn of the next
+        self._epoch = self._number = 0  # completed passes, and elements drawn from the next
         self._size = size if size > 0 else None  # elements of a pass; None while unknown
         self._single = True  # whether each step has drawn one element
         self._began: int | None = None  # the completed steps when the pass began
@@ -85,7 +85,7 @@ class Passes(Iterator[Any], Position):
 
     @property
     def epoch(self) -> Epoch | None:
-        """The pass that it is in, or the last one; None if a pass has no end. Any thread."""
+        """The current pass, or the last one; None if a pass has no end. Any thread."""
         if self._iterators.endless:
             return None
         count = None if self._passes == sys.maxsize else self._passes
@@ -100,7 +100,7 @@ class Passes(Iterator[Any], Position):
     # --- the loop -------------------------------------------------------------------
 
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
-        """Begins a loop in this start of the run; returns the iterator that it draws from."""
+        """Begins a loop in this start of the run; returns the iterator for it to draw from."""
         self._ahead, self._at_hand = self._undone(), (loop.step, [])
         self._loop, self._began = loop, None
         if self._iterators.at_hand is None:
@@ -155,7 +155,7 @@ class Passes(Iterator[Any], Position):
                 return element
 
     def _catch_up(self) -> None:
-        """Draws the elements that were trained before."""
+        """Draws the elements that were trained before, up to the position."""
         assert self._loop is not None, "begin() comes first"
         while self._behind:
             if self._loop.host.asked_to_stop():
@@ -182,7 +182,7 @@ class Passes(Iterator[Any], Position):
             raise StopIteration
 
     def _undone(self) -> list[Any]:
-        """Elements that were drawn for a step that was not completed."""
+        """Returns the elements that were drawn for a step that was not completed."""
         step, elements = self._at_hand
         at_step = self._loop is not None and self._loop.step == step
         return [*(elements if at_step else ()), *self._ahead]
@@ -195,7 +195,7 @@ class Passes(Iterator[Any], Position):
         return None if self._behind or self._iterators.lost else self._iterators
 
     def vary(self, repeat: int, steps: int) -> bool:
-        """Moves on by the elements of earlier repeats, unless the data might end; if so, False."""
+        """Skips the elements of earlier repeats; returns False if the data might end before."""
         if self._epoch + 1 >= self._passes:
             return False
         count = repeat * steps
@@ -213,7 +213,7 @@ class Passes(Iterator[Any], Position):
             parts = tf.nest.flatten(undone, expand_composites=True)
             found[_UNDONE] = [tf.Variable(part, trainable=False) for part in parts]
         number = max(0, self._number - len(undone))
-        # Earlier versions read whether the states are there.
+        # Earlier versions read from `kept` whether the states were saved.
         held = {"epoch": self._epoch, "number": number, "kept": "iterator" in found}
         found[_POSITION] = as_json(held)
         return found
@@ -243,7 +243,7 @@ class Passes(Iterator[Any], Position):
         self._say(None)
 
     def _seek(self, epoch: int, number: int, undone: list[Any], why: str) -> None:
-        """Goes to this element of this pass by drawing again; `undone` was drawn last."""
+        """Moves to an element of a pass by drawing again; `undone` was drawn last."""
         drawn = self._number - self._behind
         here, there = (self._epoch, drawn - len(undone)), (epoch, number)
         iterators = self._iterators
@@ -268,10 +268,10 @@ class Passes(Iterator[Any], Position):
         )
 
     def _packed(self, read: AsRead) -> list[Any]:
-        """The elements that were saved with a checkpoint.
+        """Returns the elements that were saved with a checkpoint.
 
         Raises:
-            ValueError: They are of another structure than those of the data.
+            ValueError: The saved elements have another structure than those of the data.
         """
         parts, specs = [*read.values(_UNDONE).values()], self.specs or ()
         size = len(tf.nest.flatten(specs, expand_composites=True))
@@ -282,13 +282,13 @@ class Passes(Iterator[Any], Position):
 
     def _say(self, note: str | None) -> None:
         self._note = note
-        # The loop of an earlier start may be of another run; `begin` tells the next one.
+        # The loop of an earlier start may be of another run; `begin` notes it for the next loop.
         if self._loop is not None and self._loop.is_own_thread():
             self._loop.note("position", note)
 
 
 class TrackedPasses(Passes):
-    """The elements of data, whose every pass ends with StopIteration; training thread only.
+    """The elements of data; each pass ends with StopIteration. Training thread only.
 
     The next element is then the first of the next pass.
 
@@ -297,7 +297,7 @@ class TrackedPasses(Passes):
 
     Attributes:
         elements: The iterator to draw from, within a loop.
-        failed: Whether an error has left the loop over them.
+        failed: Whether an error has ended the loop over them.
     """
 
     def __init__(self, data: Any) -> None:
@@ -307,12 +307,12 @@ class TrackedPasses(Passes):
 
     @property
     def number(self) -> int:
-        """Elements of the present pass that the loop has been given."""
+        """The number of elements of the present pass that the loop has drawn."""
         return self._number - len(self._ahead)
 
     @property
     def is_behind(self) -> bool:
-        """True if elements are to be drawn again before the next."""
+        """True if elements must be drawn again before the next."""
         return self._behind > 0
 
     def begin(self, loop: LoopHandle) -> Iterator[Any]:
@@ -321,12 +321,12 @@ class TrackedPasses(Passes):
         return self.elements
 
     def seek(self, number: int) -> None:
-        """Goes to the position after this many elements of the present pass, by drawing again."""
+        """Moves to the position after `number` elements of the present pass, by drawing again."""
         if number != self.number:
             self._seek(self._epoch, number, self._undone(), "only their number is known")
 
     def skip_passes(self, passes: int) -> None:
-        """Leaves out passes that an earlier start has taken; each may have an order of its own."""
+        """Skips passes that an earlier start has drawn; each may have an order of its own."""
         while self._epoch < passes:
             self.end_pass()
 
@@ -348,7 +348,7 @@ def passes_over(data: Any, epochs: int | None) -> Passes | None:
     """Returns the passes over data; None if no data is given.
 
     Raises:
-        ArgumentError: The data cannot be drawn from, or not that often.
+        ArgumentError: The data cannot be drawn from, or not for so many epochs.
     """
     if data is None:
         if epochs is not None:
@@ -361,7 +361,7 @@ def _beginning(data: Any) -> tuple[Callable[[], Any], bool]:
     """Returns a function that begins a pass over data, and whether it can be repeated.
 
     Raises:
-        ArgumentError: It is not data, or not in batches.
+        ArgumentError: `data` cannot be drawn from, or is not in batches.
     """
     if hasattr(data, "shape") or isinstance(data, (tuple, Mapping, str, bytes)):
         raise ArgumentError(f"data={type(data).__name__} object is no sequence of batches: {_GIVE}")

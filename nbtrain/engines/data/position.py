@@ -1,7 +1,7 @@
 """The position of a training in its data, saved and restored together with its objects.
 
-Three trainings have one: a run over `data=` (`Passes`), tracked loops (`Tracks`), and a fit of
-Keras's (`DataPosition`).
+Three kinds of training have a position: a run over `data=` (`Passes`), tracked loops (`Tracks`),
+and a fit of Keras (`DataPosition`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Position(abc.ABC):
 
     @abc.abstractmethod
     def saved(self) -> dict[str, Any]:
-        """Returns the objects that save it, by name; none if there is no position."""
+        """Returns the objects that save the position, by name; none if there is no position."""
 
     @abc.abstractmethod
     def restore(self, read: AsRead) -> None:
@@ -73,7 +73,7 @@ class PositionSaver(ObjectSaver):
     def save(self, step: int) -> int:
         """Writes `ckpt-<step>`, with the position.
 
-        If the state of a `tf.data` pipeline cannot be saved, it is left out from then on.
+        If the state of a `tf.data` pipeline cannot be saved, it is not saved from then on.
         """
         try:
             return super().save(step)

@@ -1,4 +1,4 @@
-"""The elements of tracked loops, which a later loop over the same data goes on with.
+"""The elements of tracked loops; a later loop over the same data continues with them.
 
 The key of a loop has the numbers of the loops around it, and its own: see `tracks`.
 """
@@ -13,8 +13,8 @@ from nbtrain.engines.data.turns import Turns
 
 Key = tuple[int, ...]
 
-# Pipelines of past outermost loops that go on with their next pass if they are looped over again.
-# Each has threads, and a program may make one for each epoch.
+# The most pipelines of past outermost loops that are kept. If looped over again, a pipeline
+# continues with its next pass. Each has threads, and a program may make one for each epoch.
 _PIPELINES = 8
 
 
@@ -25,12 +25,12 @@ class Sources:
         self._held: dict[Key, tuple[object, TrackedPasses | Turns]] = {}  # with their iterables
 
     def begin(self) -> None:
-        """Begins a start of the run, which repeats the turn that an error has left."""
+        """Begins a start of the run, which repeats the turn that an error has ended."""
         for _, source in self._held.values():
             source.failed = False
 
     def end_failed(self) -> None:
-        """Ends the passes that an error has left, as the program goes on after it."""
+        """Ends the passes that an error has interrupted, as the program continues after it."""
         for _, source in self._held.values():
             if source.failed:
                 source.failed = False
@@ -43,12 +43,12 @@ class Sources:
         )
 
     def get(self, key: Key, iterable: Iterable[Any], passes: int) -> TrackedPasses | Turns:
-        """Returns the elements of an iterable, which go on where its last loop has left them.
+        """Returns the elements of an iterable, from the position where its last loop ended.
 
         Args:
             key: The key of the loop.
-            iterable: Its iterable.
-            passes: Passes that an earlier process has taken, if none was taken here.
+            iterable: The iterable of the loop.
+            passes: The passes that an earlier process has drawn, if none was drawn here.
         """
         held, source = self._held.get(key, (None, None))
         is_new = source is None
@@ -74,9 +74,10 @@ class Sources:
             del self._held[at]
 
     def _shared(self, key: Key, iterable: Iterable[Any]) -> TrackedPasses | None:
-        """Takes over the passes of an earlier outermost loop over the same data; None without one.
+        """Moves the passes of an earlier outermost loop over the same data here; None if none.
 
-        Within a turn each loop has its own: a run that goes on does not enter those of past turns.
+        Within a turn each loop has passes of its own: a run that continues does not execute the
+        loops of past turns.
         """
         if len(key) > 1 or isinstance(iterable, Iterator):
             return None
@@ -89,5 +90,5 @@ class Sources:
 
 
 def _elements_of(iterable: Iterable[Any]) -> TrackedPasses | Turns:
-    """Returns the elements of data of `tf.data`, or of any other iterable."""
+    """Returns the elements of a `tf.data` dataset, or of any other iterable."""
     return TrackedPasses(iterable) if hasattr(iterable, "element_spec") else Turns(iterable)

@@ -47,9 +47,9 @@ class Tracked(Iterable[Any]):
 
 @functools.lru_cache(64)
 def _told_around(filename: str, line: int) -> str | None:
-    """Tells of the loop around one that begins in a line; None if there is none.
+    """Returns the message about an untracked loop around the loop in a line; None without one.
 
-    Called if no tracked loop is open, so that this one is not tracked.
+    It is called if no tracked loop is open, so the loop around is not tracked.
     """
     source = "".join(linecache.getlines(filename))
     tree = for_loops.parsed(source)
@@ -68,10 +68,10 @@ def _told_around(filename: str, line: int) -> str | None:
 
 
 def check_tracked(iterable: object) -> None:
-    """Checks that there is something to loop over.
+    """Checks that an object can be looped over.
 
     Raises:
-        ArgumentError: There is not.
+        ArgumentError: It cannot be looped over.
     """
     if not isinstance(iterable, Iterable) and not hasattr(iterable, "__getitem__"):
         raise ArgumentError(

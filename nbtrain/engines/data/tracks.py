@@ -5,8 +5,8 @@
 
 A path has a pair for each open loop, from the outermost: its number among the loops in the same
 turn of the loop around it, and its turns that are done. A program that is started again runs from
-its first line. Loops that were completed yield nothing, and the others go on where they were. Until
-they have begun, a save writes the path and the states of their data as they were read.
+its first line. Loops that were completed yield nothing, and the others continue where they were.
+Until they have begun, a save writes the path and the states of their data as they were read.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class OpenLoop:
 
     Attributes:
         source: Its elements.
-        size: Their number; None if unknown.
+        size: The number of elements; None if unknown.
         key: The numbers of the loops around it, and its own.
         before: Completed steps when its present pass began.
-        again: Whether a loop that is not tracked is around it, or an earlier outermost loop was
-            over the same data: others may follow.
+        again: Whether further loops over the same data may follow: an untracked loop is around it,
+            or an earlier outermost loop was over the same data.
         turn: The turn to which `inner` belongs.
         inner: Loops that have ended within this turn.
     """
@@ -80,10 +80,10 @@ class Tracks(Position):
     """The tracked loops of a run; training thread only.
 
     Attributes:
-        total: The step at which the present loops end; None if unknown, or if others follow over
-            the same data. Any thread, like the next.
+        total: The step at which the present loops end; None if unknown, or if others may follow
+            over the same data. Any thread may read it.
         epoch: The turn of the outermost loop; None if the loop of the steps has no other around
-            it.
+            it. Any thread may read it.
     """
 
     names: ClassVar[Sequence[str]] = (_TRACKS, *TrackedPasses.names)
@@ -95,11 +95,11 @@ class Tracks(Position):
         self._sources = Sources()
         self._data: tuple[Key, TrackedPasses] | None = None  # the last pipeline
         self._next = 0  # the number of the next outermost loop
-        self._uneven = False  # whether turns have had more than one loop, or one that was left
-        self._ended: Path = []  # where a stop, an error or their end has left the loops
-        self._resume: Path = []  # where they go on
-        self._resumed = 0  # loops that have gone on
-        # The data of a checkpoint, which the loop of this key takes once it begins.
+        self._uneven = False  # whether turns have had more than one loop, or one that was broken
+        self._ended: Path = []  # the path at a stop, an error or the end of the loops
+        self._resume: Path = []  # the path from which the loops continue
+        self._resumed = 0  # loops that have continued
+        # The data of a checkpoint, which the loop of this key restores once it begins.
         self._read: tuple[Key, AsRead] | None = None
         self._loop: LoopHandle | None = None
 
@@ -107,7 +107,7 @@ class Tracks(Position):
         """Begins a start of the run: the program runs from its first line.
 
         Args:
-            again: Whether the loops go on where an earlier start has left them.
+            again: Whether the loops continue from the position of an earlier start.
         """
         held = self._ended or self._waiting() if again else []
         self._open, self._next, self._loop = [], 0, None
@@ -115,7 +115,7 @@ class Tracks(Position):
         self._resume, self._resumed, self._ended = held, 0, []
 
     def end(self) -> None:
-        """Ends a start of the run; says so if the program has nothing left to train."""
+        """Ends a start of the run; notes it if the program had nothing left to train."""
         loop = self._loop
         if loop is None or not self._resume or loop.steps_done or loop.track.must_end:
             return
@@ -137,7 +137,7 @@ class Tracks(Position):
         Args:
             iterable: The elements.
             loop: The run's loop.
-            around: Tells of a loop around it that is not tracked.
+            around: A message about a loop around it that is not tracked; None without one.
         """
         opened: list[OpenLoop] = []
 
@@ -154,7 +154,7 @@ class Tracks(Position):
         return loop.track.turns(begin, end)
 
     def _begin_loop(self, iterable: Iterable[Any], loop: LoopHandle, *, again: bool) -> OpenLoop:
-        if loop.track.must_end:  # it has no turn, and the position stays that of the stop
+        if loop.track.must_end:  # the loop has no turn, and the position stays that of the stop
             return OpenLoop(Turns(()), None, (), loop.step)
         self._ended = []
         self._sources.end_failed()
@@ -164,7 +164,7 @@ class Tracks(Position):
         done, size = self._done_before(len(self._open), number), size_of(iterable)
         was_read = self._read is not None and self._read[0] == key
         again = again or (around is None and self._sources.has_earlier(key, iterable))
-        # An earlier start has taken a pass in each turn of the loop around.
+        # An earlier start has drawn a pass in each turn of the loop around.
         passes = 0 if was_read or around is None else around.source.number - 1
         if done is None:
             self._sources.complete(key, iterable, passes)
@@ -202,7 +202,7 @@ class Tracks(Position):
         return done
 
     def _end_loop(self, left: OpenLoop, *, broken: bool, stopped: bool, failed: bool) -> None:
-        """Ends a loop, and those within it that an error has left open."""
+        """Ends a loop, and the loops within it that are still open after an error."""
         if left not in self._open:
             return
         skipped = bool(self._waiting()) and left.key[-1] < self._resume[len(left.key) - 1][0]
@@ -217,7 +217,7 @@ class Tracks(Position):
             self._uneven |= left is not self._open[0]
         depth = self._open.index(left)
         for each in self._open[depth:]:
-            each.source.elements = iter(())  # they refer to the source, which has threads
+            each.source.elements = iter(())  # the elements refer to the source, which has threads
         del self._open[depth:]
         if depth:
             self._open[-1].inner += 1
@@ -230,7 +230,7 @@ class Tracks(Position):
         self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
 
     def _measure(self) -> None:
-        """Reckons where the open loops end."""
+        """Computes the step at which the open loops end, and the epoch."""
         *around, inner = self._open
         sizes = [each.size for each in self._open]
         known = not self._uneven and None not in sizes[1:]
@@ -259,12 +259,12 @@ class Tracks(Position):
     # --- the position -------------------------------------------------------------------
 
     def _path(self) -> Path:
-        """The present path, at a step boundary: only the loops around others are within a turn."""
+        """Returns the path at a step boundary: only the loops around others are within a turn."""
         around = [(each.key[-1], max(0, each.source.number - 1)) for each in self._open[:-1]]
         return [*around, *((each.key[-1], each.source.number) for each in self._open[-1:])]
 
     def _path_within_turn(self) -> Path:
-        """The path after an error: the turn of the innermost open loop, without its ended loops."""
+        """Returns the path after an error: the innermost open loop's turn, without ended loops."""
         if waiting := self._waiting(within_turn=True):
             return waiting
         path = [(each.key[-1], max(0, each.source.number - 1)) for each in self._open]
@@ -272,7 +272,7 @@ class Tracks(Position):
         return [*path, (inner, 0)] if inner else path
 
     def _waiting(self, *, within_turn: bool = False) -> Path:
-        """The path where loops go on that have not begun yet; empty if there are none.
+        """Returns the path of the loops that continue and have not begun yet; empty if none.
 
         Args:
             within_turn: Whether the innermost open loop is within a turn, not at a step boundary.
@@ -305,7 +305,7 @@ class Tracks(Position):
         """Restores the position of a checkpoint, also while loops are open."""
         self._ended = self._resume = []
         if (held := read.json(_TRACKS)) is None:
-            return  # the loops go on where they are
+            return  # the loops continue where they are
         self._read = None
         if held["data"] is not None:
             self._read, self._data = (tuple(held["data"]), read), None
@@ -315,7 +315,7 @@ class Tracks(Position):
             self._resume, self._resumed = wanted, len(common)
             self._seek([done for _, (_, done) in common], read.step)
         elif self._open and wanted[0][0] > self._open[0].key[0]:
-            # The program comes to that loop later; until then its loops have no turn.
+            # The program reaches that loop later; until then its loops have no turn.
             self._resume, self._resumed = wanted, 0
             for each in self._open:
                 each.source.elements = iter(())
@@ -325,7 +325,12 @@ class Tracks(Position):
             self._loop.note("track", _ELSEWHERE_WITHIN if within else _ELSEWHERE)
 
     def _seek(self, turns: list[int], step: int | None) -> None:
-        """Moves the open loops, whose bodies run on, to their turns; the others to their start."""
+        """Moves the open loops to their turns, and the others to their start; their bodies run on.
+
+        Args:
+            turns: The turns done of each open loop, from the outermost.
+            step: The step of the checkpoint; None if unknown.
+        """
         stuck = False
         for each, done in itertools.zip_longest(self._open, turns, fillvalue=0):
             assert isinstance(each, OpenLoop)

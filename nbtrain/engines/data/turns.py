@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from nbtrain.run.handle import LoopHandle
 
-# Have one less for each element that was drawn of an iterator: a later run may go on with it.
+# Counters by iterator: each has one less for each element that was drawn, as a later run may
+# continue with the same iterator.
 _of_iterators: WeakKeyDictionary[Iterator[Any], repeat[bool]] = WeakKeyDictionary()
 
 _DRAWN_AGAIN = (
@@ -27,11 +28,11 @@ class Turns:
     """The elements of an iterable, drawn again up to a position; training thread only.
 
     Args:
-        iterable: A list, a range or another iterable; an iterator can only be drawn on.
+        iterable: A list, a range or another iterable; an iterator cannot go back.
 
     Attributes:
         elements: The iterator to draw from; another one after `seek`.
-        failed: Whether an error has left the loop over them.
+        failed: Whether an error has ended the loop over them.
     """
 
     def __init__(self, iterable: Iterable[Any]) -> None:
@@ -39,8 +40,8 @@ class Turns:
         self.elements: Iterator[Any] = iter(())
         self._iterable = iterable
         self._left = repeat(True, sys.maxsize)  # has one less for each element that was drawn
-        self._before: int | None = None  # elements that others have drawn of an iterator
-        self._missing = 0  # elements up to the position that a stop has left undrawn
+        self._before: int | None = None  # elements that earlier runs have drawn of an iterator
+        self._missing = 0  # elements up to the position that were not drawn because of a stop
         self._loop: LoopHandle | None = None
         if isinstance(iterable, Iterator):
             with contextlib.suppress(TypeError):  # not all can be referred to weakly
@@ -48,7 +49,7 @@ class Turns:
 
     @property
     def number(self) -> int:
-        """Elements that were drawn, or are still to be drawn up to the position."""
+        """The number of elements that were drawn, or must still be drawn up to the position."""
         return sys.maxsize - length_hint(self._left) - (self._before or 0) + self._missing
 
     @property
@@ -61,9 +62,9 @@ class Turns:
         self._loop = loop
 
     def seek(self, number: int) -> None:
-        """Goes to the position after this many elements, or to the end of a shorter iterable.
+        """Moves to the position after `number` elements, or to the end of a shorter iterable.
 
-        A stop ends the drawing before the position is reached: then the loop has no elements.
+        If a stop ends the drawing before the position is reached, the loop has no elements.
         """
         self._missing = 0
         if not isinstance(self._iterable, Iterator):
@@ -79,7 +80,7 @@ class Turns:
                 break
 
     def _begin_iterator(self, number: int) -> None:
-        """Leaves out what an earlier run of this process has drawn of an iterator."""
+        """Skips the elements that an earlier run of this process has drawn of an iterator."""
         self._before = max(0, self.number - number)
         if self._loop is not None and (drawn := number - self.number) > 0:
             kind = type(self._iterable).__name__

@@ -1,4 +1,4 @@
-"""The connection of this process to a cluster, of which it can have one at a time."""
+"""The connection of this process to a cluster; a process can have one at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nbtrain.inner.tensorflow import dead_workers, stop_of
 from nbtrain.recording.tags import by_tag, check_real
 from nbtrain.steer import registry
 
-# Held by the run that trains on a cluster: a second connection takes the first one's variables.
+# Held by the run that trains on a cluster: a second connection loses the variables of the first.
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -41,7 +41,7 @@ class Connection:
 
     Args:
         description: The cluster.
-        build: Creates the variables; returns what `Built` has, or the step alone.
+        build: Creates the variables; returns the parts of a `Built`, or the step alone.
         data: Called in each worker: returns its `tf.data.Dataset`; None for none.
 
     Attributes:
@@ -57,7 +57,7 @@ class Connection:
         build: Callable[[], Any],
         data: Callable[[], tf.data.Dataset] | None,
     ) -> None:
-        # With it, TensorFlow tries to reach a lost worker thousands of times a second.
+        # With this variable, TensorFlow calls a lost worker thousands of times a second.
         os.environ.pop("GRPC_FAIL_FAST", None)
         self.description = description
         jobs = {job: list(held) for job, held in description.jobs.items() if job != "evaluator"}
@@ -85,17 +85,18 @@ class Connection:
         remote = self.coordinator.schedule(self.step, args=self._args)
         if not self._traced:
             self._traced = True
-            gc.collect()  # functions that are gone, while all workers answer: see pipeline.py
+            gc.collect()  # deletes functions now, while all workers answer: see pipeline.py
         return remote
 
     def lost_workers(self) -> list[int]:
-        """The workers that are lost at present; any thread."""
+        """Returns the numbers of the workers that are lost at present; any thread."""
         return list(dead_workers(self.coordinator))
 
     def close(self) -> None:
-        """Ends the threads of the coordinator, which would go on calling lost workers.
+        """Ends the threads of the coordinator, which would otherwise keep calling lost workers.
 
-        One that calls a lost worker returns only when that is back: it is not waited for.
+        A thread that calls a lost worker returns only when that worker is back, so this does not
+        wait for it longer than a few seconds.
         """
         stop = stop_of(self.coordinator)
         if stop is not None:
@@ -143,10 +144,10 @@ def connecting(name: str) -> Iterator[None]:
 
 
 def _built(given: Any) -> Built:
-    """Returns what `build` has returned.
+    """Returns the result of `build` as a `Built`.
 
     Raises:
-        ArgumentError: It is something else.
+        ArgumentError: The result has other parts.
     """
     parts: Sequence[Any] = given if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(parts) <= len(Built._fields) or not callable(parts[0]):

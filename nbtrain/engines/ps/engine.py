@@ -1,9 +1,9 @@
 """Trains a user's step on parameter servers and workers.
 
 build()                # the variables, on the parameter servers
-run.drive(pipeline)    # every completed step is counted, whichever worker took it
-...                    # a parameter server is lost: it is waited for
-build()                # again: the training goes on from the latest checkpoint
+run.drive(pipeline)    # every completed step is counted, whichever worker executed it
+...                    # a parameter server is lost: the run waits for it
+build()                # again: the training continues from the latest checkpoint
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from nbtrain.run.run import Run
 from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
-# Seconds between two looks for servers that are waited for.
+# Seconds between two polls of lost or missing servers.
 _LOOK_SECS = 0.2
 
 
@@ -39,7 +39,7 @@ class ParameterServerEngine:
     """Trains on a cluster.
 
     Args:
-        cluster: The cluster, as `described` takes it.
+        cluster: The cluster, in any form that `described` accepts.
         build: Creates the variables; returns the step and more, see `Built`.
         data: Returns the dataset of a worker; None for none.
         directory: The folder of the checkpoints.
@@ -50,7 +50,7 @@ class ParameterServerEngine:
     kind = "parameter servers"
     epoch = None
     origin: str | None = None
-    hyperparameters: Mapping[str, Variable] = NO_VARIABLES  # known once they are built
+    hyperparameters: Mapping[str, Variable] = NO_VARIABLES  # known once the variables are built
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class ParameterServerEngine:
                 self._connection = None
 
     def train(self, run: Run) -> None:
-        """Lets the workers take steps until the run stops."""
+        """Lets the workers execute steps until the run stops."""
         handle, connection = run.handle, self._connection
         assert connection is not None, "the session is open"
         pipeline = Pipeline(handle.remote, connection, handle.note)
@@ -136,7 +136,7 @@ class ParameterServerEngine:
         return self._connection.built
 
     def _recover(self, run: Run) -> Connection:
-        """Waits for lost parameter servers, then goes on from the latest checkpoint.
+        """Waits for lost parameter servers, then continues from the latest checkpoint.
 
         Raises:
             StopIteration: A stop was requested meanwhile.
@@ -173,7 +173,7 @@ class ParameterServerEngine:
     def _wait_for_servers(
         self, note: Callable[[str, str | None], None], should_end: Callable[[], bool]
     ) -> None:
-        """Waits until all servers listen, or `should_end`; says for which it waits."""
+        """Waits until all servers listen, or `should_end`; notes the missing servers."""
         tasks = [*self._description.of("ps"), *self._description.of("worker")]
         told = False
         while (missing := servers.silent(tasks)) and not should_end():
@@ -200,7 +200,7 @@ class ParameterServerEngine:
         if built.checkpoint is None:
             return None
         trained = Trained(lambda: (built.step,), built.hyperparameters)
-        # Held until the next connection: TensorFlow would tell lost servers that its trace is gone.
+        # Kept until the next connection: TensorFlow would tell lost servers that its trace is gone.
         self._saving = ServerSaver(
             built.checkpoint, self._directory, keep=self._keep, origin=self.origin, trained=trained
         )

@@ -1,8 +1,8 @@
 """Keeps the workers of a cluster busy: a few steps for each are scheduled at any time.
 
-TensorFlow sends each new function to all workers, and tells them of each that is gone. It waits for
-their answers with Python's lock held, so a worker that is halted would halt this process too. So
-functions are made only for a command, after all workers have answered.
+TensorFlow sends each new function to all workers, and informs them when a function is deleted. It
+waits for their answers with Python's lock held, so a halted worker would halt this process too.
+Therefore functions are made only for a command, after all workers have answered.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from nbtrain.engines.ps.connection import Connection
 from nbtrain.inner.tensorflow import is_fetched
 from nbtrain.run.boundary.remote_loop import RemoteLoop
 
-# Scheduled steps for each worker: the one that it takes, and those that wait, so that a worker
+# Scheduled steps for each worker: the one that it executes, and two that wait, so that a worker
 # need not wait until the coordinator has noticed that it is done. A command waits for all of them.
 _AHEAD = 3
-# Seconds between two looks for completed steps: less than the workers have to do meanwhile.
+# Seconds between two polls for completed steps: less than the time of the waiting steps.
 _LOOK_SECS = 0.02
-# Seconds without a completed step after which the workers are looked at.
+# Seconds without a completed step after which the workers are checked.
 _IDLE_SECS = 0.5
-# Steps that a command waits for are asked about after so many seconds without one, or so many times
-# the longest that one has taken: TensorFlow waits for ever for a worker that is halted.
+# While a command waits for steps, silent workers are ended or reported after this many seconds
+# without a completed step, or after this multiple of the longest step: TensorFlow waits for ever
+# for a worker that is halted.
 _PATIENCE_SECS, _PATIENCE = 10.0, 3.0
 # The same before the first step is done, which is traced.
 _FIRST_PATIENCE_SECS = 60.0
@@ -73,8 +74,8 @@ class Pipeline:
         """Returns the values of a completed step; waits until there is one.
 
         Raises:
-            StopIteration: The run must end: a command that waited for no step has ended it, or has
-                counted the last one.
+            StopIteration: The run must end: a command has ended it that was executed while no step
+                was completed, or has counted the last step.
             Exception: The error of a step, or of a lost parameter server.
         """
         while not self._ready:
@@ -118,7 +119,7 @@ class Pipeline:
                 asked.join(self._patience)
 
     def reset(self, connection: Connection) -> None:
-        """Begins again with another connection; the steps of the last one are lost."""
+        """Starts again with another connection; the steps of the last one are lost."""
         self.connection = connection
         self._in_flight, self._error = [], None
         self._ready.clear()
@@ -134,7 +135,7 @@ class Pipeline:
         return max(_PATIENCE_SECS, _PATIENCE * self._longest)
 
     def _end_silent(self, silent: str) -> None:
-        """Ends workers of this process that are silent; others then take their steps."""
+        """Ends silent workers of this process, so others execute their steps; or notes them."""
         if ended := self._loop.end_silent():
             text = f"{', '.join(ended)} gave no sign of life while a command waited: it was ended."
             self._note("ended", text)
@@ -150,7 +151,8 @@ class Pipeline:
     def _check_servers(self) -> None:
         """Raises an UnavailableError if a parameter server is out of reach.
 
-        A step waits for it in a worker, whose connections have no limit.
+        Without this check, a step would wait for the server in a worker, whose connections have no
+        time limit.
         """
         description = self.connection.description
         servers.limit_silence(description.tasks)
@@ -171,7 +173,7 @@ class Pipeline:
             self._in_flight.append(_Scheduled(self.connection.schedule(), time.monotonic()))
 
     def _wait(self, *, answering: bool = True) -> None:
-        """Waits until a step is completed, or the workers have to be looked at.
+        """Waits until a step is completed, or for a while; then checks the servers.
 
         Args:
             answering: Whether to execute commands if no step is completed for a while.
@@ -190,7 +192,7 @@ class Pipeline:
             time.sleep(_LOOK_SECS)
 
     def _collect(self) -> bool:
-        """Moves the values of completed steps to those that are ready; returns whether any are."""
+        """Moves the values of completed steps to the ready ones; returns whether any are ready."""
         still = []
         for each in self._in_flight:
             if is_fetched(each.remote):
@@ -213,7 +215,8 @@ class Pipeline:
 def _ask(worker: int) -> threading.Thread:
     """Returns a thread that ends once the worker has executed an operation, or cannot.
 
-    The operation waits without Python's lock. The system answers for a worker that is gone.
+    The operation waits without holding Python's lock. For a worker that is gone, the system answers
+    with an error.
     """
 
     def ask() -> None:

@@ -1,7 +1,7 @@
 """Saves the variables of parameter servers by one function, which is traced once.
 
-TensorFlow traces another one for each checkpoint if its variables are in several processes. That
-takes longer than the saving, and each trace is a message to all workers: see pipeline.py.
+TensorFlow traces another function for each checkpoint if its variables are in several processes.
+Tracing takes longer than saving, and each trace is a message to all workers: see pipeline.py.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class ServerSaver(ObjectSaver):
     def restore(self, path: str) -> Restored:
         """Sets the variables from a checkpoint."""
         restored = super().restore(path)
-        gc.collect()  # the function that has restored them, while all workers answer
+        gc.collect()  # deletes the function of the restore now, while all workers answer
         return restored
 
 
 class TracedWrites:
-    """Stands for a checkpoint in a `tf.train.CheckpointManager`; writes by one trace.
+    """Replaces a checkpoint in a `tf.train.CheckpointManager`; writes by one trace.
 
     Attributes:
         checkpoint: The checkpoint.

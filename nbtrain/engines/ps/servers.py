@@ -19,8 +19,8 @@ from nbtrain.core.tasks import Task, TaskState
 
 # Tasks that are asked at once whether they listen.
 _AT_ONCE = 32
-# The system ends a connection that has not been confirmed for eight seconds: idle for three, then
-# asked five times; or, if something was sent, after eight thousand milliseconds.
+# The system ends a connection that has not been confirmed for eight seconds: three idle ones, then
+# five probes, one a second; or, if data was sent, eight thousand milliseconds.
 _LIMITS = {
     "TCP_KEEPIDLE": 3,  # Linux
     "TCP_KEEPALIVE": 3,  # macOS
@@ -47,8 +47,8 @@ def limit_silence(tasks: Iterable[TaskAddress]) -> None:
     """Limits how long connections of this process to the tasks' ports may stay unconfirmed.
 
     A machine that is switched off, or behind a cut network, sends nothing that ends a connection.
-    TensorFlow would wait for its answer without end, in some calls with Python's lock held. With
-    the limit, such calls raise an UnavailableError.
+    TensorFlow would wait for its answer for ever, in some calls with Python's lock held. With the
+    limit, such calls raise an UnavailableError.
     """
     called = {ports.split(task.address)[1] for task in tasks}
     for held in psutil.Process().net_connections("tcp"):
@@ -61,7 +61,7 @@ def limit_silence(tasks: Iterable[TaskAddress]) -> None:
 
 
 def lost_servers(error: BaseException, servers: Sequence[TaskAddress]) -> list[TaskAddress]:
-    """Returns the parameter servers that an error tells to be lost; empty for any other error."""
+    """Returns the parameter servers that an error reports as lost; empty for any other error."""
     if not isinstance(error, tf.errors.OpError):
         return []
     text = str(error)
@@ -75,8 +75,8 @@ def lost_servers(error: BaseException, servers: Sequence[TaskAddress]) -> list[T
 def own_address(description: Description) -> str:
     """Returns a new address of this process, at which the tasks can call it.
 
-    Each connection needs another one: TensorFlow takes a cluster with the same addresses for the
-    one that it is connected to, and its servers for those that it knows.
+    Each connection needs a new address. If all addresses are the same, TensorFlow assumes that it
+    is still connected to the cluster, and that the servers still know what it sent them.
     """
     given = description.jobs.get("chief")
     host = given[0].rpartition(":")[0] if given else _own_host(description.of("ps")[0].address)

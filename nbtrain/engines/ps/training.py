@@ -31,8 +31,8 @@ def on_cluster(
         build: Creates the variables; returns the step, the checkpoint and the hyperparameters.
         data: Returns the dataset of a worker; None for none.
         settings: How long to train and when to save.
-        options: The options, of which the folder and the name are read here.
-        evaluate: Evaluates what is trained.
+        options: The options; the folder and the name are read here.
+        evaluate: Evaluates the model; None if there is nothing to evaluate.
         refused: Arguments that must be None on a cluster, by name.
 
     Raises:

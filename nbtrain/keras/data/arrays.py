@@ -42,11 +42,11 @@ class Arrays(Data):
         super().__init__(None, steps, execution, -(-self._rows // size))
         self._arrays, self._size, self._shuffle = arrays, size, shuffle
         self.seed = seed
-        # Read by the pipeline: the seed, and the number of the first batch that it gives.
+        # Read by the pipeline: the seed, and the number of its first batch.
         self._at = tf.Variable([seed, 0], dtype=tf.int64, trainable=False)
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """Returns a pipeline of the rest of a pass; Keras makes an iterator of it for each."""
+        """Returns a pipeline of the rest of a pass; Keras iterates over it in each epoch."""
         arguments = super().arguments(epoch, batch)
         assert self._count is not None, "arrays have an end"
         numbers = tf.data.Dataset.range(self._count - self._left)
@@ -64,7 +64,7 @@ class Arrays(Data):
         )
 
     def vary(self, number: int) -> bool:
-        """Takes another order of the rows, unless they are not shuffled; returns whether it did."""
+        """Changes the order of the rows if they are shuffled; returns whether they are."""
         self.seed += number
         return bool(self._shuffle)
 
@@ -82,7 +82,7 @@ class Arrays(Data):
         random = tf.random.experimental
         if self._shuffle == "batch":
             rows = random.stateless_shuffle(rows, tf.stack([self._at[0], number]))
-        elif self._shuffle:  # as if all were shuffled, but a batch needs only its own rows
+        elif self._shuffle:  # as if all rows were shuffled, but a batch computes only its own
             seed = tf.cast(tf.stack([self._at[0], turn]), tf.int32)
             rows = random.index_shuffle(rows, seed, tf.constant(self._rows - 1, tf.int64))
         return keras.tree.map_structure(
@@ -91,7 +91,7 @@ class Arrays(Data):
 
 
 def is_array(part: Any) -> bool:
-    """Returns whether Keras treats it as an array: NumPy, a tensor, pandas, or sparse SciPy."""
+    """Returns whether Keras treats data as an array: NumPy, a tensor, pandas, or sparse SciPy."""
     return hasattr(part, "shape") and (
         hasattr(part, "__array__")
         or isinstance(part, (tf.RaggedTensor, tf.SparseTensor))
@@ -153,7 +153,7 @@ def split(arrays: Any, share: float) -> tuple[Any, Any]:
 
 
 def common_count(arrays: Any) -> int:
-    """The number of rows that nested tensors have in common; an ArgumentError if they differ."""
+    """Returns the number of rows of nested tensors; raises an ArgumentError if they differ."""
     counts = sorted({int(part.shape[0]) for part in keras.tree.flatten(arrays) if part is not None})
     if len(counts) != 1 or counts[0] == 0:
         found = " and ".join(map(str, counts)) or "no"
@@ -178,7 +178,7 @@ class ClassWeights:
         self._weights = tf.constant([*dense, 1.0], dtype=keras.config.floatx())
 
     def of(self, y: Tensor) -> Tensor:
-        """The weights of these labels: class numbers, or one-hot rows."""
+        """Returns the weights of these labels: class numbers, or one-hot rows."""
         if y.shape.rank is not None and y.shape.rank > 1:
             wide = y.shape[-1] is None or y.shape[-1] > 1
             y = tf.argmax(y, axis=-1) if wide else tf.squeeze(y, axis=-1)

@@ -1,9 +1,9 @@
 """A `keras.utils.PyDataset` as training data, with batches addressed by number.
 
-It may change with each epoch, as one that shuffles its rows in `on_epoch_end`. Keras calls its
-methods in this order: `on_epoch_end` when `fit` begins, and `on_epoch_begin` and `on_epoch_end`
-around each epoch. The object itself keeps the number of these calls. One that had fewer gets the
-rest of them when the training continues, and none twice.
+The dataset may change with each epoch, for example if it shuffles its rows in `on_epoch_end`. Keras
+calls its methods in this order: `on_epoch_end` when `fit` begins, and `on_epoch_begin` and
+`on_epoch_end` around each epoch. The number of these calls is kept in an attribute of the dataset.
+When the training continues, a dataset with fewer calls gets the missing ones, and none twice.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Batches(Data):
         self._enqueuer: Any = None  # Keras's, if workers load the batches
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """Returns the batches in Keras's own adapter: only this way can workers be stopped."""
+        """Returns the batches in Keras's own adapter, so that its workers can be stopped."""
         arguments = super().arguments(epoch, batch)
         if self._adapter is None:
             self._adapt()
@@ -61,7 +61,7 @@ class Batches(Data):
         return {**arguments, "x": adapter}
 
     def spec(self) -> Any:
-        """Returns the types of its batches, which Keras takes from two of them."""
+        """Returns the types of the batches, which Keras derives from two batches."""
         self._adapt()
         return None if self._adapter is None else self._adapter.get_tf_dataset().element_spec
 
@@ -70,7 +70,7 @@ class Batches(Data):
         self._adapter = adapter_of(self._x, self._class_weight)
 
     def vary(self, number: int) -> bool:
-        """Takes another order of the batches if they are shuffled; returns whether they are."""
+        """Changes the order of the batches if they are shuffled; returns whether they are."""
         self.seed += number
         return bool(self._shuffle)
 
@@ -82,7 +82,7 @@ class Batches(Data):
         self._x.begin(turn, first + batch, seed, epoch - self.first_epoch)
 
     def enter_epoch(self) -> None:
-        """Notes that the end of an epoch is now the end of this one."""
+        """Notes that this epoch has begun, so that the next `on_epoch_end` is its end."""
         self._x.is_within = True
 
     def end_fit(self) -> None:
@@ -100,7 +100,7 @@ _CALLS = "_nbtrain_calls"
 
 
 def _calls_within(epoch: int) -> int:
-    """The calls that a dataset has had when an epoch has begun."""
+    """Returns the number of calls that a dataset has had once an epoch has begun."""
     return 2 * epoch + 2
 
 
@@ -113,7 +113,7 @@ class _Ordered(keras.utils.PyDataset):
     """The batches of another dataset, in an order of its own.
 
     Attributes:
-        left: Whether no more batches are wanted: then each is None, which Keras skips.
+        left: Whether no more batches are needed: then each is None, which Keras skips.
         is_within: Whether an epoch has begun that has not ended.
     """
 
@@ -126,21 +126,26 @@ class _Ordered(keras.utils.PyDataset):
         self._batches, self._sample = batches, sample
         self.left, self.left_out = False, 0
         self._epoch, self.is_within, self._begins = 0, False, True
-        self._sampled: object = None  # the epoch whose first batch is looked for, as an object
+        self._sampled: object = None  # an object for the epoch whose first batch is still to come
         self._set(0, 0, None)
 
     def prepare(self, epoch: int, *, begins: bool) -> None:
-        """Calls what the dataset has missed before an epoch; `begins`: Keras calls it all."""
+        """Makes the calls that the dataset has missed before an epoch.
+
+        Args:
+            epoch: The number of the epoch, from the first one.
+            begins: Whether the training begins, so that Keras makes all calls.
+        """
         self._epoch, self.is_within, self._begins = epoch, False, begins
         if begins:
             return
-        if self._calls > _calls_within(epoch):  # it has gone on, and cannot go back
+        if self._calls > _calls_within(epoch):  # the dataset is further on, and cannot go back
             self._calls = _calls_within(epoch) - 2
         for number in range(self._calls, _calls_within(epoch)):
             self._call(begins=number % 2 == 1)
 
     def begin(self, turn: int, first: int, seed: int | None, epoch: int) -> None:
-        """Begins an epoch, in the pass `turn`, whose batches before `first` are passed over."""
+        """Begins an epoch in the pass `turn`, whose batches before `first` are skipped."""
         self._epoch = epoch
         self._set(turn, first, seed)
 
@@ -168,7 +173,7 @@ class _Ordered(keras.utils.PyDataset):
     def _loaded(self, number: int) -> Any:
         sampled = self._sampled
         batch = self._batches[self._number(number)]
-        is_first = sampled is not None and sampled is self._sampled  # else it was asked for before
+        is_first = sampled is not None and sampled is self._sampled  # else it was loaded for before
         if is_first or number == self._sample.expected:
             self._sampled = None
             self._sample.observe(number, batch)
@@ -190,7 +195,7 @@ class _Ordered(keras.utils.PyDataset):
 
     @property
     def _calls(self) -> int:
-        """The calls that the dataset has had, by this or another run."""
+        """The number of calls that the dataset has had, by this or another run."""
         return int(getattr(self._batches, _CALLS, 0))
 
     @_calls.setter
@@ -210,7 +215,7 @@ class _Ordered(keras.utils.PyDataset):
         return found
 
     def _number(self, number: int) -> int:
-        """The number in the other dataset of the pass's batch `number`."""
+        """Returns the number, in the other dataset, of the pass's batch `number`."""
         if self._seed is None or (count := self._count) is None:
             return number
         if self._order is None:

@@ -1,8 +1,8 @@
 """The training data of a Keras model, with a position that can be saved and restored.
 
 Keras draws a new order for every epoch, from a state that is lost with the kernel. Here the order
-is determined by a seed and the epoch's number, or kept in the state of a `tf.data` iterator. So a
-training resumed in the middle of an epoch continues with the next batch.
+is determined by a seed and the epoch's number, or kept in the state of a `tf.data` iterator.
+Therefore a training that is resumed in the middle of an epoch continues with the next batch.
 
 arguments = data.arguments(epoch, batch)  # for each call of `fit`
     data.begin(epoch, batch)              # after that, and at the start of each epoch
@@ -29,9 +29,9 @@ from nbtrain.engines.data.iterators import Iterators
 class Data:
     """Data of an unknown kind, such as a torch DataLoader; training thread only.
 
-    With `steps_per_epoch`, a pass over the data holds several epochs, as in Keras: each continues
-    where the last one ended. The last is shorter if the pass ends in it, and the next one begins
-    another pass.
+    With `steps_per_epoch`, a pass over the data contains several epochs, as in Keras: each
+    continues where the last one ended. The last epoch is shorter if the pass ends in it, and the
+    next epoch begins another pass.
 
     Args:
         steps: The `steps_per_epoch`.
@@ -40,14 +40,14 @@ class Data:
         more: Further arguments of `fit`.
 
     Attributes:
-        given: The steps of an epoch that Keras tells its callbacks.
+        given: The steps of an epoch that Keras passes to its callbacks.
         steps: Batches of the current epoch; None while unknown.
         first_epoch: The epoch with which the first pass begins.
-        began: The completed steps when the epoch began that is trained; None before the first.
+        began: The completed steps when the current epoch began; None before the first.
         seed: The seed of the order, if it is drawn here; saved with the position.
         inexact: Why the position in the data is not exact; None if it is.
         iterators: The `tf.data` iterators to save with the position; None if Keras has its own.
-        sample: A batch that the user's own code has made, if it makes them: see `DataSample`.
+        sample: A batch to compare, if the user's own code makes the batches: see `DataSample`.
         repeats: What the user can do so that the same batches come after a restart.
     """
 
@@ -74,7 +74,7 @@ class Data:
         self._x, self._more = x, {"shuffle": False, "steps_per_epoch": steps, **more}
 
     def place(self, epoch: int) -> tuple[int, int]:
-        """Returns the number of the pass that holds an epoch, and the epoch's first batch in it."""
+        """Returns the number of the pass that contains an epoch, and the epoch's first batch."""
         epoch -= self.first_epoch
         if self._steps is None:
             return epoch, 0
@@ -89,13 +89,13 @@ class Data:
         return self._count is not None
 
     def steps_of(self, epoch: int) -> int | None:
-        """Returns the batches of an epoch; None while unknown."""
+        """Returns the number of batches of an epoch; None while unknown."""
         if self._steps is None or self._count is None:
             return self._steps or self._count
         return min(self._steps, self._count - self.place(epoch)[1])
 
     def steps_before(self, epoch: int) -> int | None:
-        """Returns the batches of all epochs before this one; None while unknown."""
+        """Returns the number of batches of all epochs before this one; None while unknown."""
         turn, batch = self.place(epoch)
         if self._count is None:
             return batch if self._steps else None
@@ -104,17 +104,17 @@ class Data:
     def must_renew(self, epoch: int) -> bool:
         """Returns whether a new call of `fit` must train this epoch.
 
-        Keras was given the rest of a pass, and would take it for the length of the next one.
+        Keras was given the rest of a pass, and would assume that the next pass has its length.
         """
         return self._left > 0 and self.place(epoch)[1] == 0
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """The arguments of a `fit` that continues at this epoch and batch, both counted from 0."""
+        """Returns the arguments of a `fit` that continues at this epoch and batch, both from 0."""
         self._left = 0 if self._count is None else self.place(epoch)[1]
         return {"x": self._x, **self._more}
 
     def vary(self, _number: int) -> bool:
-        """Takes another order, if it is drawn here; returns whether it did."""
+        """Changes the order, if it is drawn here; returns whether it did."""
         return False
 
     def saved(self) -> dict[str, Any]:
@@ -122,12 +122,12 @@ class Data:
         return {}
 
     def restore(self, read: AsRead, *, held: bool) -> None:
-        """Restores the iterators of a checkpoint; `held`: whether it has those of this epoch."""
+        """Restores a checkpoint's iterators; `held`: whether it contains those of this epoch."""
 
     def spec(self) -> Any:
-        """Returns what has the shapes and types of a batch; None if it cannot be known.
+        """Returns objects with the shapes and types of a batch; None if these cannot be known.
 
-        No batch is drawn for it but those that Keras draws to learn the same.
+        Draws no other batches than those that Keras draws for the same purpose.
         """
         return None
 
@@ -136,13 +136,13 @@ class Data:
         self.steps = self.steps_of(epoch)
 
     def enter_epoch(self) -> None:
-        """Notes that Keras draws batches to train from now on, and not to learn their kind."""
+        """Notes that from now on Keras draws batches to train, and not to find their types."""
 
     def run_out(self) -> None:
         """Notes that the pass has ended before its epoch."""
 
     def end_epoch(self, epoch: int) -> None:
-        """Ends the epoch before this one."""
+        """Ends the epoch before `epoch`."""
 
     def end_fit(self) -> None:
         """Ends the call of `fit`, perhaps in the middle of an epoch."""
@@ -160,10 +160,10 @@ class Data:
 class DataSample:
     """A batch of data that the user's own code makes, compared after a restart.
 
-    Their order and their random numbers may come from a state that no checkpoint holds.
+    The order and the random numbers of such data may come from a state that no checkpoint contains.
 
     Attributes:
-        differs: Whether the batch of the same number was another one when it was saved.
+        differs: Whether the batch with the number of the saved one differs from it.
     """
 
     def __init__(self) -> None:
@@ -178,7 +178,7 @@ class DataSample:
         return None if expected is None else expected[0]
 
     def observe(self, number: int, batch: Any) -> None:
-        """Takes the batch of this number, and compares it if it is the one that is expected.
+        """Notes the batch of this number, and compares it if it is the expected one.
 
         The thread that has loaded the batch may call it.
         """
@@ -187,20 +187,20 @@ class DataSample:
             self.differs, self._expected = self._taken != self._expected, None
 
     def drop(self) -> None:
-        """Drops the batch, which is none of the epoch at hand."""
+        """Drops the batch, because it is not of the current epoch."""
         self._taken = self._expected = None
 
     def saved(self) -> list[int] | None:
-        """Returns its number and its fingerprint, for a checkpoint; None if there is none."""
+        """Returns the batch's number and fingerprint, for a checkpoint; None if there is none."""
         return self._expected or self._taken
 
     def restore(self, saved: list[int] | None) -> None:
-        """Expects a batch of a checkpoint."""
+        """Expects the batch that was saved with a checkpoint; None for none."""
         self.differs, self._taken, self._expected = False, None, saved
 
 
 def _fingerprint(batch: Any) -> int:
-    """A number that tells a batch from others, as far as it consists of arrays of numbers."""
+    """Returns a checksum of a batch; parts that are not arrays of numbers are ignored."""
     found = 0
     for leaf in keras.tree.flatten(batch):
         with contextlib.suppress(Exception):  # the user's own, and Keras says what is wrong

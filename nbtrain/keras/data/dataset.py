@@ -14,9 +14,9 @@ from nbtrain.keras.data.data import Data
 class Dataset(Data):
     """A `tf.data.Dataset`, whose iterators are kept here and saved with the checkpoint.
 
-    Keras is given a stand-in of the same length. With `steps_per_epoch`, one iterator runs from
-    epoch to epoch until the pass ends. A state saved shortly before that end does not determine the
-    order of the next pass.
+    Keras gets a dataset of numbers of the same length instead. With `steps_per_epoch`, one iterator
+    is used from epoch to epoch until the pass ends. A state saved shortly before that end does not
+    determine the order of the next pass.
     """
 
     iterators: Iterators
@@ -39,27 +39,27 @@ class Dataset(Data):
         return self.iterators.lost or self._misfit
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
-        """Returns a stand-in, and prepares restored or new iterators."""
+        """Returns a dataset of numbers for Keras, and prepares restored or new iterators."""
         if not self._restored:
             self.iterators.start()
         self._restored = self._over = False
         arguments = super().arguments(epoch, batch)
         if self._count is not None:
             numbers = tf.data.Dataset.range(self._count - self._left)
-        elif self._steps:  # its own iterator says when it ends
+        elif self._steps:  # the iterator kept here ends the pass
             numbers = tf.data.Dataset.range(self._steps)
         else:
             numbers = tf.data.Dataset.range(1).repeat()
         return {**arguments, "x": numbers}
 
     def must_renew(self, epoch: int) -> bool:
-        """Returns whether a new call of `fit` must train this epoch, with the iterator at hand."""
+        """Returns whether a new call of `fit` must train this epoch, with the present iterator."""
         renews = super().must_renew(epoch)
         self._restored = self._restored or renews
         return renews
 
     def restore(self, read: AsRead, *, held: bool) -> None:
-        """Restores the iterators of a checkpoint; `held`: whether it has those of this epoch."""
+        """Restores a checkpoint's iterators; `held`: whether it contains those of this epoch."""
         self._drawn = read.step != 0
         why = self.iterators.restore(read) if held else NO_STATE
         self._restored = why is None
@@ -78,13 +78,13 @@ class Dataset(Data):
         self._over = True
 
     def end_epoch(self, epoch: int) -> None:
-        """Moves on to the iterator of the next pass, if this one is over."""
+        """Advances to the iterator of the next pass, if this one is over."""
         if self._over or self.place(epoch)[1] == 0:
             self.iterators.advance()
         self._over = False
 
     def draw_from(self, iterator: Any, count: int) -> Any:
-        """Returns the iterator kept here instead of the stand-in's."""
+        """Returns the iterator kept here instead of Keras's."""
         self._drawn, self._misfit = True, None
         return self.iterators.at_hand
 

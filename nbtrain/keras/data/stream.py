@@ -33,7 +33,7 @@ class Stream(Data):
         self._first = 0  # the number of the first of them
         self._next = 0  # the number of the batch to train next
         self._marked = 0  # the number of the first batch that was trained in the epoch
-        # TensorFlow's thread may still be drawing from an iterator that was left.
+        # Protects the batches: TensorFlow's thread may still draw from an iterator of an ended fit.
         self._drawing = threading.Lock()
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""MonitoredSession under a run: its hooks and their sessions."""
+"""The MonitoredSession of a run: its hooks and their sessions."""

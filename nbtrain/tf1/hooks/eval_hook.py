@@ -30,21 +30,21 @@ Feeds = Mapping[Any, Any] | Callable[[], Any]
 class EvalHook(tf.compat.v1.train.SessionRunHook):
     """Evaluates metrics on a validation set, and records them under their tags in the run.
 
-    It works in the training thread of a run (`nbtrain.tf1.monitor`, or `RunHook` in the user's own
-    loop), between two steps, in the training's own session. Other hooks do not see its calls.
+    The hook acts in the training thread of a run (`nbtrain.tf1.monitor`, or `RunHook` in the user's
+    own loop), between two steps, in the training's own session. Other hooks do not see its calls.
 
     Args:
         metrics: Tag to tensor of shape () or its name, averaged over the batches; or to the pair
             (value, update_op) of `tf.compat.v1.metrics`, whose local variables are reset before
             each evaluation.
-        feed: The feed_dict of a single batch; or a function. It is called for each batch and
-            returns its feed_dict, or for each evaluation and returns an iterable of feed_dicts; it
-            runs eagerly, like a cell. None feeds nothing.
+        feed: The feed_dict of a single batch; or a function, which runs eagerly, like a cell. The
+            function returns the feed_dict of a batch and is called for each batch, or returns an
+            iterable of feed_dicts and is called for each evaluation. None feeds nothing.
         every_steps: Global steps between two evaluations; None disables this.
         every_secs: Seconds between two evaluations; None disables this.
         steps: The most batches of an evaluation. None uses all until the feed, or the input of the
             graph, is exhausted. If nothing can be exhausted, None uses one batch. A stop of the run
-            ends an evaluation between two batches, and nothing of it is recorded.
+            ends an evaluation between two batches; such an evaluation is not recorded.
         init_op: Run before each evaluation, such as the initializer of an iterator.
 
     Raises:
@@ -103,7 +103,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         """Finds the run, the tensors, and the variables to reset.
 
         Raises:
-            ArgumentError: This is not a run's training thread, or a metric is unusable.
+            ArgumentError: This is not a run's training thread, or a metric cannot be used.
         """
         self._owner = owner.get()
         if self._owner is None:
@@ -123,7 +123,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         session: tf.compat.v1.Session,
         coord: tf.train.Coordinator,  # noqa: ARG002 - TensorFlow's
     ) -> None:
-        """Counts from here."""
+        """Counts steps and seconds from here."""
         self._due.start(step_of(session, self._global_step) or self._runs, time.monotonic())
 
     def before_run(self, run_context: Any) -> Any:  # noqa: ARG002 - TensorFlow's
@@ -131,15 +131,15 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         return self._request
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Evaluates if it is due."""
+        """Evaluates if an evaluation is due."""
         now = time.monotonic()
         if self._request is None:
             self._runs += 1
             if self._due(self._runs, now):
                 self._evaluate(run_context.session, None)
             return
-        # The value from before this step or after it: TensorFlow does not order reading and
-        # counting.
+        # The value from before this step or after it: TensorFlow does not order the read and the
+        # increment.
         about = int(np.ravel(run_values.results)[0])
         if about < self._last:  # the training went back to a checkpoint
             self._due.start(step_of(run_context.session, self._global_step) or 0, now)
@@ -195,7 +195,7 @@ class _Tensors:
     Attributes:
         means: Tensors that are averaged over the batches.
         values: Tensors that are read after the last batch, of `tf.compat.v1.metrics`.
-        updates: Their update ops.
+        updates: The update ops of `values`.
         resets: The initializers of the local variables that the updates write to.
     """
 
@@ -209,7 +209,7 @@ class _Tensors:
         """Finds the tensors.
 
         Raises:
-            ArgumentError: A metric is unusable.
+            ArgumentError: A metric cannot be used.
         """
         means, values, updates = dict[str, Any](), dict[str, Any](), list[Any]()
         for tag, given in metrics.items():
@@ -242,7 +242,7 @@ def _called(feed: Callable[[], Any]) -> Iterator[Mapping[Any, Any]]:
 
 
 def _eagerly(feeds: Iterator[Any]) -> Iterator[Any]:
-    """Yields the same dicts, each computed outside the graph in which hooks are called."""
+    """Yields the same dicts, each computed eagerly: hooks are called inside a graph."""
     while True:
         with tf.__internal__.eager_context.eager_mode():
             try:

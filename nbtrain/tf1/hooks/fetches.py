@@ -1,4 +1,4 @@
-"""The fetches of a session's calls: what is asked for beside them, and how far they count."""
+"""The fetches of a session's calls: the scalars to add, and the steps that a call counts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _MOST_KINDS = 64
 
 
 class Fetches:
-    """Remembers of each kind of fetches how far a call advances the global step.
+    """Remembers, for each kind of fetches, how far a call advances the global step.
 
     Args:
         global_step: The graph's global step, or None.
-        scalars: Tag to tensor, asked for beside fetches that train.
+        scalars: Tag to tensor, fetched together with fetches that train.
         train_op: Fetches that must advance the global step, if known.
 
     Attributes:
-        steps: Advance of the step by the current fetches; None until `learn`.
+        steps: The number of steps of the current fetches; None until `learn`.
     """
 
     def __init__(self, global_step: Any, scalars: Mapping[str, Any], train_op: Any) -> None:
@@ -42,7 +42,7 @@ class Fetches:
         return step_of(session, self.global_step)
 
     def ask(self, session: tf.compat.v1.Session, args: Any) -> Any:
-        """Returns the request for the scalars beside these `SessionRunArgs`, or None."""
+        """Returns the request for the scalars in addition to these `SessionRunArgs`, or None."""
         fetches = args.fetches
         kind = type(fetches)
         if kind is list or kind is tuple:
@@ -61,10 +61,12 @@ class Fetches:
         return known[1]
 
     def learn(self, session: tf.compat.v1.Session, fetches: Any) -> int:
-        """Returns how far these fetches advance the step; each run is a step if there is none.
+        """Returns how far these fetches advance the global step.
+
+        If the graph has no global step, each call is one step.
 
         Raises:
-            ArgumentError: They are the train op, and do not advance it.
+            ArgumentError: The fetches are the train op, and do not advance the global step.
         """
         steps = 1
         if self._before is not None:
@@ -73,19 +75,19 @@ class Fetches:
                 raise not_counted(self._before)
         if len(self._known) >= _MOST_KINDS:
             self._known.clear()
-        # Holds the fetches themselves: as long as they live, no others have their ids.
+        # Keeps the fetches themselves: as long as they live, no others have their ids.
         self._known[self._key] = steps, self._asked if steps else None, fetches
         self.steps = steps
         return steps
 
     def forget(self) -> None:
-        """Forgets all counts, as the current fetches count unevenly."""
+        """Forgets all counts, because the current fetches do not always count the same."""
         self._known.clear()
 
     def _what_to_ask(self, graph: tf.Graph, args: Any) -> Any:
-        """The scalars, unless they need a feed that these fetches do not need.
+        """Returns the request for the scalars; None if they need a feed that the fetches do not.
 
-        Another hook may feed what the fetches need as well.
+        Another hook may feed the placeholders that the fetches need as well.
         """
         feed = args.feed_dict
         fed = feed if isinstance(feed, Mapping) else ()  # otherwise TensorFlow raises an error

@@ -1,4 +1,4 @@
-"""Checks the hooks that a run of a MonitoredSession is given."""
+"""Checks the hooks given to a run of a MonitoredSession."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_hooks(**given: Any) -> None:
 
 
 def check_tags(scalars: Iterable[str], hooks: Sequence[Any]) -> None:
-    """Raises an ArgumentError for a tag that two would record, as a curve shows one thing."""
+    """Raises an ArgumentError if two hooks, or a hook and a scalar, have the same tag."""
     taken = set(scalars)
     for hook in hooks:
         if not isinstance(hook, EvalHook):

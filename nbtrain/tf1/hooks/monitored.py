@@ -28,7 +28,7 @@ v1 = tf.compat.v1
 
 # Makes a MonitoredSession with the hooks given as hooks=.
 MakeSession = Callable[..., Any]
-# Makes one with these hooks, and registers on the stack what must be closed after it.
+# Makes one with these hooks, and registers on the stack the objects to close after it.
 _Make = Callable[[Sequence[Any], contextlib.ExitStack], Any]
 # Steps between two summaries.
 _SUMMARY_STEPS = 100
@@ -38,15 +38,15 @@ class MonitorEngine:
     """Trains a graph in a MonitoredSession.
 
     Args:
-        training: The graph, and what is run at every step.
+        training: The graph, and the operation to run at every step.
         hooks: The user's hooks.
         make: Makes the session from all hooks.
-        scaffold: Provides the saver; None takes the graph's.
+        scaffold: Provides the saver; None uses the graph's.
     """
 
     kind = "MonitoredSession"
     epoch = None
-    evaluate = None  # an EvalHook does it
+    evaluate = None  # an EvalHook evaluates
     origin: str | None = None
     resumes = None  # its session restores from its own folder
 
@@ -62,11 +62,11 @@ class MonitorEngine:
         self._scaffold = scaffold
 
     def models(self) -> list[object]:
-        """The graph."""
+        """Returns the graph."""
         return [self._training.graph]
 
     def roots(self) -> list[object]:
-        """The graph and the objects that train it."""
+        """Returns the graph and the operation that trains it."""
         return [self._training.graph, self._training.train_op]
 
     def branched(self, folder: Logdir) -> MonitorEngine:
@@ -145,8 +145,8 @@ def monitor(
             `functools.partial(MonitoredTrainingSession, scaffold=..., checkpoint_dir=...)` or a
             function. None makes a `MonitoredSession` that continues from the run's checkpoints and
             writes the graph's summaries to its folder every 100 steps.
-        feed: Called before every step, eagerly like a cell; returns its feed_dict. It ends the run
-            by raising StopIteration.
+        feed: Called before every step, eagerly like a cell; returns its feed_dict. StopIteration
+            ends the run.
         steps: The global step at which the run finishes; None trains until a hook requests a stop,
             the input is exhausted, or the run is stopped.
         hyperparameters: The variables that `run.set` and the panel can change during training: name
@@ -155,7 +155,7 @@ def monitor(
 
     Raises:
         ArgumentError: An argument cannot be used; nothing was started.
-        BusyError: A run that has not ended holds the folder or the graph.
+        BusyError: A run that has not ended uses the folder or the graph.
 
     Example:
         >>> stop = tf.compat.v1.train.StopAtStepHook(last_step=2_000)

@@ -1,7 +1,7 @@
-"""The hook that puts a MonitoredSession under a run.
+"""The hook that makes a MonitoredSession the training of a run.
 
 hook.begin()                        # the graph may still change: its saver, its global step
-hook.after_create_session(...)      # takes the session's saver; called again after a recovery
+hook.after_create_session(...)      # makes the session's saver; called again after a recovery
     hook.before_run(...)            # fetches the scalars
     hook.after_run(...)             # the step boundary: record, save, commands, pause, stop
 hook.end(...)                       # a last checkpoint
@@ -35,16 +35,16 @@ v1 = tf.compat.v1
 
 
 class RunHook(tf.compat.v1.train.SessionRunHook):
-    """Puts the MonitoredSession of the user's own loop under its run.
+    """Makes the MonitoredSession of the user's own loop the training of its run.
 
     For `MonitoredSession`, `SingularMonitoredSession` and `MonitoredTrainingSession`, inside
     `@nbtrain.background` or `%%nbtrain`. The graph's global step counts: a `run` call that does not
     advance it, such as an evaluation, is not a step of the run. Put this hook first, so that the
-    others see the session as restored.
+    others see the restored session.
 
     On a cluster, the session needs a `ChiefSessionCreator` or `WorkerSessionCreator` of
-    `nbtrain.tf1`. TensorFlow's own creators ignore a stop until they have made a session, and a run
-    refuses them there.
+    `nbtrain.tf1`. A run refuses TensorFlow's own creators there, because they ignore a stop until
+    they have made a session.
 
     Args:
         run: The run; the session is made in its training thread.
@@ -84,7 +84,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
         Raises:
             ArgumentError: This is not the training thread of the run, or a scalar is invalid.
-            CheckpointError: The folder holds checkpoints of another model.
+            CheckpointError: The folder contains checkpoints of another model.
         """
         if not self._run.trains_here():
             raise ArgumentError(
@@ -117,7 +117,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
         Raises:
             ArgumentError: TensorFlow's own creator has made the session of a cluster.
-            StopIteration: A stop was requested while it waited.
+            StopIteration: A stop was requested during the wait.
         """
         again = self._loop is not None
         limit_closing(session, self._run.handle.host.note)
@@ -156,7 +156,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         return request
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Reaches the step boundary."""
+        """Acts at the step boundary."""
         assert self._loop is not None, "a session has been made"
         steps = self._fetches.steps
         if steps is None:
@@ -171,7 +171,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._run.handle.host.release()
 
     def close(self) -> None:
-        """Undoes what TensorFlow leaves behind if a hook raises while the session is made."""
+        """Closes the session and reopens the graph, if a hook raises while the session is made."""
         self._close_session()
         if self._graph.finalized and not self._was_finalized:
             reopen(self._graph)
@@ -185,7 +185,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             session.close()
 
     def _stop(self, run_context: Any, steps: int) -> None:
-        """Ends the loop at its next `should_stop`, or by force if it trains on without asking.
+        """Ends the loop at its next `should_stop`, or by force if it trains without calling that.
 
         After a stop by force, a second call in the same iteration would raise an error.
         """
@@ -198,13 +198,13 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
     def _is_false(self, line: str) -> bool:
         """Returns whether TensorFlow's message that a step has not counted is known to be wrong.
 
-        Its StepCounterHook reads the global step beside the train op, before or after it has
-        counted. So two steps in a row may show the same number.
+        TensorFlow's StepCounterHook reads the global step together with the train op, before or
+        after its increment. So two steps in a row may show the same number.
         """
         return line.startswith("It seems that global step") and bool(self._fetches.steps)
 
     def _recount(self, expected: int) -> int:
-        """Returns the exact step. If it differs from `expected`, these fetches count unevenly."""
+        """Returns the exact step; if it differs from `expected`, forgets the counts of fetches."""
         assert self._opened is not None, "its session is open"
         step = self._fetches.step_of(self._opened[0])
         if step is None or step == expected:
@@ -217,8 +217,8 @@ def _stoppable(session: Any, asked_to_stop: Callable[[], bool]) -> Callable[[], 
     """Lets calls of a session raise StopIteration once a stop was requested; only in this thread.
 
     A hook that waits before the first step, such as a GlobalStepWaiterHook, calls the session until
-    a step is reached, and asks for no stop. A MonitoredSession takes StopIteration for the end of
-    its input.
+    a step is reached, and does not check for a stop. A MonitoredSession treats StopIteration as the
+    end of its input.
 
     Returns:
         A function that restores the session's method. The first error restores it too.

@@ -1,4 +1,4 @@
-"""Checks if a checkpoint fits a graph's saver, and if the saver saves all that is trained.
+"""Checks that a checkpoint fits a graph's saver, and that the saver saves all trained variables.
 
 Each error is both nbtrain's and TensorFlow's, because programs catch TensorFlow's.
 """
@@ -69,8 +69,8 @@ class ShapeError(_OpError, tf.errors.InvalidArgumentError):
 class UnreadableError(_OpError, tf.errors.DataLossError):
     """The checkpoint cannot be read.
 
-    For a truncated file TensorFlow raises an OutOfRangeError. A Supervisor takes that for the end
-    of the input and would end without an error, so this class is not one.
+    For a truncated file TensorFlow raises an OutOfRangeError. A Supervisor would treat this error
+    as the end of the input and end without an error, so this class is not an OutOfRangeError.
     """
 
     code = tf.errors.DATA_LOSS
@@ -80,14 +80,14 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
     """Checks that a checkpoint has a value of the right shape for every variable of a saver.
 
     Returns:
-        The proof of what a restore will do. None for an object-based checkpoint, in which
-        TensorFlow finds the variables by other names.
+        The proof of the restore to come. None for an object-based checkpoint, in which TensorFlow
+        finds the variables by other names.
 
     Raises:
-        MissingVariableError: It lacks variables; the message names them.
-        ShapeError: It has variables in other shapes; the message names them.
+        MissingVariableError: The checkpoint lacks variables; the message names them.
+        ShapeError: The checkpoint has variables in other shapes; the message names them.
         NoCheckpointError: No checkpoint has this path.
-        UnreadableError: It cannot be read.
+        UnreadableError: The checkpoint cannot be read.
     """
     held = _reader(path).get_variable_to_shape_map()
     if _OBJECTS in held:
@@ -108,7 +108,7 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
         matched=tuple(saved),
         slots=None,
         missing=(),
-        # A saver imported with a meta graph does not tell what it saves.
+        # For a saver imported with a meta graph, the saved variables are unknown.
         unused=tuple(sorted(set(held) - set(saved))) if saved else (),
     )
 
@@ -118,7 +118,7 @@ def restoring(path: str) -> Iterator[None]:
     """Translates an error of restoring a checkpoint inside the block.
 
     Raises:
-        UnreadableError: The file is truncated; TensorFlow says that the input is exhausted.
+        UnreadableError: The file is truncated; TensorFlow reports that the input is exhausted.
     """
     try:
         yield
@@ -126,7 +126,7 @@ def restoring(path: str) -> Iterator[None]:
         raise
     except Exception:
         reader = _reader(path)
-        with _reading(path):  # every tensor, to find out if the file is to blame
+        with _reading(path):  # every tensor, to find out whether the file is damaged
             for name in reader.get_variable_to_shape_map():
                 reader.get_tensor(name)
         raise
@@ -140,7 +140,7 @@ def _reader(path: str) -> Any:
             f"{path} is no checkpoint, and nothing was restored: there is no file {path}.index. "
             "Give the path that save() returned, or that of tf.train.latest_checkpoint(folder)."
         )
-    with _reading(path):  # tf.train.load_checkpoint would look inside the folder
+    with _reading(path):  # tf.train.load_checkpoint would read the folder
         return v1.train.NewCheckpointReader(path)
 
 
@@ -154,21 +154,21 @@ def _reading(path: str) -> Iterator[None]:
 
 
 def saved_variables(saver: Any) -> Iterator[tf.Variable]:
-    """Yields the variables of real numbers that a saver saves, if it tells."""
+    """Yields the variables of real numbers that a saver saves, if these are known."""
     for _, part, _ in _keyed(variables_of_saver(saver) or ()):
         if isinstance(part, tf.Variable) and part.dtype.is_floating:
             yield part
 
 
 def _saved(saver: Any) -> Iterator[tuple[str, tf.TensorShape]]:
-    """Yields names in a checkpoint and shapes; those of a partitioned variable as a whole."""
+    """Yields names in a checkpoint with shapes; a partitioned variable counts as a whole."""
     items = variables_of_saver(saver) or ()
     for key, part, slices in _keyed(items):
         yield key, part.shape if slices is None else tf.TensorShape(slices.full_shape)
 
 
 def _keyed(items: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yields variables, with their names in a checkpoint and which part of a value each holds."""
+    """Yields the name in a checkpoint, the variable, and its part of the value (None for all)."""
     pairs = items.items() if isinstance(items, dict) else ((None, item) for item in items)
     for name, item in pairs:
         parts = _parts(item)
@@ -187,7 +187,7 @@ def _keyed(items: Any) -> Iterator[tuple[str, Any, Any]]:
 def bound(saver: Any, graph: tf.Graph) -> Iterator[Bound]:
     """Yields the variables that a saver restores.
 
-    A saver that was imported with a meta graph does not tell: then these are all of the graph.
+    For a saver that was imported with a meta graph, yields all variables of the graph.
     """
     items = variables_of_saver(saver) or graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
     for key, part, slices in _keyed(items):
@@ -208,7 +208,7 @@ def trained_variables(graph: tf.Graph) -> list[Any]:
 
 
 def _parts(item: Any) -> list[Any]:
-    """The parts of a partitioned variable, or a single variable."""
+    """Returns the parts of a partitioned variable, or a single variable."""
     if isinstance(item, list | tuple):
         return [part for each in item for part in _parts(each)]
     return partitions_of(item)
@@ -221,7 +221,7 @@ def _in_graph(item: Any) -> bool:
 
 def lacking(graph: tf.Graph, saver: Any) -> str:
     """Names trained variables that a saver does not save, by scope; "" if there are none."""
-    items = variables_of_saver(saver)  # one imported with a meta graph does not tell
+    items = variables_of_saver(saver)  # unknown for a saver imported with a meta graph
     if not items:
         return ""
     saved = {part.op for _, part, _ in _keyed(items) if hasattr(part, "op")}

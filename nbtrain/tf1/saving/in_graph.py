@@ -31,7 +31,7 @@ _EARLIER = "make it before a Supervisor or a session that trains, or in a new gr
 
 
 def _told_as(method: Callable[..., Any]) -> Callable[[_Method], _Method]:
-    """Gives an override the signature and the docstring of TensorFlow's method."""
+    """Copies the signature and the docstring of TensorFlow's method to an override."""
     return cast("Callable[[_Method], _Method]", functools.wraps(method))
 
 
@@ -44,9 +44,9 @@ class SessionManager(tf.compat.v1.train.SessionManager):
     - A checkpoint of another model raises an error before anything is restored, as in `Saver`.
 
     Args:
-        args, kwargs: TensorFlow's arguments. For graph=None it takes the graph of the operations
-            given, or the default graph.
-        coord: Its stop ends a wait; None never ends one.
+        args, kwargs: TensorFlow's arguments. graph=None uses the graph of the operations given, or
+            the default graph.
+        coord: The coordinator whose stop ends a wait; None never ends one.
 
     Raises:
         ArgumentError: There is no graph: the default graph is empty, and was not entered.
@@ -75,7 +75,7 @@ class SessionManager(tf.compat.v1.train.SessionManager):
             max_wait_secs: Seconds to wait; None waits for as long as it takes.
 
         Raises:
-            tf.errors.DeadlineExceededError: It was not ready in time.
+            tf.errors.DeadlineExceededError: The session was not ready in time.
             tf.errors.CancelledError: The coordinator stopped.
         """
         wait_once, secs = super().wait_for_session, _unending(max_wait_secs)
@@ -158,11 +158,10 @@ class Saver(tf.compat.v1.train.Saver):
     - It saves and restores between two steps of a session made by an `nbtrain.tf1.Supervisor`,
       whichever thread calls it. TensorFlow's class would save a mixture of two steps.
     - A checkpoint that does not fit raises an error before anything is restored. TensorFlow's class
-      silently takes a value of another shape, and a later step fails.
+      silently restores a value of another shape, and a later step fails.
     - A restore that fails raises a CheckpointError that says what to do. It is also an instance of
-      TensorFlow's error. The exception is a truncated file: it raises a
-      `tf.errors.DataLossError` instead of OutOfRangeError, which a Supervisor takes for the end of
-      the input.
+      TensorFlow's error, except for a truncated file: that raises a `tf.errors.DataLossError`
+      instead of OutOfRangeError, which a Supervisor would treat as the end of the input.
 
     Args:
         args, kwargs: TensorFlow's arguments. var_list=None saves all variables of the default
@@ -200,8 +199,8 @@ class Saver(tf.compat.v1.train.Saver):
             save_path: The path that `save` returned.
 
         Raises:
-            CheckpointError: Nothing was restored. It is also a `ValueError` if no checkpoint has
-                this path, a `tf.errors.NotFoundError` if variables are missing, a
+            CheckpointError: Nothing was restored. The error is also a `ValueError` if no checkpoint
+                has this path, a `tf.errors.NotFoundError` if variables are missing, a
                 `tf.errors.InvalidArgumentError` if they have other shapes, and a
                 `tf.errors.DataLossError` if the files cannot be read.
         """
@@ -259,7 +258,7 @@ def _are_eager(items: list[Any]) -> bool:
 
 @contextlib.contextmanager
 def _entered(items: Iterable[Any], *, eager: bool) -> Iterator[tf.Graph]:
-    """Enters the graph of some items, or else eager execution."""
+    """Enters the graph of some items; with `eager`, enters eager execution."""
     if eager:
         with tf.__internal__.eager_context.eager_mode():
             yield v1.get_default_graph()

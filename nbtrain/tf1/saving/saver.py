@@ -43,7 +43,7 @@ class Saved:
     Attributes:
         graph: The graph.
         saver: Its `tf.compat.v1.train.Saver`, which writes and reads the checkpoints.
-        save_path: Prefix of their files.
+        save_path: Prefix of the files of the checkpoints.
         global_step: The graph's global step, or None.
         ready_op: Names of the variables that are not initialized, or None.
     """
@@ -56,7 +56,7 @@ class Saved:
 
     @classmethod
     def by(cls, supervisor: Any) -> Saved:
-        """Describes what a Supervisor saves."""
+        """Returns the variables that a Supervisor saves."""
         step, ready_op = supervisor.global_step, supervisor.ready_op
         return cls(supervisor.graph, supervisor.saver, supervisor.save_path, step, ready_op)
 
@@ -88,8 +88,8 @@ class GraphSaver:
         """Opens the session, into which the Supervisor restores the latest checkpoint.
 
         Raises:
-            CheckpointError: It cannot be read, lacks variables, or has other shapes, which
-                TensorFlow does not check.
+            CheckpointError: The checkpoint cannot be read, lacks variables, or has them in other
+                shapes, which TensorFlow does not check.
         """
         self.mended = mend_states(self.directory)
         with contextlib.ExitStack() as stack:
@@ -99,7 +99,7 @@ class GraphSaver:
             yield
 
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
-        """The proof of what the Supervisor restored when it prepared the session.
+        """Returns the proof of the Supervisor's restore when it prepared the session.
 
         If that checkpoint was abandoned, or a copy is newer, restores the right one instead.
 
@@ -117,7 +117,7 @@ class GraphSaver:
         """Writes `model.ckpt-<global step>`, with the current step of the session.
 
         Raises:
-            CheckpointError: It cannot be written, or a server that holds variables is lost.
+            CheckpointError: The checkpoint cannot be written, or a server with variables is lost.
         """
         saved = self._saved
         with self._answering():
@@ -136,8 +136,8 @@ class GraphSaver:
         """Sets the variables from a checkpoint.
 
         Raises:
-            CheckpointError: It cannot be read, lacks variables of the graph, has them in other
-                shapes, or a server that holds variables is lost; nothing was restored.
+            CheckpointError: The checkpoint cannot be read, lacks variables of the graph, has them
+                in other shapes, or a server with variables is lost; nothing was restored.
         """
         proof = self._fitting(path)
         with self._answering():
@@ -147,23 +147,23 @@ class GraphSaver:
         return self._restored
 
     def restore_objects(self, path: str) -> Restored:
-        """Sets the variables from a checkpoint, which holds nothing else."""
+        """Sets the variables from a checkpoint, which contains nothing else."""
         return self.restore(path)
 
     def proof(self) -> Restored | None:
-        """The proof of the latest restore: a graph gets no variables later."""
+        """Returns the proof of the latest restore, unchanged: a graph gets no variables later."""
         return self._restored
 
     def non_finite(self) -> tuple[str, ...]:
-        """Names of the variables that hold NaN or Inf; not checked in a cluster."""
+        """Returns the names of variables that hold NaN or Inf; not checked in a cluster."""
         assert self.sess is not None, "the session is open"
-        if self.sess.sess_str:  # all of them would be sent here
+        if self.sess.sess_str:  # all values would be sent here
             return ()
         return tuple(
             variable.op.name
             for few in _batches(saved_variables(self._saved.saver), lambda each: each)
             for variable, value in zip(few, self.sess.run(few), strict=True)
-            # A sum is finite only if all numbers are: this needs no extra array.
+            # A sum is finite only if all numbers are; it needs no extra array.
             if not np.isfinite(value.sum()) and not np.isfinite(value.astype(np.float64)).all()
         )
 
@@ -205,7 +205,7 @@ class GraphSaver:
         """Avoids waiting forever for a server, and translates errors of a lost one.
 
         Raises:
-            CheckpointError: A server that holds variables is lost: no file is to blame.
+            CheckpointError: A server with variables is lost; the files are not the cause.
         """
         assert self.sess is not None, "the session is open"
         saved = self._saved
@@ -227,9 +227,9 @@ class GraphSaver:
         return proof
 
     def _proved(self, proof: Restored) -> Restored:
-        """Returns the proof with the step of the session and a look at its trained variables.
+        """Returns the proof with the step of the session, after a check of its trained variables.
 
-        Other workers may have trained on since: their values are later ones, and are not compared.
+        If other workers have trained since, the values are of a later step and are not compared.
         """
         assert self.sess is not None, "the session is open"
         saved, step = self._saved, self.global_step(proof.step)
@@ -259,7 +259,7 @@ class GraphSaver:
 
 
 def _differing(sess: Any, path: str, known: Iterable[Bound]) -> Iterator[Bound]:
-    """Yields the variables that do not hold their values of a checkpoint, bit for bit."""
+    """Yields the variables whose values differ from those of a checkpoint in any bit."""
     for few in _batches(known, lambda each: each.variable):
         live = sess.run([each.variable for each in few])
         with tf.__internal__.eager_context.eager_mode(), reading(path):
@@ -284,7 +284,7 @@ def _same_bits(one: Any, other: Any) -> bool:
 def _batches(
     items: Iterable[_Item], variable_of: Callable[[_Item], tf.Variable]
 ) -> Iterator[list[_Item]]:
-    """Yields items with variables in groups: memory for all takes longer than reading them."""
+    """Yields items in groups of limited size: memory for all takes longer than reading them."""
     few: list[_Item] = []
     room = _MOST_NUMBERS
     for item in items:

@@ -1,6 +1,6 @@
 """The savers of a graph: each keeps the checkpoints of one folder.
 
-A saver used for two folders would delete files of one for those of the other.
+A saver that saves into two folders would delete files of one to limit the files of both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nbtrain.tf1.saving.in_graph import Saver
 
 v1 = tf.compat.v1
 
-# With 0, TensorFlow's value for "all", the `checkpoint` file would only name the latest.
+# With 0, TensorFlow's value for "all", the `checkpoint` file would name only the latest.
 _ALL = 2**31 - 1
 # The attribute of a saver that holds the folder of a Supervisor.
 _FOLDER = "_nbtrain_folder"
@@ -46,13 +46,13 @@ def find_saver(graph: tf.Graph, scaffold: Any) -> Any:
         return None
     with graph.as_default():
         saver = Saver()
-    # A Scaffold looks for it here, and so does a cell that is run again.
+    # A Scaffold gets its saver from here, and so does a cell that is run again.
     graph.add_to_collection(v1.GraphKeys.SAVERS, saver)
     return saver
 
 
 def saves(saver: Any) -> bool:
-    """Returns whether there is a saver with variables; one of allow_empty=True may have none."""
+    """Returns whether a saver has variables; one made with `allow_empty=True` may have none."""
     return saver is not None and not is_empty(saver)
 
 
@@ -72,7 +72,8 @@ def own_saver(saver: Any, directory: Path, keep: int | None) -> Any:
 def supervised_saver(graph: tf.Graph, folder: str | os.PathLike[str] | None) -> Any:
     """Returns the graph's saver for a Supervisor; a copy if it already saves elsewhere.
 
-    Without a folder it saves nothing. The result is None in the same cases as that of `find_saver`.
+    Without a folder, the Supervisor saves nothing. The result is None in the same cases as that of
+    `find_saver`.
     """
     saver = find_saver(graph, None)
     if not folder or not isinstance(saver, v1.train.Saver):

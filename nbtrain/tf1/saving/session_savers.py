@@ -28,7 +28,7 @@ class SessionSaver(GraphSaver):
         """Writes a checkpoint.
 
         Raises:
-            CheckpointError: It cannot be written, or an error has closed the session.
+            CheckpointError: The checkpoint cannot be written, or an error has closed the session.
         """
         try:
             return super().save(step)
@@ -42,7 +42,7 @@ class SessionSaver(GraphSaver):
         held, step = latest(self.directory, timeline), self.global_step(0)
         if held is None:
             return None
-        if held.path == self.restored:  # workers may have trained on since
+        if held.path == self.restored:  # workers may have trained since
             return self._proved(self._fitting(held.path))
         left = [each.step for each in listed(self.directory)[-1:] if each != held]
         if step < held.step or step in left:  # TensorFlow does not know about abandoned ones
@@ -51,10 +51,10 @@ class SessionSaver(GraphSaver):
 
 
 class SessionSavers:
-    """The savers of the sessions that a graph's hook sees one after the other.
+    """The savers of the sessions that a graph's hook gets one after the other.
 
     Raises:
-        CheckpointError: The folder holds checkpoints of another model.
+        CheckpointError: The folder contains checkpoints of another model.
     """
 
     def __init__(self, graph: tf.Graph, scaffold: Any, folder: Path, keep: int | None) -> None:

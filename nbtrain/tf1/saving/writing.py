@@ -1,4 +1,4 @@
-"""Writes the checkpoints of a Supervisor with the files that TensorFlow's adds to the variables."""
+"""Writes checkpoints of a Supervisor, with the graph and the event that TensorFlow's class adds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Checkpoints:
     def save(self) -> None:
         """Saves a checkpoint; warns once if other threads have trained meanwhile.
 
-        In a cluster other processes may always train, and no checkpoint is of a single step.
+        No warning in a cluster: other processes may always train, and no checkpoint is of a single
+        step.
         """
         step = self._supervisor.step_of(self._sess)
         write_checkpoint(self._supervisor, self._sess, self._supervisor.save_path, step)
@@ -56,7 +57,7 @@ class Checkpoints:
 
 
 class SupervisorSaver(GraphSaver):
-    """Saves under a run the same files that a Supervisor saves without one; see `GraphSaver`."""
+    """Saves, in a run, the same files that a Supervisor saves without one; see `GraphSaver`."""
 
     def __init__(self, supervisor: Any, directory: Path, origin: str | None = None) -> None:
         super().__init__(Saved.by(supervisor), directory, origin)

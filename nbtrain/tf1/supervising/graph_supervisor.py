@@ -61,13 +61,13 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
             own = given.arguments["summary_writer"] is self.USE_DEFAULT
             if own:  # made last: a failing constructor leaves nothing behind
                 given.arguments["summary_writer"] = None
-            # Unwrapped: without TensorFlow's advice, in every notebook, to use something else.
+            # Unwrapped: otherwise TensorFlow advises, in every notebook, to use something else.
             inspect.unwrap(v1.train.Supervisor.__init__)(self, *given.args, **given.kwargs)
             if own and self._logdir:
                 self._summary_writer = SupervisorEventFile(self._logdir)
         self._save_model_steps = save_model_steps
         self._save_summaries_steps = save_summaries_steps
-        self._run: SessionHost | None = None  # under which it trains, and which saves for it
+        self._run: SessionHost | None = None  # the run that it belongs to, which also saves
 
     @property
     def graph(self) -> tf.Graph:
@@ -88,7 +88,7 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
         )
 
     def _verify_setup(self) -> None:
-        """Does the same checks as TensorFlow's method, which does not know resource variables."""
+        """Checks the same as TensorFlow's method, which does not know resource variables."""
         for op in () if self._is_chief else self._graph.get_operations():
             if op.type in _VARIABLES and not op.device:
                 raise ValueError(
@@ -96,7 +96,11 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
                 )
 
     def _check_free(self) -> None:
-        """Checks that no other run trains with it, as it has one set of threads and one folder."""
+        """Checks that no other run trains with it, as it has one set of threads and one folder.
+
+        Raises:
+            BusyError: Another run trains with it.
+        """
         if self._run is not None and self._run is not owner.get():
             raise BusyError(
                 f"This Supervisor trains under the run {self._run.name!r}, which has not ended: "
@@ -114,7 +118,7 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
         run.adopt(self._coord, saver, due, self.step_of(sess))
 
     def _before_call(self, run: SessionHost, sess: tf.compat.v1.Session) -> None:
-        """Handles the run's boundary before a call of the session."""
+        """Acts at the run's boundary before a call of the session."""
 
         def recount(step: int) -> int:
             own = self.step_of(sess)
@@ -136,7 +140,7 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Calls `target` every so many seconds in a thread of the graph, until a stop."""
+        """Calls `target` every `timer_interval_secs` in a thread of the graph, until a stop."""
         name = f"nbtrain loop {getattr(target, '__name__', '')}".rstrip()
         looper = LooperThread(
             self._coord, timer_interval_secs, target, name=name, args=args, kwargs=kwargs
@@ -159,7 +163,7 @@ class GraphSupervisor(tf.compat.v1.train.Supervisor):
         self.write_summary(summary, global_step)
 
     def write_summary(self, summary: Any, step: int | None) -> None:
-        """Writes a summary; the run that it trains under also records its scalars."""
+        """Writes a summary; the run of this Supervisor, if any, also records its scalars."""
         self._summary_writer.add_summary(summary, step)
         run = self._run
         if run is not None:
@@ -204,7 +208,7 @@ def _supervised_graph(given: Any) -> tf.Graph:
 
 
 def _check_unsaved(**cadences: int | None) -> None:
-    """Raises an ArgumentError if something is to be saved by steps without a folder."""
+    """Raises an ArgumentError for a cadence by steps, as there is no folder to save into."""
     for name, steps in cadences.items():
         if steps:
             raise ArgumentError(

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from nbtrain.run.thread.threads import Coordinator
 
-# The collection that holds the operations, as a finalized graph takes no more of them.
+# The collection of the closing operations: none can be added to a finalized graph.
 _CLOSING = "nbtrain_closing_queues"
 
 _QUEUES = {"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"}
@@ -32,7 +32,7 @@ def close_on_stop(sess: tf.compat.v1.Session, coord: Coordinator) -> None:
     """Closes the queues of a session's graph when its coordinator stops.
 
     TensorFlow closes queues that have a queue runner. A training step could wait forever at any
-    other, such as one filled by a thread.
+    other queue, such as one filled by a thread.
     """
     ops = sess.graph.get_collection(_CLOSING)
     if not ops:

@@ -20,7 +20,7 @@ from nbtrain.tf1.supervising.summaries import StepRate, SupervisorSummaries
 # A summary is on disk within a second, even the last of a burst.
 _FLUSH_SECS = 1.0
 
-# Seconds between two looks for steps that another thread trains.
+# Seconds between two checks for steps that another thread trains.
 _LOOK_SECS = 1.0
 
 _UNSEEN = (
@@ -40,7 +40,7 @@ class Services:
     Args:
         supervisor: Provides saver, summaries and writer.
         mutex: The mutex of the session.
-        save_model_secs, save_model_steps, save_summaries_steps: As of the Supervisor; 0 and None
+        save_model_secs, save_model_steps, save_summaries_steps: As in the Supervisor; 0 and None
             disable each.
     """
 
@@ -94,7 +94,7 @@ class Services:
 
         Args:
             secs: Seconds to wait for a running call of the training thread; after that nothing is
-                written, and a warning says so.
+                written, and a warning is logged.
 
         Raises:
             tf.errors.UnavailableError: A server of the session does not answer.
@@ -119,12 +119,12 @@ class Services:
             )
 
     def unanswered(self) -> str | None:
-        """Says which server of the session is lost or silent; None if all answer."""
+        """Returns which server of the session is lost or silent, in words; None if all answer."""
         supervisor = self._supervisor
         return unanswered(self._sess, supervisor.ready_op, supervisor.global_step)
 
     def try_to_finish(self, first: Exception) -> None:
-        """Does the same as `finish` after an error, which remains the one to raise."""
+        """Does the same as `finish` after an error; logs its own errors, as the first is raised."""
         if isinstance(first, LOST):
             return
         try:
@@ -161,7 +161,7 @@ class Services:
         return step
 
     def _warn_of_others(self) -> None:
-        """Warns once if another thread trains, whose steps nobody looks at."""
+        """Warns once if another thread trains, because services by steps ignore its steps."""
         if not self._warned and self._by_steps.are_unseen(self._step() or 0, self._mutex.is_held):
             self._warned = True
             tf.compat.v1.logging.warning("%s", _UNSEEN)

@@ -13,14 +13,14 @@ class ByStepServices:
     def __init__(self, step_of: Callable[[], int | None]) -> None:
         self._step_of = step_of
         self._services: list[tuple[Every, Callable[[], object]]] = []
-        self._calls, self._calls_left = 0, 0  # since the last look, and until the next
-        self._looked: int | None = None  # the step at the last look
+        self._calls, self._calls_left = 0, 0  # since the step was last read, and until the next
+        self._looked: int | None = None  # the step when it was last read
         # The calls so far and the step, when the training thread was last seen outside of a call.
         self._idle: tuple[int, int] | None = None
         self._all_calls = 0
 
     def add(self, steps: int, act: Callable[[], object]) -> None:
-        """Adds one that is due every `steps` steps."""
+        """Adds a service that is due every `steps` steps."""
         self._services.append((Every(steps=steps), act))
 
     def start(self, step: int) -> bool:
@@ -30,9 +30,9 @@ class ByStepServices:
         return bool(self._services)
 
     def run_due(self) -> None:
-        """Does what is due, before a call of the training thread.
+        """Runs the services that are due, before a call of the training thread.
 
-        The step is read only when something can be due, at the speed of the calls so far.
+        The step is read only when a service can be due, at the speed of the calls so far.
         """
         self._calls += 1
         self._all_calls += 1
@@ -50,7 +50,9 @@ class ByStepServices:
         self._calls, self._looked = 0, step
 
     def are_unseen(self, step: int, in_call: bool) -> bool:
-        """Returns whether one is due at a step that another thread has trained; another thread.
+        """Returns whether a service is due at a step that another thread has trained.
+
+        Called by another thread than the training thread.
 
         Args:
             in_call: Whether the training thread is in a call of the session.

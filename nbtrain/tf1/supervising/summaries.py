@@ -13,7 +13,7 @@ import tensorflow as tf
 from nbtrain.core.errors import ArgumentError
 from nbtrain.engines.dependencies import placeholders_below
 
-# Seconds for the last summary, which may wait for input that never comes.
+# Seconds for the last summary, whose input may never come.
 _LAST_SECS = 5.0
 # Errors of a summary of queues that have ended, were closed by the stop, or are empty.
 _NO_INPUT = (
@@ -39,7 +39,7 @@ class SupervisorEventFile(tf.compat.v1.summary.FileWriter):
         self._logdir = logdir
 
     def reopen(self) -> None:
-        """Continues after `close` in another file."""
+        """Continues in another file after `close`."""
         if self._closed:
             self.event_writer: Any = SupervisorEventFile(self._logdir).event_writer
         super().reopen()
@@ -69,7 +69,7 @@ class SupervisorSummaries:
         self._write(*self._computed())
 
     def write_last(self) -> None:
-        """Computes and writes a summary unless it would be the same as the one before."""
+        """Computes and writes a summary unless it would be the same as the last one."""
         if self._step is not None and self._step == self._supervisor.step_of(self._sess):
             return
         limit = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * _LAST_SECS))

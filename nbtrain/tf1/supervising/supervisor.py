@@ -35,34 +35,34 @@ class Supervisor(GraphSupervisor):
     It has the same arguments, and its threads and methods do the same in the same order. It differs
     where TensorFlow's class loses or misnames training results:
 
-    - It writes a last summary and a last checkpoint when it stops. TensorFlow's class loses what
-      was trained since the last timed ones.
-    - It saves between two `run` calls of the training thread, under the step that the checkpoint
-      holds. TensorFlow's timer saves in the middle of a step.
+    - It writes a last summary and a last checkpoint when it stops. TensorFlow's class loses the
+      training since the last timed ones.
+    - It saves between two `run` calls of the training thread, and names the checkpoint by its exact
+      step. TensorFlow's timer saves in the middle of a step.
     - It finds a global step that is a resource variable, as `tf.Variable` is now, or has the shape
       [1]. TensorFlow's class counts nothing, or fails.
     - It raises an error that comes after a request to stop, and reacts to such a request before and
       while it prepares its session. TensorFlow's class loses the error and ignores the request.
-    - It leaves out the first `global_step/sec`. TensorFlow's is always 0.0, for an interval that
-      has just begun.
+    - It does not write the first `global_step/sec`. TensorFlow's is always 0.0, for an interval
+      that has just begun.
     - It raises an error for a checkpoint that does not fit, as `nbtrain.tf1.Saver` does.
 
-    One thread trains: the one that prepares the session. What other threads train is saved at any
-    time, as by TensorFlow's class, and not by steps.
+    One thread trains: the thread that prepares the session. Steps that other threads train are
+    saved at any time, as by TensorFlow's class, and not by steps.
 
-    In the training thread of a run it trains under that run, and writes the same files. A stop that
+    In the training thread of a run, it belongs to that run, and writes the same files. A stop that
     the program itself requests, in its loop or a thread of `loop`, ends the run as finished.
 
     Args:
-        args, kwargs: TensorFlow's arguments. For graph=None it takes the default graph of the
-            calling thread.
+        args, kwargs: TensorFlow's arguments. graph=None uses the default graph of the calling
+            thread.
         save_model_steps: Steps between two checkpoints; None disables this.
         save_summaries_steps: Steps between two summaries; None disables this.
 
     Raises:
-        ArgumentError: There is no graph: the default graph is empty, and was not entered. Or it is
-            finalized and lacks operations that must be added. Or something is to be saved by steps
-            without a logdir.
+        ArgumentError: There is no graph: the default graph is empty, and was not entered. Or the
+            graph is finalized and lacks operations that must be added. Or `save_model_steps` or
+            `save_summaries_steps` is given without a logdir.
     """
 
     _services: Services | None = None
@@ -81,10 +81,10 @@ class Supervisor(GraphSupervisor):
         In the training thread of a run, the session belongs to that run until `stop`.
 
         Raises:
-            tf.errors.CancelledError: A stop was requested while it waited.
-            tf.errors.DeadlineExceededError: It was not ready within `max_wait_secs`.
+            tf.errors.CancelledError: A stop was requested during the wait.
+            tf.errors.DeadlineExceededError: The session was not ready within `max_wait_secs`.
             RuntimeError: The init ops leave variables uninitialized; the message names them.
-            BusyError: It trains under another run.
+            BusyError: The Supervisor belongs to another run that has not ended.
         """
         self._check_free()
         self._coord.renew()
@@ -132,7 +132,7 @@ class Supervisor(GraphSupervisor):
         *,
         max_wait_secs: float = 7200,
     ) -> Iterator[tf.compat.v1.Session]:
-        """Opens a session with its services; they stop, and it closes, when the block ends.
+        """Opens a session with its services, which stop when the block ends; then closes it.
 
         The block runs inside the graph. At its end, its error or the first error of a service is
         raised again; `tf.errors.OutOfRangeError` ends it cleanly.
@@ -145,7 +145,7 @@ class Supervisor(GraphSupervisor):
             max_wait_secs: Seconds to wait for the session.
 
         Raises:
-            BusyError: It trains under another run.
+            BusyError: The Supervisor belongs to another run that has not ended.
         """
         self._check_free()  # before `stop`, which would stop that run
         with self.graph.as_default():
@@ -196,7 +196,7 @@ class Supervisor(GraphSupervisor):
         )
 
     def _supervise(self, sess: tf.compat.v1.Session) -> SessionMutex:
-        """Returns the mutex of a session, which this thread trains from now on."""
+        """Returns the mutex of a session; from now on this thread is its training thread."""
         if self._mutex is None or self._mutex.sess is not sess:
             self._end_mutex()
             self._mutex = SessionMutex(sess)
@@ -211,7 +211,7 @@ class Supervisor(GraphSupervisor):
         """Starts the threads that save, summarize and count beside the training; chief only.
 
         Returns:
-            The threads; None without a logdir, where there is nothing to write to.
+            The threads; None without a logdir, because there is no folder to write to.
 
         Raises:
             RuntimeError: This is not the chief.
@@ -279,7 +279,7 @@ class Supervisor(GraphSupervisor):
                 self._mutex.before_run.clear()
 
     def _left_open(self) -> None:
-        """Stops and closes what the run's loop has left open when the run ends."""
+        """Stops the services and closes the session if the run's loop has not when the run ends."""
         if self._run is None or self._run is not owner.get():
             return
         with contextlib.ExitStack() as last:
