@@ -69,7 +69,7 @@ class StatusWriter:
         return self._before is not None
 
     def restore_earlier(self) -> None:
-        """Writes what was there before this start.
+        """Writes the status that the file had before this start.
 
         Raises:
             OSError: It cannot be written.
@@ -78,7 +78,7 @@ class StatusWriter:
             files.replace(self._folder / status_file.FILE, self._before, sync=False)
 
     def is_of_another(self) -> bool:
-        """Returns whether another run has taken the folder since this one has released it."""
+        """Returns whether another run has used the folder since this one has released it."""
         sign = self._last_sign()
         return sign is not None and sign.writer.attempt not in self._known
 
