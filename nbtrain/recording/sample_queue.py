@@ -140,7 +140,7 @@ class SampleQueue:
                 return
             try:
                 summary, warning = encoded(sample)
-            except Exception as error:  # noqa: BLE001 - whatever it holds, the training goes on
+            except Exception as error:  # noqa: BLE001 - whatever it has, the training continues
                 self._say(sample.tag, f"{where} is not shown: {error_text(error)}.")
                 return
             self._say(sample.tag, f"{where}: {warning}." if warning else None)

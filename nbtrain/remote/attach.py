@@ -20,7 +20,7 @@ from nbtrain.tfevents.names import ENDING
 if TYPE_CHECKING:
     from nbtrain.run.run import Run
 
-# Seconds to wait for the first status of a run that has just taken the folder.
+# Seconds to wait for the first status of a run that has just locked the folder.
 _STARTING_SECS = 3.0
 
 # Seconds to wait for the curves: of a live run, and of one that will write no more.

@@ -162,7 +162,7 @@ class AttachedRun(Requests):
 
     @property
     def sign(self) -> SignOfLife:
-        """Its last sign of life, with the process that wrote it."""
+        """The last sign of life of the run, with the process that wrote it."""
         return self._follower.liveness.sign
 
     @property

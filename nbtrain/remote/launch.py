@@ -80,7 +80,7 @@ def launch(
 
     Raises:
         ArgumentError: An argument cannot be used; nothing was started.
-        BusyError: A run that has not ended holds the folder, or is being started there.
+        BusyError: A run that has not ended uses the folder, or is being started there.
 
     Example:
         >>> run = nbtrain.launch("train.py", "--epochs", 3, name="digits")
@@ -95,7 +95,7 @@ def started(program: Program, folder: Logdir) -> AttachedRun:
 
     Raises:
         ArgumentError: The folder cannot be written, or the process cannot be started.
-        BusyError: A run that has not ended holds the folder, or is being started there.
+        BusyError: A run that has not ended uses the folder, or is being started there.
     """
     path = folder.path
     folder.acquire()  # so that two launches do not use it at once

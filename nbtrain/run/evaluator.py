@@ -70,7 +70,7 @@ class Evaluator:
             return
         try:
             values = self.now()
-        except Exception as error:  # noqa: BLE001 - the training goes on
+        except Exception as error:  # noqa: BLE001 - the training continues
             self._monitor.notices.note(
                 "evaluate", f"No evaluation at step {step:,}: {error_text(error)}"
             )

@@ -125,7 +125,7 @@ class LoopHandle:
         self._loop.count()
 
     def end(self) -> None:
-        """Ends the counting after the boundary of a step; the next loop that asks counts on."""
+        """Ends the counting after the boundary of a step, until another loop asks."""
         self._loop.end_counting()
 
     @property

@@ -1,6 +1,6 @@
 """Writes the graph of a run's model, or of several, to its event file, beside the training.
 
-    training thread ── give ──▶ ModelGraph ── tick ──▶ event file
+    training thread ── set ──▶ ModelGraph ── tick ──▶ event file
 
 A start whose graph equals the newest graph in the folder does not write it again.
 """

@@ -143,7 +143,7 @@ class Run(Requests):
         Raises:
             PhaseError: The run was started and has not ended, or a thread of its last start has
                 not ended.
-            BusyError: Another run holds the folder or the model.
+            BusyError: Another run uses the folder or the model.
             ArgumentError: The folder cannot be written any more.
         """
         if not self._lifecycle.allows(Event.START):

@@ -4,7 +4,7 @@
 
 log.txt        the prints of the process
 status.json    phase preparing, so that the run can be attached before it is there
-mailbox/       for commands, which wait until the run takes them
+mailbox/       for commands, which wait until the run reads them
 script.py      the program, if it was a cell
 
 A run without a name and a logdir uses this folder. If the first run has its own folder, all of

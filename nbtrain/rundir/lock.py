@@ -2,7 +2,7 @@
 
 The lock is on the open file `run.lock`, so it ends with its process. While it is locked, `run.json`
 beside it names the run. If the folder is deleted or renamed, the locked file goes with it, and
-another run can take the name of the folder.
+another run can use the name of the folder.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Actions:
         self._values = {each.name: each.value for each in status.hyperparameters}
         self._reason = _reason(status.phase)
         # The index of the newest mark of each saved checkpoint. A checkpoint that was saved twice
-        # in a row has the same order, but holds the later state.
+        # in a row has the same order, but contains the later state.
         self._saved = {mark.order: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}
         # The index of the newest mark of a saved checkpoint at each step.
         self._last = {mark.place: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}

@@ -87,7 +87,7 @@ class Monitor:
         In the folder of an earlier run nothing is written until `write_from_here`.
 
         Args:
-            holds_back: Whether to leave such a folder as it is until then.
+            holds_back: Whether such a folder stays unchanged until then.
         """
         self.write_journal()  # the entries that an earlier start has left
         self._holds_back = holds_back and self._journal.is_written and not self._journal.waits

@@ -1,7 +1,7 @@
 """Watches the tasks of the cluster that a run trains on.
 
 watch.source = cluster.tasks        # the engine, before it trains
-watch.poll(step)                    # the looper, at every tick: looks once a second
+watch.poll(step)                    # the looper, at every tick: polls twice a second
 watch.tasks                         # any thread
 """
 

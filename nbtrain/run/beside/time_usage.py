@@ -1,10 +1,10 @@
 """Measures the time of a training thread by kind.
 
-time_usage.begin()                   # at the first step boundary
-with time_usage.during("save"):      # around work outside of the loop
+time_usage.begin()                     # at the first step boundary
+with time_usage.during("save"):        # around work outside of the loop
     ...
-time_usage.waits = Draws(batches)  # if the waits for input can be measured
-time_usage.update()                # now and then, by another thread: `seconds` and `shares`
+time_usage.waits = DrawTimes(batches)  # if the waits for input can be measured
+time_usage.update()                    # now and then, by another thread: `seconds` and `shares`
 time_usage.end()
 """
 

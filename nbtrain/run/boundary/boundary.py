@@ -167,7 +167,7 @@ class Boundary:
         self.executor.control.end()
 
     def _prove(self) -> None:
-        """Restores a checkpoint once more if its first step has created variables that it holds."""
+        """Restores a checkpoint again if the first step after it has created variables in it."""
         if (path := self.policy.prove()) is not None:
             self.executor.restore_again(path)
 

@@ -182,7 +182,7 @@ class CommandExecutor:
         return f"{unused}; {what}" if unused else ""
 
     def fail_trial(self, why: str, *, restore: bool = True) -> bool:
-        """Ends the current trial at this boundary, and goes back; returns whether there is one.
+        """Ends the current arm of a trial at this boundary; returns whether there is a trial.
 
         Args:
             restore: Whether to do nothing if the trial has no checkpoint to restore.
@@ -200,7 +200,7 @@ class CommandExecutor:
         self.evaluator.start()
 
     def restore_again(self, path: str) -> None:
-        """Restores a checkpoint once more, now that a step has created variables that it holds.
+        """Restores a checkpoint again, now that a step has created variables that it contains.
 
         That step was trained from other values, so it is abandoned.
         """

@@ -171,7 +171,7 @@ class Loop:
             self._boundary.queue_record()
 
     def end_counting(self) -> None:
-        """Ends the counting after the boundary of a step; the next loop that asks counts on."""
+        """Ends the counting after the boundary of a step, until another loop asks."""
         if self.counting is _LOOP and not self.driven:
             self._count_by(_NOBODY)
             self.is_closed = True
@@ -267,7 +267,7 @@ class Loop:
             self._is_called = False
 
     def count_by_hook(self, saver: Saver | None, step: int, *, again: bool) -> None:
-        """Lets the hook of a MonitoredSession, which has just been made, count the steps.
+        """Makes the hook of a new MonitoredSession count the steps.
 
         Args:
             step: The step of the session.

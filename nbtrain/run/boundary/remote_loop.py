@@ -29,7 +29,7 @@ class LostVariable(Variable):
 
     Args:
         why: Why it can be neither read nor set.
-        whole: Whether it holds only whole numbers.
+        whole: Whether its values are whole numbers.
     """
 
     def __init__(self, why: str, *, whole: bool) -> None:

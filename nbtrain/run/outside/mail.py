@@ -90,7 +90,7 @@ class Mail:
 
     Args:
         run: The run.
-        logdir: Its folder, which it holds locked.
+        logdir: Its folder, which the run has locked.
         note: Shows a message about a topic, or (None) clears it.
         gone: Returns whether the folder is gone, so that nothing may be written there.
         leaves_as_was: Returns whether this start leaves the folder of an earlier run unchanged.

@@ -48,7 +48,7 @@ class Mirror:
 
     Args:
         opened: The mirror, already compared with the folder.
-        folder: The run's folder, which it holds locked.
+        folder: The run's folder, which the run has locked.
         note: Shows a message about a topic, or (None) clears it.
         gone: Returns whether the folder is gone, so that its mirror stays as it is.
     """
@@ -88,7 +88,7 @@ class Mirror:
         self._began = self._clock()
         try:
             is_whole = self._copy_due(last=last)
-        except Exception as error:  # noqa: BLE001 - the training goes on without its mirror
+        except Exception as error:  # noqa: BLE001 - the training continues without its mirror
             self._due = self._clock() + _RETRY_SECS
             if self._failing_since is None:
                 self._failing_since = self._began
@@ -200,7 +200,7 @@ def opened_mirror(address: str | None, folder: Logdir, *, is_branch: bool) -> Op
 
     Args:
         address: The folder of the store; None returns None: the run has no mirror.
-        folder: The run's folder, which it holds locked.
+        folder: The run's folder, which the run has locked.
         is_branch: Whether this is the first start of a branch, which must not be in the mirror.
 
     Raises:

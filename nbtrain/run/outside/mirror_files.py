@@ -2,7 +2,7 @@
 
 opened("s3://bucket/runs", "digits", folder)   # fetches the run if the mirror has more of it
 snapshot(folder)                               # the versions of the files to mirror
-held(folder, steps)                            # the files of a snapshot, which the run may delete
+kept_aside(folder, steps)                      # keeps files that the run may delete meanwhile
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def opened(address: str, name: str, folder: Path, *, new: bool) -> Opened:
     mirror's, the run continues from the folder.
 
     Args:
-        address: The folder of the store that holds the mirrors of runs.
+        address: The folder of the store that contains the mirrors of runs.
         name: The run's name.
         folder: The run's folder, which is locked.
         new: Whether the run must be a new one, such as a branch.

@@ -2,8 +2,8 @@
 
 The journal comes first, so that the mirror has each edit before a checkpoint with it. Then come
 the files of a checkpoint, its index, the state file that names it, the event files, and at last
-the deletions. So the mirror holds a whole checkpoint at any moment. A checkpoint that was saved
-again under its name loses its index first: until it is whole again, the mirror does not have it.
+the deletions. So the mirror has a whole checkpoint at any moment. A checkpoint that was saved again
+under its name loses its index first: until it is whole again, the mirror does not have it.
 
     steps(snapshot, mirrored)     # what to do now, in order, for one checkpoint of each folder
     lacking(snapshot, mirrored)   # all files whose present version is not in the mirror

@@ -54,7 +54,7 @@ class Store:
     """The folder of one run in a store; any thread.
 
     Args:
-        address: The address of the folder that holds the folders of runs.
+        address: The address of the folder that contains the folders of runs.
         name: The name of the run.
 
     Attributes:

@@ -91,7 +91,7 @@ class Best:
             if not self._policy.can_save:
                 raise CheckpointError("this run saves nothing, or leaves it to the chief")
             self._policy.aside.save_best_state(**entry)
-        except Exception as error:  # noqa: BLE001 - the training goes on
+        except Exception as error:  # noqa: BLE001 - the training continues
             note("best", f"No best checkpoint at step {step:,} ({text}): {error_text(error)}")
         else:
             note("best", None)

@@ -245,7 +245,7 @@ class CheckpointPolicy:
             self.save_with(last_good)
             self.catalog.add_copy(last_good.directory, saver)
             self._note_saved()
-        except Exception as error:  # noqa: BLE001 - the training goes on
+        except Exception as error:  # noqa: BLE001 - the training continues
             self._monitor.notices.note("copy", f"No copy of step {step:,}: {error}")
         else:
             self._monitor.notices.note("copy", None)
@@ -373,7 +373,7 @@ class CheckpointPolicy:
         step = self._steps.step
         try:
             save()
-        except Exception as error:  # noqa: BLE001 - the training goes on
+        except Exception as error:  # noqa: BLE001 - the training continues
             self._monitor.notices.note("save", f"No checkpoint at step {step:,}: {error}")
         else:
             name = Path(self.checkpoints[-1].path).name

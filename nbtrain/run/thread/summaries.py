@@ -49,7 +49,7 @@ class SummaryWriter:
     Attributes:
         own: The writer.
         is_used: Whether a run uses it.
-        step: Returns the step that the run takes.
+        step: Returns the current step of the run.
 
     Raises:
         OSError: Its folder cannot be made.
@@ -186,7 +186,7 @@ class TakenSummaries:
             self._writer.flush()
             self._read()
             self._note("tf.summary", None)
-        except Exception as error:  # noqa: BLE001 - no room, for example; the training goes on
+        except Exception as error:  # noqa: BLE001 - no room, for example; the training continues
             self._note("tf.summary", _NOT_RECORDED.format(named(error)))
         scalars, self._scalars = _parted(self._scalars, until)
         events = [each for each in self._events if each[0] <= until]

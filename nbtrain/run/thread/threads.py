@@ -142,8 +142,8 @@ class LooperThread(tf.compat.v1.train.LooperThread):
     """A daemon thread that calls a function at an interval until the coordinator stops.
 
     An error of the function stops the coordinator. A subclass may override `start_loop`,
-    `run_loop` and `stop_loop`. The thread takes the arguments of
-    `tf.compat.v1.train.LooperThread`, and differs in four things:
+    `run_loop` and `stop_loop`. The thread has the arguments of `tf.compat.v1.train.LooperThread`,
+    and differs in four things:
 
     - Missed ticks are dropped. TensorFlow's thread makes up for each, in a burst after a long
       call or the sleep of a laptop. The clock does not jump with the time of day.
