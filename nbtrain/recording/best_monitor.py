@@ -58,7 +58,7 @@ class BestMonitor:
 
     Attributes:
         best: The best value whose state was saved; None before.
-        better: A later value that is better than it; None if there is none.
+        better: A later value that is better than `best`; None if there is none.
         worse: The last judged values since then, the newest last; at most five.
     """
 

@@ -69,7 +69,7 @@ def _recorded(files: EventRun, segments: Sequence[int] | None) -> ScalarStore:
     columns = dict(sorted(columns.items(), key=lambda item: item[1].wall_times[0]))
     ends: dict[str, int] = {tag: len(of) for tag, of in columns.items()}
     for number, (begin, end) in enumerate(itertools.pairwise([{}, *files.before, ends])):
-        if number:  # the mark has the step after the one that the run went back to
+        if number:  # the step of the mark is one after the restored step
             limits = None
             if segments is not None:
                 limits = dict.fromkeys(range(segments[number - 1] + 1), math.inf)

@@ -25,7 +25,7 @@ class Curve:
     Attributes:
         tag: The tag.
         segment: The segment, from 0; recalled ones are negative.
-        abandoned: Whether all of it was abandoned.
+        abandoned: Whether all its points were abandoned.
         buckets: The points, reduced.
     """
 

@@ -75,7 +75,7 @@ class Recorder:
         self.queue = RecordQueue(self._number, limit=limit)
         self.samples = SampleQueue(self._write_sample)
         self._beside: Beside | None = None
-        self._openings: list[int] = []  # the steps that the run went back to
+        self._openings: list[int] = []  # the steps at which segments began
         self._draining = threading.RLock()  # one drain at a time, so records stay in order
 
     @property

@@ -76,7 +76,7 @@ def _folder(logdir: object) -> Path:
     """Returns the folder.
 
     Raises:
-        ArgumentError: It does not exist, or is not a folder.
+        ArgumentError: The path does not exist, or is not a folder.
     """
     try:
         text = os.fspath(logdir)  # type: ignore[call-overload]
@@ -100,7 +100,7 @@ def _sign(folder: Path) -> SignOfLife:
     """Returns the last sign of life of the run in a folder.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no sign of life.
     """
     until = time.monotonic() + _STARTING_SECS
     while True:

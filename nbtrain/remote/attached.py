@@ -54,9 +54,9 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 class AttachedRun(Requests):
     """A run that trains in another process, followed and steered through its folder.
 
-    It has the panel, the status, the curves, the marks and the commands of a `Run`. If the run has
-    ended, it can still be shown, and commands are refused. Methods may be called from any thread
-    and return at once, unless they say otherwise. `nbtrain.attach` makes it.
+    The object has the panel, the status, the curves, the marks and the commands of a `Run`. If the
+    run has ended, it can still be shown, and commands are refused. Methods may be called from any
+    thread and return at once, unless they say otherwise. `nbtrain.attach` makes it.
 
     Args:
         folder: The run's folder.

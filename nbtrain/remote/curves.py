@@ -141,9 +141,9 @@ class Curves:
         return self._give({tag: series.count for tag, series in events.series.items()})
 
     def _give(self, ends: Mapping[str, int]) -> bool:
-        """Adds the points of each tag up to these numbers to the store; returns False if it waits.
+        """Adds the points of each tag up to these numbers to the store; returns whether it did.
 
-        It waits if the journal may still get the line of a restart.
+        Returns False while the journal may still get the line of a restart.
         """
         file, series = self._file, self._file.events.series
         new = {tag: end for tag, end in ends.items() if end > file.given.get(tag, 0)}

@@ -253,8 +253,8 @@ class Attempt:
     def end(self, error: BaseException | None, *, complete: bool = True) -> None:
         """Saves a last checkpoint, closes the session and ends the attempt.
 
-        Called after `begin`, even if that has raised an error. It may be called in another thread,
-        if the garbage collector ends a loop in the foreground.
+        Called after `begin`, even if `begin` has raised an error. Another thread calls this if the
+        garbage collector ends a loop in the foreground.
 
         Args:
             error: The error that ended the loop. The end of its input does not count as one.

@@ -144,7 +144,7 @@ class Run(Requests):
             PhaseError: The run was started and has not ended, or a thread of its last start has
                 not ended.
             BusyError: Another run uses the folder or the model.
-            ArgumentError: The folder cannot be written any more.
+            ArgumentError: The folder is no longer writable.
         """
         if not self._lifecycle.allows(Event.START):
             self._lifecycle.apply(Event.START)  # raises, and names what is possible

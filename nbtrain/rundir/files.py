@@ -92,8 +92,8 @@ def read(
 
     Raises:
         OSError: The file does not exist, or cannot be read.
-        Untrusted: It is a link, not a file, of another user, too large, or not a JSON object.
-        Malformed: It is not JSON.
+        Untrusted: The file is a link, not regular, another user's, too large, or not a JSON object.
+        Malformed: The file is not JSON.
     """
     try:
         file = own_files.opened(path)

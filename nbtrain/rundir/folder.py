@@ -121,7 +121,7 @@ class Logdir:
 
         Raises:
             BusyError: Another run, of this kernel or another one, trains here.
-            ArgumentError: The folder cannot be written any more, or cannot be locked.
+            ArgumentError: The folder is no longer writable, or cannot be locked.
         """
         try:
             self._make(self.path)
@@ -214,7 +214,7 @@ def move_aside(folder: Path) -> Path | None:
         The folder to which they were moved; None if there were none.
 
     Raises:
-        OSError: They cannot be moved.
+        OSError: The files cannot be moved.
     """
     left = sorted({path for pattern in _LEFT for path in folder.glob(pattern)})
     if not left:

@@ -346,7 +346,7 @@ class JournalTail:
         A missing file is not an error: it may be written later, or its share may be unavailable.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
         path = self._folder / FILE
         try:

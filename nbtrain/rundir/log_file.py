@@ -69,7 +69,7 @@ def append(path: Path, lines: Iterable[LogLine]) -> None:
     """Adds lines to the file.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     text = "".join(map(text_of, lines)).encode(errors="replace")
     with open(own_files.descriptor(path, own_files.APPEND), "ab") as file:
@@ -96,7 +96,7 @@ class LogTail:
         Of a long file, only the end is read.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
         try:
             found = own_files.state(self._path)

@@ -142,7 +142,7 @@ class Mailbox:
             may contain the answers.
 
         Raises:
-            OSError: They cannot be created.
+            OSError: The folders cannot be created.
         """
         self.create()
         self._early = set(self._new())
@@ -153,7 +153,7 @@ class Mailbox:
         """Creates the folders if they do not exist.
 
         Raises:
-            OSError: They cannot be created.
+            OSError: The folders cannot be created.
         """
         make(self._box.parent)
         for folder in (self._box, self._taken, self._answers):
@@ -278,7 +278,7 @@ class Mailbox:
         """Writes an answer that is not the last one.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The answer cannot be written.
         """
         files.replace(self._answers / f"{key}.json", {"nbtrain": VERSION, "id": key, **fields})
 
@@ -286,7 +286,7 @@ class Mailbox:
         """Writes the last answer to a command.
 
         Raises:
-            OSError: It cannot be written; try again.
+            OSError: The answer cannot be written; try again.
         """
         self.answer(key, fields)
         name = f"{key}.json"
@@ -310,7 +310,7 @@ def make(folder: Path) -> None:
     """Creates the mailbox of a run that has begun, or will begin.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: The mailbox cannot be created.
     """
     own_files.check_folder(folder / MAILBOX)
     (folder / MAILBOX).mkdir(mode=0o700, exist_ok=True)
@@ -324,7 +324,7 @@ def send(folder: Path, key: str, fields: Mapping[str, Any]) -> None:
 
     Raises:
         ArgumentError: The id cannot name a command.
-        OSError: It cannot be written; FileNotFoundError if the run has no mailbox.
+        OSError: The command cannot be written; FileNotFoundError if the run has no mailbox.
     """
     if not is_id(key):
         raise ArgumentError(f"id={key!r}: {ID_ADVICE}.")

@@ -91,7 +91,7 @@ def write(folder: Path, sign: SignOfLife) -> None:
     """Replaces the file.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     files.replace(folder / FILE, fields_of(sign, folder), sync=False)
 
@@ -107,7 +107,7 @@ def read(folder: Path) -> SignOfLife:
 
     Raises:
         OSError: The file does not exist, or cannot be read.
-        Untrusted: It is not the status of a run.
+        Untrusted: The file is not the status of a run.
     """
     told = files.read(f"{folder}/{FILE}")
     try:

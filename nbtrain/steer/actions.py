@@ -1,8 +1,8 @@
-"""Decides what can be done about the marks of a run: go back to a checkpoint, or undo an edit.
+"""Decides what can be done about the marks of a run: restore a checkpoint, or undo an edit.
 
 found = Actions(marks, status)
 found.of(-1)            # the actions of the newest mark, the best one first
-found.latest()          # those of the newest marks, of an open NaN first
+found.latest()          # those of the newest marks, first those of an open NaN
 found.refusal(action)   # why it cannot be done now
 
 After a NaN, a restore may halve the learning rate. A checkpoint is good if it led to the NaN and is

@@ -146,7 +146,7 @@ def _wrapped(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def _rows(
     entry: Entry, kept: Mapping[str, tuple[float, float, bool]], *, led: bool
 ) -> list[tuple[str, ...]]:
-    """Returns the rows of one entry: one for each edit, or one without edits; none if not shown."""
+    """Returns the rows of one entry: one for each edit, otherwise one; none if it is not shown."""
     step, event, text = f"{entry['step']:,}", str(entry["event"]), str(entry.get("text", ""))
     text = text.partition("\n")[0]
     if event in _UNSHOWN:

@@ -304,7 +304,7 @@ def _settings(settings: object) -> Mapping[str, Mapping[str, SupportsFloat]]:
     """Returns the given settings.
 
     Raises:
-        ArgumentError: They are not mappings in a mapping.
+        ArgumentError: `settings` is not a mapping of mappings.
     """
     if isinstance(settings, Mapping) and all(isinstance(e, Mapping) for e in settings.values()):
         return settings
@@ -318,7 +318,7 @@ def _by_name(values: object) -> Mapping[str, SupportsFloat]:
     """Returns the given values.
 
     Raises:
-        ArgumentError: They are not a mapping.
+        ArgumentError: `values` is not a mapping.
     """
     if isinstance(values, Mapping):
         return values

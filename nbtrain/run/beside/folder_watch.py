@@ -23,7 +23,7 @@ class FolderWatch:
 
     Attributes:
         list_again: Called with each check, to list the checkpoints.
-        lost: Whether the folder is gone: nothing may be written there any more.
+        lost: Whether the folder is gone, so that nothing may be written there.
     """
 
     def __init__(

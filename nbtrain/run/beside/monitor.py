@@ -214,7 +214,7 @@ class Monitor:
             )
 
     def notify(self, phase: Phase) -> None:
-        """Calls the functions of `run.on` for new marks; in a thread of their own."""
+        """Calls the functions of `run.on` for new marks; in a separate thread."""
         if self.functions and (untold := self._journal.untold):
             text = f"Functions of run.on take too long: {untold:,} events are lost."
             self.notices.note("untold", text)

@@ -54,7 +54,7 @@ class Throughput:
         self._seen = None
 
     def secs_for(self, steps: int) -> float | None:
-        """Returns the seconds for so many steps at the speed of the last minutes."""
+        """Returns the seconds for some steps at the speed of the last minutes; None if unknown."""
         long, marks = [*self._long], [*self._marks]  # another thread may clear them
         if not long or not marks:
             return None

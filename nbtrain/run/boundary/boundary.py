@@ -153,7 +153,7 @@ class Boundary:
         """Executes the commands that still wait after the loop."""
         unused_reason = "" if finished else self._context.bindings.unused_reason()
         note = self._context.monitor.notices.note
-        # Advice for a pause is of no use any more.
+        # Advice for a pause is useless now.
         note("names", f"When the run failed, {unused_reason}." if unused_reason else None)
         with contextlib.suppress(PhaseError):  # the run is stopping already
             self._context.lifecycle.apply(Event.LOOP_ENDED)

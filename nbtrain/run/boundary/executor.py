@@ -82,7 +82,7 @@ class CommandExecutor:
     def execute(self, receipt: Receipt) -> Outcome | None:
         """Executes a command; an error refuses it. Returns None if the outcome comes later.
 
-        That is the case for a trial.
+        The outcome of a trial comes at its end.
         """
         match receipt.command:
             case Restore(wanted, str(name)) if (

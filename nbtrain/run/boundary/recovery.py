@@ -33,7 +33,7 @@ class Recovery:
         self._recover = context.settings.on_nan == "recover"
         self._told: Anomaly | None = None
         self._recoveries = 0
-        self._last: tuple[int, int] | None = None  # the bad step, and where the run went back to
+        self._last: tuple[int, int] | None = None  # the bad step, and the restored step
 
     def react(self, *, drain: bool = False, pauses: bool = True) -> None:
         """Reacts to a new bad value.

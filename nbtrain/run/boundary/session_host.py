@@ -86,7 +86,7 @@ class SessionHost:
     def link(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
         """Links a Supervisor to the run: it stops with the run; training thread.
 
-        It also stops while its session is prepared.
+        The Supervisor also stops while its session is prepared.
         """
         if self.own_tags is not None:  # the session belongs to the run
             return

@@ -35,7 +35,7 @@ TICK_SECS = 0.2
 _AT_ONCE = 32
 _TURNS = 8
 
-# After so many answers that cannot be written, a tick writes no other: on a full disk all fail.
+# A tick stops after this many answers that cannot be written: on a full disk all fail.
 _FAILURES = 16
 
 # Seconds to wait for an answer before the mailbox is read again.

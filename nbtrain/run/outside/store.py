@@ -101,7 +101,7 @@ class Store:
         """Writes a file and deletes it.
 
         Raises:
-            ArgumentError: That is not possible.
+            ArgumentError: The store cannot be written.
         """
         probe = f".nbtrain-{secrets.token_hex(4)}"
         try:

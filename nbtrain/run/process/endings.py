@@ -270,7 +270,7 @@ def _wait_for_answers(
 def _behind(
     asked: dict[Any, Callable[[float], bool]], began: float, most: float = float("inf")
 ) -> list[Any]:
-    """The attempts that do not answer within their grace, and at most `most` seconds."""
+    """Returns the attempts that do not answer within their grace and within `most` seconds."""
     behind = []
     for attempt, wait in asked.items():
         until = began + min(attempt.context.settings.grace, most)

@@ -3,7 +3,7 @@
 interrupts = Interrupts(name, request_stop)
 interrupts.catch()         # the first one asks the run to stop; a second one is a KeyboardInterrupt
 interrupts.release()    # at the end of the loop
-with interrupts.holding() as held:    # the last save: the next interrupt waits for it
+with interrupts.holding() as held:    # the last save, which delays the next interrupt
     ...
 """
 

@@ -135,7 +135,7 @@ def _last_of_head(loop: ast.For) -> int:
 
 
 def _spans(node: ast.AST, line: int) -> bool:
-    """Returns whether a node has this line; one without lines has those of its parts."""
+    """Returns whether a node has this line, or has no lines, so that its parts decide."""
     first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
     return first is None or last is None or first <= line <= last
 

@@ -258,7 +258,7 @@ class CheckpointPolicy:
             wanted: Its step, its path, or None for the latest on the current branch, but no copy.
 
         Raises:
-            CheckpointError: It does not exist or does not fit; nothing was restored.
+            CheckpointError: The checkpoint does not exist or does not fit; nothing was restored.
         """
         if self._saver is None:
             raise CheckpointError(
@@ -288,7 +288,7 @@ class CheckpointPolicy:
         """Restores the objects of a checkpoint; the curve and the step do not change.
 
         Raises:
-            CheckpointError: It does not exist or does not fit; nothing was restored.
+            CheckpointError: The checkpoint does not exist or does not fit; nothing was restored.
         """
         assert self._saver is not None, "in_closed_session() was entered"
         restored = self._saver.restore_objects(self._find(self._saver, wanted).path)
@@ -301,7 +301,8 @@ class CheckpointPolicy:
         """Checks a checkpoint that another process asks to restore.
 
         Raises:
-            CheckpointError: It does not exist, or is neither listed nor in the run's folder.
+            CheckpointError: The checkpoint does not exist, or is neither listed nor in the run's
+                folder.
         """
         if self._saver is None or not isinstance(wanted, str):
             return

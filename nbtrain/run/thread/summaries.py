@@ -98,8 +98,8 @@ class SummaryWriter:
 class RunStep:
     """The step of the run, as `tf.summary.experimental.get_step()` returns it.
 
-    It can be used like a tensor: compared, added, divided. In a traced function it is read at each
-    call, at no cost for steps without a summary.
+    The step can be used like a tensor: compared, added, divided. A traced function reads the step
+    at each call, at no cost for steps without a summary.
     """
 
     def __init__(self, writer: SummaryWriter) -> None:

@@ -23,7 +23,7 @@ from nbtrain.steer import registry
 class Coordinator(tf.train.Coordinator):
     """A `tf.train.Coordinator` whose threads run in a graph, and that reports a stop.
 
-    It has the same arguments. Two things differ:
+    The arguments are the same. Two things differ:
 
     - `join` raises the first error of a thread, even if it comes after a request to stop.
       TensorFlow's coordinator loses such an error. Errors caused by the stop itself are dropped.
