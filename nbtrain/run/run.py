@@ -445,7 +445,7 @@ class Run(Requests):
     ) -> None:
         """Records scalars, pictures and media of the current step; training thread only.
 
-        Another thread converts and encodes them. Tensors are kept as they are. The numbers of
+        Another thread converts and encodes the values. Tensors are kept as they are. The numbers of
         arrays and variables are copied at once, which takes 1 to 2 ms for each MB. A figure is
         drawn later, with its content at that time: make a new one for each step.
 
@@ -631,7 +631,7 @@ class Run(Requests):
                 "try", "pause", "resume", "evaluate" (on request), "evaluated" (by cadence),
                 "undone" (an edit, by the program), "nan" and so on. Refused commands are no
                 events.
-            function: Takes a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
+            function: Called with a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
 
         Returns:
             The function; without one, the decorator that registers it.

@@ -28,7 +28,7 @@ class Streams:
     """Watches the standard streams; one thread at a time.
 
     Args:
-        written: Called with a stream, the `write` that it has otherwise, and a text.
+        written: Called with a stream, its own `write`, and a text.
     """
 
     def __init__(self, written: Written) -> None:

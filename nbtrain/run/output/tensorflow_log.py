@@ -94,7 +94,8 @@ def hushed() -> Iterator[None]:
 def _is_internal(record: logging.LogRecord) -> bool:
     """Returns whether a record is a deprecation warning for TensorFlow's own Saver.
 
-    For example when it deletes its oldest checkpoint. Only TensorFlow can fix this.
+    TensorFlow logs one when it deletes its oldest checkpoint, for example, and only TensorFlow can
+    fix this.
     """
     args = record.args
     caller = str(args[0]) if isinstance(args, tuple) and args else ""

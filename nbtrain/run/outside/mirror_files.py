@@ -44,7 +44,7 @@ class Opened:
 
 
 def snapshot(folder: Path) -> Snapshot:
-    """Returns the files of a folder that belong into its mirror.
+    """Returns the files of a folder that belong in its mirror.
 
     Raises:
         OSError: The folder cannot be read.
@@ -174,7 +174,7 @@ def _lacks_lines(store: Store, folder: Path, sizes: Mapping[str, int]) -> bool:
     not ended.
 
     Raises:
-        ArgumentError: Each has lines that the other lacks.
+        ArgumentError: Each journal has lines that the other lacks.
     """
     files = snapshot(folder).files
     own = _content(folder / JOURNAL) if JOURNAL in files else b""

@@ -77,7 +77,7 @@ Mirrored = Mapping[str, Version | None]
 
 
 def is_mirrored(path: str) -> bool:
-    """Returns whether a file of a run's folder belongs into its mirror."""
+    """Returns whether a file of a run's folder belongs in its mirror."""
     folder, name = _split(path)
     is_of_checkpoint = name == STATE or _PART.fullmatch(name) is not None
     return is_growing(path) or (is_of_checkpoint and folder in FOLDERS)

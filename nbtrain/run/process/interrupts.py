@@ -2,7 +2,7 @@
 
 interrupts = Interrupts(name, request_stop)
 interrupts.catch()         # the first one asks the run to stop; a second one is a KeyboardInterrupt
-interrupts.release()    # at the end of the loop
+interrupts.release()       # at the end of the loop
 with interrupts.holding() as held:    # the last save, which delays the next interrupt
     ...
 """

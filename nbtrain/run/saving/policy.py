@@ -281,7 +281,7 @@ class CheckpointPolicy:
 
     @property
     def restored_after_end(self) -> str | None:
-        """The name of the checkpoint that was restored after the end; None if there is none."""
+        """The name of the checkpoint in the objects, if not that of the end; otherwise None."""
         return self._held_instead
 
     def restore_after_end(self, wanted: int | str | None) -> Restored:

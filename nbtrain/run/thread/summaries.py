@@ -67,7 +67,7 @@ class SummaryWriter:
 
     @property
     def is_there(self) -> bool:
-        """Whether its file exists; the system may delete old temporary files."""
+        """True if its file exists; the system may delete old temporary files."""
         return self._path.exists()
 
     def tail(self, decoder: Decoder) -> Tail:
