@@ -106,7 +106,7 @@ def __getattr__(name: str) -> Any:
 
 @functools.cache
 def _public(name: str) -> Any:
-    """A public name; a function says what was meant by an unknown keyword argument."""
+    """Returns a public object; a function suggests a name for an unknown keyword argument."""
     found = getattr(importlib.import_module(_HOMES[name]), name)
     if name in _IN_TF1 or isinstance(found, type):
         return found
@@ -123,12 +123,12 @@ def _show(run: Run | AttachedRun) -> None:
 
 
 def _shell() -> Any:
-    """The running IPython, if there is one."""
+    """Returns the running IPython; None if there is none."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
 def _meet_ipython() -> None:
-    """Registers with a running IPython how a cell shows a run, scalars and an error."""
+    """Registers with a running IPython the functions that show a run, scalars and an error."""
     if (shell := _shell()) is not None:
         from nbtrain.core.errors import NbtrainError
         from nbtrain.steer import registry

@@ -34,7 +34,7 @@ _GRACE_SECS = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the task until it is ended; returns the exit code of its program."""
+    """Runs the task until it ends; returns the exit code of its program."""
     given = _parser().parse_args(arguments)
     try:
         task, description = _task(given)
@@ -46,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = task_file.folder_of(given.folder.absolute(), task)
         folder.mkdir(parents=True, exist_ok=True)
         _print_to(folder / task_file.LOG)
-    # First of all: TensorFlow looks at it when it connects. Without it a call to a server that is
-    # not there waits for ever.
+    # Set first, because TensorFlow reads this when it connects. Without it a call to a server that
+    # does not exist waits forever.
     os.environ.setdefault("GRPC_FAIL_FAST", "true")
     os.environ[TF_CONFIG] = description.tf_config
     sign = TaskSigns(task, folder)
@@ -91,7 +91,7 @@ def _task(given: argparse.Namespace) -> tuple[TaskAddress, Description]:
 
 
 def _print_to(log: Path) -> None:
-    """Appends what this process prints, also in C++, to a file."""
+    """Redirects the prints of this process, also from C++, to the end of a file."""
     descriptor = own_files.descriptor(log, own_files.APPEND)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -111,7 +111,7 @@ def _serve(task: TaskAddress, description: Description, sign: TaskSigns) -> NoRe
         ports.check_free(task.address)
     except OSError as error:
         sys.exit(_fail(sign, f"{task} cannot start: {error.strerror}"))
-    # A server runs graphs alone. TensorFlow does without Keras, and is imported twice as fast.
+    # A server only runs graphs. Without Keras, TensorFlow is imported twice as fast.
     sys.modules.setdefault("keras", None)  # type: ignore[arg-type]
     import tensorflow as tf
 
@@ -158,7 +158,7 @@ def _fail(sign: TaskSigns, reason: str) -> int:
 
 
 def _exit(sign: TaskSigns, _server: object = None) -> NoReturn:
-    """Ends the process without finalizing: a server cannot be stopped, and its threads go on."""
+    """Ends the process without finalizing: a server cannot be stopped, and its threads continue."""
     sign.write(State.ENDED)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
@@ -166,7 +166,7 @@ def _exit(sign: TaskSigns, _server: object = None) -> NoReturn:
 
 
 def _end_program(sign: TaskSigns) -> None:
-    """Asks a program and its processes to end, because its parent has; then ends them."""
+    """Asks a program and its processes to end, because its parent has ended; then kills them."""
     number, own = signal.SIGTERM, os.getsid(0) == os.getpid()
     for secs in (_GRACE_SECS, 0.0):
         if own:

@@ -1,7 +1,7 @@
-"""Holds writes until there is space for an event file, in bounded memory.
+"""Keeps writes in bounded memory until there is space for an event file.
 
 A disk that stays full overnight must not end the training. Beyond a limit the oldest scalars are
-dropped. The marks among them stay: they tell which of the steps on disk were abandoned.
+dropped. The marks among them stay, because they show which of the steps on disk were abandoned.
 
 backlog = Backlog()
 backlog.add(steps, lambda writer: writer.scalars(...), size=300)
@@ -25,7 +25,7 @@ MOST = 5_000_000
 # The cost of a write in addition to its numbers: its closure and its arrays.
 _EACH = 100
 
-# The fraction that stays after dropping, so that not every write has to drop some.
+# The fraction that stays after dropping, so that not every write must drop some.
 _KEPT = 0.9
 
 Write = Callable[["EventWriter"], None]
@@ -64,7 +64,7 @@ class Backlog:
 
         Args:
             write: Writes all or nothing.
-            size: The number of its numbers; 0 for a mark, which is never dropped.
+            size: How many numbers it writes; 0 for a mark, which is never dropped.
         """
         added = _Waiting(steps[0], steps[-1], size + _EACH if size else 0, write)
         self.span = _span([added], self.span if self._waiting else None)
@@ -76,7 +76,7 @@ class Backlog:
 
         Raises:
             OSError: There is no space.
-            Exception: It cannot be written at all.
+            Exception: The write failed for another reason; it is removed.
         """
         try:
             self._waiting[0].write(writer)
@@ -116,6 +116,6 @@ class Backlog:
 
 
 def _span(parts: Iterable[_Waiting], more: tuple[int, int] | None) -> tuple[int, int]:
-    """The first and the last step of these and of `more`."""
+    """Returns the first and the last step of some writes and of `more`."""
     steps = [step for each in parts for step in (each.first, each.last)] + [*(more or ())]
     return min(steps), max(steps)

@@ -1,8 +1,8 @@
-"""Judges a scalar as it is recorded: its best value, and how long it has not improved.
+"""Judges a recorded scalar: its best value, and how long it has not improved.
 
 monitor.observe("val_loss", steps, values)  # each drain of the records
 monitor.better                              # a value that is better than the best
-monitor.keep()                              # it is the best from now on, as its state was saved
+monitor.keep()                              # it is the best from now on: its state was saved
 monitor.is_over                             # `patience` values in a row were no better
 """
 
@@ -23,11 +23,11 @@ from nbtrain.core.values.side_tags import WHOLE
 _EPOCH = "epoch_"
 # Values of any other scalar whose mean is judged, as the value of one batch says little.
 WINDOW = 100
-# Recorded values of other scalars after which a scalar that never came is reported.
+# A scalar that was never recorded is reported after this many values of other scalars.
 _MANY = 1000
 # The most names of other scalars to report.
 _MOST_NAMES = 8
-# The most values that were no better to report.
+# The most values to report that were not better.
 _MOST_VALUES = 5
 
 
@@ -54,11 +54,11 @@ class BestMonitor:
     Args:
         tag: The name of the scalar; `val_loss` also means the `epoch_val_loss` of a Keras fit.
         direction: Whether its highest or its lowest value is the best.
-        patience: Judged values in a row that may be no better; None for any number.
+        patience: Judged values in a row that may be no better; None allows any number.
 
     Attributes:
         best: The best value whose state was saved; None before.
-        better: A later value that is better than it; None if there is none.
+        better: A later value that is better than `best`; None if there is none.
         worse: The last judged values since then, the newest last; at most five.
     """
 
@@ -84,11 +84,11 @@ class BestMonitor:
         return any(tag in (self.tag, _EPOCH + self.tag) for tag in tags)
 
     def is_whole(self, tags: Iterable[str]) -> bool:
-        """Returns whether one of these scalars is judged, and each value of it."""
+        """Returns whether one of these scalars is the judged one and each value of it is judged."""
         return any(self.is_about((tag,)) and tag.startswith(WHOLE) for tag in tags)
 
     def missed(self, *, at_end: bool = False) -> str | None:
-        """Returns the other scalars if the judged one does not come, otherwise None."""
+        """Returns the names of other scalars if the judged one is not recorded, otherwise None."""
         if self._came or self.best is not None or not self._others:
             return None
         if not at_end and self._passed < _MANY:
@@ -120,9 +120,9 @@ class BestMonitor:
                     self._window.clear()
 
     def recall(self, entry: Mapping[str, object]) -> None:
-        """Takes the best value from a line of an earlier start that judged in the same way."""
+        """Reads the best value from a line of an earlier start that judged in the same way."""
         value, step = entry.get("value"), entry.get("judged")
-        # Earlier versions judged by the name alone, and said nothing.
+        # Earlier versions judged by the name alone, and wrote no direction.
         direction = entry.get("direction", Directions().of(self.tag))
         if (entry.get("tag"), direction) != (self.tag, self.direction):
             return
@@ -130,11 +130,11 @@ class BestMonitor:
             self.best = Judged(step, value)
 
     def keep(self) -> None:
-        """Notes that the better value was handled: it is the best from now on."""
+        """Makes the better value the best: its state was handled."""
         self.best, self.better = self.better, None
 
     def rewind(self) -> None:
-        """Begins to count again: the run has gone back, or goes on from a checkpoint."""
+        """Starts counting again: the run was rewound, or continues from a checkpoint."""
         self.better, self._last, self._without = None, None, 0
         self.worse.clear()
         self._window.clear()

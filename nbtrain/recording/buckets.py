@@ -1,10 +1,10 @@
 """Reduces a curve of any length to at most 512 buckets for display.
 
-A bucket holds the step and wall time of the first of `stride` consecutive points, mean, minimum and
-maximum of the finite ones among them, and how many are not finite (the last bucket may be partial).
-When there are too many, neighbours are folded and the stride doubles, so a million points draw as
-quickly as a thousand and no peak is lost. A NaN or an infinity is counted and does not hide the
-finite values beside it, so both stay visible at every stride.
+A bucket summarizes `stride` consecutive points: the step and wall time of the first one, mean,
+minimum and maximum of the finite values, and how many are not finite (the last bucket may be
+partial). When there are too many, neighbours are folded and the stride doubles, so a million points
+draw as quickly as a thousand and no peak is lost. A NaN or an infinity is counted and does not hide
+the finite values beside it, so both stay visible at every stride.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WHOLE = np.array([0])  # the bounds of a single slice
 
 
 class Reduced(NamedTuple):
-    """The values of slices, reduced; sums of these are those of larger slices.
+    """Reduced values of slices; they can be joined to those of larger slices.
 
     Attributes:
         total: Sums of the finite values, float64 of shape (n,).
@@ -36,7 +36,7 @@ class Reduced(NamedTuple):
     unseen: IntArray
 
     def of(self, slices: slice) -> Reduced:
-        """Returns those of some of the slices."""
+        """Returns the values of some of the slices."""
         return Reduced(self.total[slices], self.lo[slices], self.hi[slices], self.unseen[slices])
 
     def finished(self, sizes: FloatArray | IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -54,7 +54,7 @@ class Reduced(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """A copy of some buckets, safe to hand to any thread.
+    """A copy of some buckets, for use in any thread.
 
     Attributes:
         stride: Points in a full bucket, a power of two.
@@ -81,15 +81,15 @@ class Buckets:
     def whole(self) -> slice:
         """The buckets whose means form a line, if the last one is included here.
 
-        A partial last bucket is left out: the mean of a single point among means of many looks like
-        a bend of the curve.
+        A partial last bucket is not included: the mean of a single point among means of many looks
+        like a bend of the curve.
         """
         partial = len(self.mean) > 1 and self.points % self.stride > 0
         return slice(len(self.mean) - partial)
 
 
 class BucketCurve:
-    """The buckets of one growing curve; not thread-safe, its owner holds the lock."""
+    """The buckets of one growing curve; not thread-safe, its owner must lock it."""
 
     def __init__(self) -> None:
         self.stride = 1
@@ -163,7 +163,7 @@ class BucketCurve:
                 column[last] = part
 
     def fold(self) -> None:
-        """Joins neighbours: half as many buckets, each of twice as many points."""
+        """Joins neighbours, so that there are half as many buckets of twice as many points."""
         count = len(self)
         pairs, odd = count // 2, count % 2
         left, right = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
@@ -176,7 +176,7 @@ class BucketCurve:
         self.stride *= 2
 
     def _joined(self) -> tuple[tuple[npt.NDArray[Any], np.ufunc], ...]:
-        """The columns of a `Reduced`, and what joins two of their values."""
+        """The columns of a `Reduced`, and the functions that join two of their values."""
         return (
             (self._sum, np.add),
             (self._lo, np.minimum),
@@ -186,7 +186,7 @@ class BucketCurve:
 
 
 def reduced(values: FloatArray, bounds: IntArray) -> Reduced:
-    """Reduces slices of values; `bounds` are those of `np.ufunc.reduceat`."""
+    """Reduces slices of values; `bounds` as in `np.ufunc.reduceat`."""
     finite = np.isfinite(values)
     low = high = total = values
     unseen = np.zeros((len(bounds), 3), np.int64)

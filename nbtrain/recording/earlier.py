@@ -1,7 +1,7 @@
 """Reads the curves of a run's earlier starts from its folder.
 
-A restarted kernel does not have them, nor does a new run with an old name. They may be long, so
-they are read beside the training, a piece at a time.
+A restarted kernel does not have these curves, nor does a new run with an old name. The curves may
+be long, so they are read beside the training, a piece at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Earlier:
 
     Attributes:
         timeline: The run's timeline, which knows the segments of the earlier starts.
-        error: What could not be read, in words; None if all is well.
+        error: A message about what could not be read; None without an error.
     """
 
     def __init__(self, store: ScalarStore, logdir: Path) -> None:
@@ -38,13 +38,13 @@ class Earlier:
         self._reading = self._read(store, logdir, names) if names else None
 
     def read(self, secs: float) -> None:
-        """Reads on for about `secs` seconds if anything is left; for one thread."""
+        """Continues reading for about `secs` seconds if anything is left; for one thread."""
         until = time.monotonic() + secs
         while self._reading is not None and time.monotonic() < until:
             try:
                 if next(self._reading, self) is self:
                     self._reading = None
-            except Exception as error:  # noqa: BLE001 - told, and the run goes on without
+            except Exception as error:  # noqa: BLE001 - reported; the run continues
                 self._reading = None
                 self.error = cannot_read(f"{type(error).__name__}: {error}")
 
@@ -59,7 +59,7 @@ class Earlier:
 
 
 def _recorded(files: EventRun, segments: Sequence[int] | None) -> ScalarStore:
-    """Returns all of it in a store like that of the earlier starts.
+    """Returns everything in a store like that of the earlier starts.
 
     Args:
         segments: The segment of the run's timeline that each restart opens; None if unknown.
@@ -69,7 +69,7 @@ def _recorded(files: EventRun, segments: Sequence[int] | None) -> ScalarStore:
     columns = dict(sorted(columns.items(), key=lambda item: item[1].wall_times[0]))
     ends: dict[str, int] = {tag: len(of) for tag, of in columns.items()}
     for number, (begin, end) in enumerate(itertools.pairwise([{}, *files.before, ends])):
-        if number:  # the mark has the step after the one that the run went back to
+        if number:  # the step of the mark is one after the restored step
             limits = None
             if segments is not None:
                 limits = dict.fromkeys(range(segments[number - 1] + 1), math.inf)

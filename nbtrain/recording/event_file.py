@@ -1,6 +1,6 @@
 """Writes the records of a run to its event file, as long as there is space.
 
-What cannot be written waits in memory, and a message says so.
+Records that cannot be written wait in memory, and a message reports them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class EventFile:
     """The event file of one start of a run; for one thread at a time.
 
     Args:
-        logdir: Its folder; None writes none.
+        logdir: Its folder; None writes no file.
         unwritten: Numbers that may wait for space; see `Backlog`.
         errors: Messages by topic, which it adds to.
     """
@@ -41,14 +41,14 @@ class EventFile:
         return writer is None or writer.in_place
 
     def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
-        """Adds the values that the run begins with; any thread."""
+        """Adds the values with which the run begins; any thread."""
         self._begun, self._described = (step, hyperparameters), False
 
     def write(self, steps: Sequence[int], write: Write, *, size: int = 0) -> None:
-        """Writes something of some steps, after earlier writes that wait for space.
+        """Writes records of some steps, after earlier writes that wait for space.
 
         Args:
-            size: The number of its numbers; see `Backlog.add`.
+            size: How many numbers are written; see `Backlog.add`.
         """
         if self._writer is not None:
             self._backlog.add(steps, write, size=size)
@@ -68,7 +68,7 @@ class EventFile:
                 why = f"{self._lacks()}: {words(error)}. They are written once there is room."
                 self._errors["event file"] = why
                 return
-            except Exception as error:  # noqa: BLE001 - whatever it is, what is in memory stays
+            except Exception as error:  # noqa: BLE001 - the values stay in memory
                 self._errors["unwritable"] = f"{self._lacks()}: {words(error)}."
             self._errors.pop("event file", None)
 
@@ -80,7 +80,7 @@ class EventFile:
             self.write(end, lambda writer: writer.session_end(failed=failed, wall_time=now))
 
     def close(self) -> None:
-        """Closes the file; says what it lacks."""
+        """Closes the file; reports the steps that it lacks."""
         writer, self._writer = self._writer, None
         if self._backlog:
             self._errors["event file"] = f"{self._lacks()}."

@@ -2,7 +2,7 @@
 
 loss_monitor.observe("loss", steps, values)  # the thread that drains the records
 loss_monitor.anomaly                         # the first bad value; None while all is well
-loss_monitor.acknowledge()                   # the training goes on anyway
+loss_monitor.acknowledge()                   # the training continues anyway
 loss_monitor.rewind(step)                    # a restore: later values are abandoned
 """
 
@@ -28,7 +28,7 @@ class Anomaly:
     """A bad value.
 
     Attributes:
-        step: The step that showed it.
+        step: The step at which it was seen.
         name: The tag or the variable that has it.
         text: A description.
         good: Checkpoints of steps below this one are good, as a good loss followed them.
@@ -80,7 +80,7 @@ class LossMonitor:
             self.anomaly, self._acknowledged = None, False
 
     def observe_variable(self, variable: Callable[[], str | None], step: int) -> None:
-        """Looks for NaN in a variable, unless an anomaly is known; training thread only."""
+        """Checks the variables for NaN, unless a bad loss is known; training thread only."""
         if self.anomaly is not None and not self.anomaly.variable:
             return
         name = variable()
@@ -92,7 +92,7 @@ class LossMonitor:
             self.anomaly, self._acknowledged = Anomaly(step, name, text, good, True), False
 
     def acknowledge(self) -> None:
-        """Ignores bad values until a good one has come."""
+        """Ignores bad values until a good one is recorded."""
         self._acknowledged, self._last = True, {}
 
     def rewind(self, step: int) -> None:
@@ -101,7 +101,7 @@ class LossMonitor:
         self._last, self._good = {}, {}
 
     def _first_bad(self, tag: str, steps: IntArray, values: FloatArray) -> tuple[int, str]:
-        """Index of the first bad value and its description; their number and "" for none."""
+        """Returns index and description of the first bad value; their number and "" for none."""
         finite = np.isfinite(values)
         first = len(values) if finite.all() else int(finite.argmin())
         if self._jump is not None:
@@ -117,7 +117,7 @@ class LossMonitor:
         return first, f"{tag} was {word} at step {steps[first]:,}"
 
     def _first_jump(self, tag: str, values: FloatArray) -> tuple[int, float]:
-        """Index of the first value above its level times the factor, and the level."""
+        """Returns the index of the first value above its level times the factor, and the level."""
         assert self._jump is not None, "asked by whoever knows"
         last = self._last.get(tag, values[:0])
         known = np.concatenate([last, values])
@@ -129,7 +129,7 @@ class LossMonitor:
 
 
 def _levels(known: FloatArray, begin: int) -> FloatArray:
-    """The median of the values before each few from an index on; NaN if there are too few."""
+    """Returns the median of the values before each few from an index on; NaN if too few."""
     begins = range(begin, len(known), _FEWEST)
     first = [
         float(np.median(known[:at])) if at >= _FEWEST else np.nan for at in begins if at < _MOST
@@ -143,6 +143,6 @@ def _levels(known: FloatArray, begin: int) -> FloatArray:
 
 
 def is_loss(tag: str) -> bool:
-    """Tells from a tag if it is a training loss: "loss", "batch_loss", "train/loss"."""
+    """Returns whether a tag is that of a training loss: "loss", "batch_loss", "train/loss"."""
     words = re.findall(r"[^\W_]+", tag.lower())
     return words[-1:] == ["loss"] and _NOT_TRAINED.isdisjoint(words)

@@ -1,8 +1,8 @@
 """The curves of a run for display: in parts, reduced, and as increments for a viewer.
 
-For each tag and segment, the kept points are one part, and the points abandoned by a restore
-another, a tail. All parts of a tag have the same stride, so that a line through them looks the same
-throughout.
+For each tag and segment, the kept points are one part. The points abandoned by a restore are
+another part, a tail. All parts of a tag have the same stride, so that a line through them looks the
+same throughout.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from nbtrain.recording.buckets import LIMIT, BucketCurve, Buckets
 
-# A viewer may be this many of its shares behind, then the curve is folded. It keeps at least this
-# many buckets, or its part of LIMIT if there are many curves.
+# A curve is folded if a viewer is more than `_BEHIND` of its shares behind. A curve keeps at least
+# `_FEWEST` buckets, or its share of LIMIT if there are few curves.
 _BEHIND = 4
 _FEWEST = 32
 
@@ -25,7 +25,7 @@ class Curve:
     Attributes:
         tag: The tag.
         segment: The segment, from 0; recalled ones are negative.
-        abandoned: Whether all of it was abandoned.
+        abandoned: Whether all its points were abandoned.
         buckets: The points, reduced.
     """
 
@@ -86,7 +86,7 @@ class Part:
 
 
 class Parts:
-    """All parts of a run's curves, each with a fixed index; the owner holds the lock."""
+    """All parts of a run's curves, each with a fixed index; the owner must lock it."""
 
     def __init__(self) -> None:
         self._parts: list[Part] = []
@@ -111,7 +111,7 @@ class Parts:
             self.align(tag)
 
     def align(self, tag: str) -> None:
-        """Gives all parts of a tag the largest of their strides."""
+        """Folds all parts of a tag to the largest of their strides."""
         curves = [part.curve for part in self._parts if part.tag == tag]
         stride = max(curve.stride for curve in curves)
         for curve in curves:
@@ -125,7 +125,7 @@ class Parts:
     def changes(
         self, cursors: Sequence[Cursor], budget: int, most: int | None = None, after: int = -1
     ) -> list[tuple[int, Curve]]:
-        """Returns what a viewer has not seen, within a budget.
+        """Returns the buckets that a viewer has not seen, within a budget.
 
         Args:
             cursors: What it has seen of each curve, in the order of `curves`; curves beyond their
@@ -140,8 +140,8 @@ class Parts:
 
         Returns:
             Index and curve for each that changed, in rotation; new ones first. Its buckets begin
-            where the viewer's full ones end (`buckets.start`, at the current stride); they replace
-            what the viewer has after these.
+            where the viewer's full buckets end (`buckets.start`, at the current stride), and
+            replace all later buckets of the viewer.
         """
         changed = []
         for index, part in enumerate(self._parts):

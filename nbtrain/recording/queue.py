@@ -2,8 +2,8 @@
 
 The queue is flat: a record is its tags (one tuple, shared by all similar records), its step, its
 wall time and its values, one after the other. So Python's garbage collector has nothing to inspect
-in a thousand waiting records; with a tuple and a dict for each, it stopped the training for 0.2 s
-at times.
+in a thousand waiting records. With a tuple and a dict for each record, the collector sometimes
+stopped the training for 0.2 s.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class SegmentMark:
     Attributes:
         step: The step.
         wall_time: Seconds since the epoch.
-        limits: As `Timeline.limits` has them; None if unknown.
-        marked: Whether event files tell of it.
+        limits: As in `Timeline.limits`; None if unknown.
+        marked: Whether the event file gets a mark.
     """
 
     step: int
@@ -58,7 +58,7 @@ class SegmentMark:
 
 
 class RecordQueue:
-    """Records in order, from the training thread to the thread that takes them.
+    """Records in order, from the training thread to the thread that drains them.
 
     Args:
         number: Converts the value of a tag at a step to a float, if records must be thinned.
@@ -68,9 +68,9 @@ class RecordQueue:
 
     Attributes:
         thinned: The number of records that were not kept whole.
-        items: The waiting items. To save time, the training thread may itself add a record's tags
-            (from `tags_of`), step, wall time and values.
-        most_items: The most items that it may add so; beyond that, `append` thins.
+        items: The waiting items. To save time, the training thread may add a record's tags (from
+            `tags_of`), step, wall time and values directly.
+        most_items: The most items that may be added directly; beyond that, `append` thins.
     """
 
     def __init__(self, number: Callable[[str, int, Any], float], *, limit: int = LIMIT) -> None:
@@ -142,7 +142,7 @@ class _Extremes:
     def add(self, point: Point) -> None:
         self._last = point
         if not math.isfinite(point[2]):
-            self._others[str(point[2])] = point  # they must stay visible, and hide no finite value
+            self._others[str(point[2])] = point  # stays visible, and hides no finite value
             return
         if point[2] < self._lowest[2] or not math.isfinite(self._lowest[2]):
             self._lowest = point

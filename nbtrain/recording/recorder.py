@@ -44,7 +44,7 @@ class Recorder:
     """The records of one run, from the training thread to the store and the event file.
 
     Args:
-        logdir: Folder of the event file; None writes none.
+        logdir: Folder of the event file; None writes no file.
         limit: Records that may wait; see `RecordQueue`.
         unwritten: Numbers that may wait for space in the event file; see `Backlog`.
         loss_monitor: Checks the records as they are drained; None for no checks.
@@ -75,12 +75,12 @@ class Recorder:
         self.queue = RecordQueue(self._number, limit=limit)
         self.samples = SampleQueue(self._write_sample)
         self._beside: Beside | None = None
-        self._openings: list[int] = []  # the steps that the run went back to
+        self._openings: list[int] = []  # the steps at which segments began
         self._draining = threading.RLock()  # one drain at a time, so records stay in order
 
     @property
     def error(self) -> str | None:
-        """The data that could not be recorded, in words; None if all is well."""
+        """A message about data that could not be recorded; None without an error."""
         return "\n".join([*self._errors.values()]) or None
 
     @property
@@ -95,7 +95,7 @@ class Recorder:
 
     @property
     def thinned_steps(self) -> int:
-        """The number of steps of which not everything was kept, because they came too fast."""
+        """The number of steps whose records were thinned, because they came too fast."""
         return self.queue.thinned
 
     def open_segment(
@@ -109,8 +109,8 @@ class Recorder:
         """Queues the mark that the run continues from `step`; training thread only.
 
         Args:
-            wall_time: The time at which the timeline opened the segment, by which the mark is known
-                again; 0 takes the present time.
+            wall_time: The time at which the timeline opened the segment, which identifies the mark;
+                0 uses the present time.
         """
         if marked:
             self._openings.append(step)
@@ -121,11 +121,11 @@ class Recorder:
         self.samples.append(Sample(tag, step, wall_time, value, of, len(self._openings)))
 
     def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
-        """Records the values that the run begins with; training thread only."""
+        """Records the values with which the run begins; training thread only."""
         self._file.describe(step, hyperparameters)
 
     def means(self, first: int, last: int) -> dict[str, float]:
-        """Means of the scalars recorded after step `first` up to `last`, by tag.
+        """Returns the means of the scalars recorded after step `first` up to `last`, by tag.
 
         Abandoned points do not count. Any thread may call it.
         """
@@ -145,7 +145,7 @@ class Recorder:
         self._goes_on = True
 
     def recall(self, secs: float) -> None:
-        """Continues reading them, for about `secs` seconds; for one thread."""
+        """Continues to read earlier records, for about `secs` seconds; for one thread."""
         if self._goes_on and self._earlier is not None:
             self._earlier.read(secs)
             if self._earlier.error is not None:
@@ -163,14 +163,14 @@ class Recorder:
             self._file.write([step], lambda writer: writer.event(event), size=size)
 
     def drain_also(self, source: Beside | None) -> None:
-        """Drains a source of events as well, or none any more. Any thread may call it."""
+        """Drains a further source of events from now on, none if None. Any thread may call it."""
         with self._draining:
             self._beside = source
 
     def aside(self, values: Mapping[str, float], step: Callable[[], int]) -> None:
-        """Records scalars that come from another thread than the training, at its present step.
+        """Records scalars from another thread than the training thread, at the present step.
 
-        If the run goes back to another step meanwhile, they are dropped.
+        If the run goes back to another step meanwhile, the scalars are dropped.
 
         Args:
             step: Returns the completed steps.
@@ -200,7 +200,7 @@ class Recorder:
         return opened
 
     def _drain_beside(self, until: float) -> None:
-        """Takes what calls of `tf.summary` have written up to a wall time."""
+        """Drains the records that calls of `tf.summary` have written up to a wall time."""
         if self._beside is None:
             return
         batches, events = self._beside(until)
@@ -217,7 +217,7 @@ class Recorder:
             self.add_event(step, event)
 
     def _write_sample(self, sample: Sample, summary: bytes) -> None:
-        """Writes an encoded sample, unless the run has gone back behind it."""
+        """Writes an encoded sample, unless the run has gone back to an earlier step since."""
         step, wall_time = sample.step, sample.wall_time
         with self._draining:
             if all(opened >= step for opened in self._openings[sample.segment :]):
@@ -228,7 +228,7 @@ class Recorder:
                 )
 
     def close(self, *, failed: bool = False) -> None:
-        """Drains what is left and closes the event file; `failed`: the run ended with an error."""
+        """Drains the last records and closes the event file; `failed` after an error of the run."""
         self.drain()
         with self._draining:
             self._file.end(failed=failed)
@@ -243,7 +243,7 @@ class Recorder:
                 path.unlink()
 
     def stop_writing(self) -> None:
-        """Writes to no event file any more, only to the store. Any thread may call it."""
+        """Closes the event file; later records are only stored. Any thread may call it."""
         with self._draining:
             self._file.close()
 
@@ -296,7 +296,7 @@ class Recorder:
         self, tag: str, steps: Sequence[int], values: Sequence[SupportsFloat]
     ) -> FloatArray:
         kinds = set(map(type, values))
-        if any(map(changes, kinds)):  # its type may change later, so it is read at once
+        if any(map(changes, kinds)):  # not of this type when the tag was new
             self._errors["changing"] = (
                 f"{tag!r} is a variable or an array at step {steps[-1]:,}, and was not read at "
                 "once: its curve may show what that held later. Record float(...) of it."

@@ -1,9 +1,10 @@
-"""The samples that wait to be encoded, from the training thread to a thread beside it.
+"""Queues samples from the training thread for a thread that encodes them.
 
     training thread ── append ──▶ SampleQueue ── encode ──▶ event file
 
-Encoding takes milliseconds, a figure a tenth of a second. So the thread rests after each while the
-training runs. If samples come faster, every second one that waits is left out; the newest stays.
+Encoding takes milliseconds, for a figure a tenth of a second. So the thread rests after each sample
+while the training runs. If samples come faster, every second waiting sample is dropped; the newest
+stays.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from nbtrain.core.text.tracebacks import error_text
 from nbtrain.media.encoding import encoded
 from nbtrain.media.samples import Sample
 
-# The most that wait: with more, what a panel shows as the newest would be old.
+# The most samples that wait: with more, the newest sample in a panel would be old.
 MOST, MOST_BYTES = 64, 256 << 20
 
 # The part of the time that encoding may take from the training, whose lock Python shares.
 _SHARE = 0.2
 
-# Seconds that a sample waits before that is told.
+# Seconds that a sample waits until a message reports it.
 _LATE_SECS = 10.0
 
 # Messages that are kept, the newest, one for each tag.
@@ -36,13 +37,13 @@ class SampleQueue:
 
     Args:
         write: Writes a sample and its serialized `Summary`; called by the thread that encodes.
-        most: The most that wait.
-        most_bytes: Bytes of all that wait.
+        most: The most samples that wait.
+        most_bytes: The most bytes of all waiting samples.
         clock: Returns seconds that never go backwards.
         cost: Returns the seconds that the calling thread has worked.
 
     Attributes:
-        left_out: How many were left out.
+        left_out: How many samples were dropped.
     """
 
     def __init__(
@@ -58,19 +59,19 @@ class SampleQueue:
         self._write, self._clock, self._cost = write, clock, cost
         self._most, self._most_bytes = most, most_bytes
         self._waiting: list[Sample] = []
-        self._bytes = 0  # of all that wait
+        self._bytes = 0  # of all waiting samples
         self._lock = threading.Lock()  # protects both
         self._encoding = threading.Lock()  # one encodes at a time, so samples stay in order
         self._messages: dict[str, str] = {}
         self._rested_at = 0.0
 
     def __len__(self) -> int:
-        """The number that wait."""
+        """The number of waiting samples."""
         return len(self._waiting)
 
     @property
     def message(self) -> str | None:
-        """Says which samples are not shown as they were given; None if all are."""
+        """A message about samples that are not shown as they were recorded; None if all are."""
         messages = [*self._messages.values()][-_MESSAGES:]
         if self.left_out:
             messages.append(
@@ -97,10 +98,11 @@ class SampleQueue:
                 self._waiting, self._bytes = kept, sum(each.size for each in kept)
 
     def encode(self, *, rests: bool = True) -> None:
-        """Encodes what waits; a thread beside the training.
+        """Encodes the waiting samples; a thread beside the training.
 
         Args:
-            rests: Whether to rest after each, so that it works for a part of the time.
+            rests: Whether to rest after each sample, so that the thread works for a part of the
+                time.
         """
         while self._waiting and (self._clock() >= self._rested_at or not rests):
             began = self._cost()
@@ -108,7 +110,7 @@ class SampleQueue:
             self._rested_at = self._clock() + (self._cost() - began) * (1 / _SHARE - 1)
 
     def finish(self, secs: float) -> None:
-        """Encodes all that waits, at most for some seconds; at the end of the training."""
+        """Encodes all waiting samples, for at most `secs` seconds; at the end of the training."""
         until = self._clock() + secs
         while self._waiting and self._clock() < until:
             self._encode_next()
@@ -138,14 +140,14 @@ class SampleQueue:
                 return
             try:
                 summary, warning = encoded(sample)
-            except Exception as error:  # noqa: BLE001 - whatever it holds, the training goes on
+            except Exception as error:  # noqa: BLE001 - whatever it has, the training continues
                 self._say(sample.tag, f"{where} is not shown: {error_text(error)}.")
                 return
             self._say(sample.tag, f"{where}: {warning}." if warning else None)
             self._write(sample, summary)
 
     def _say(self, tag: str, text: str | None) -> None:
-        """Keeps the first of several warnings of a tag, until a sample of it needs none."""
+        """Keeps the first of several warnings about a tag, until a sample of the tag has none."""
         if text is None:
             self._messages.pop(tag, None)
         else:

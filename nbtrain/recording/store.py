@@ -1,7 +1,8 @@
-"""Every recorded scalar of one run, in compact columns.
+"""Stores every recorded scalar of one run, in compact columns.
 
 The recorder's thread extends the store, any thread reads it. A restore opens a new segment. Points
-that did not lead to it stay, marked as abandoned. If the run goes back to them, they count again.
+that did not lead to the segment stay, marked as abandoned. If the run goes back to these points,
+they count again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Columns:
         values: float64 of shape (n,).
         segments: int64 of shape (n,): 0 from the start on, one more after each restore. Negative
             for points recorded by an earlier run in this folder.
-        abandoned: bool of shape (n,): whether the run later went back behind the point.
+        abandoned: bool of shape (n,): whether the run later went back to before the point.
     """
 
     steps: IntArray
@@ -47,7 +48,7 @@ class Columns:
 
 
 class _Series:
-    """The points of one tag in one segment: exact columns, and the buckets of the kept ones."""
+    """The points of one tag in one segment: exact columns, and the buckets of the kept points."""
 
     def __init__(self, tag: str, segment: int) -> None:
         self.tag = tag
@@ -77,7 +78,7 @@ class _Series:
     def cut(self, until: float) -> BucketCurve | None:
         """Abandons the points beyond this step; returns a new tail, if there is one.
 
-        Points in tails count again if the run went back to where they had led.
+        Points in tails count again if the run went back to a checkpoint after them.
         """
         again, self.until = until > self.until and bool(self._tails), until
         if self._top <= until and not again:
@@ -125,13 +126,13 @@ class ScalarStore(Mapping[str, Columns]):
         self._current: dict[str, _Series] = {}
         self._segment = 0
         self._first = 0  # the timeline's number of segment 0
-        self._recalled = 0  # what is added to the number of a recalled segment for the timeline's
+        self._recalled = 0  # added to the number of a recalled segment, for that in the timeline
         self._known = 0  # the first segment in the timeline
         self._limits: Mapping[int, float] | None = None  # the last step that counts, by segment
         self._least = math.inf  # of the steps at which segments began
 
     def clear(self) -> None:
-        """Forgets all points, because another run has begun; a viewer must begin again too."""
+        """Drops all points, because another run has begun; a viewer must begin again too."""
         with self._lock:
             self._begin()
             self.generation += 1
@@ -170,10 +171,10 @@ class ScalarStore(Mapping[str, Columns]):
             self._parts.end()
 
     def recall(self, earlier: ScalarStore, *, known: bool = False) -> None:
-        """Puts earlier points before all of these, and abandons those beyond the present start.
+        """Puts earlier points before the present ones; abandons those beyond the present start.
 
         Args:
-            earlier: Their store; not to be used afterwards.
+            earlier: The store of the earlier points, which must not be used afterwards.
             known: Whether its segments are those of the run's timeline.
         """
         with self._lock:
@@ -186,7 +187,7 @@ class ScalarStore(Mapping[str, Columns]):
             self._series += earlier._series
 
     def _cut(self, series: _Series, step: float) -> None:
-        """Moves points that no longer count to a part of their own."""
+        """Moves points that no longer count to a separate part."""
         until = min(series.until, step)
         if self._limits is not None and series.segment >= self._known:
             first = self._first if series.segment >= 0 else self._recalled
@@ -213,8 +214,8 @@ class ScalarStore(Mapping[str, Columns]):
     def earlier_steps(self) -> dict[str, int]:
         """The steps of last values from an earlier segment, by tag.
 
-        Empty until something newer is recorded in this segment. A cell shows these steps, as values
-        would otherwise seem equally new.
+        Empty until something newer is recorded in this segment. A cell shows these steps, because
+        all values would otherwise seem equally new.
         """
         with self._lock:
             newest = max((series.valid_step for series in self._current.values()), default=-1)
@@ -233,7 +234,7 @@ class ScalarStore(Mapping[str, Columns]):
     def changes(
         self, cursors: Sequence[Cursor], budget: int, most: int | None = None, after: int = -1
     ) -> list[tuple[int, Curve]]:
-        """Returns what a viewer has not seen, within a budget: see `Parts.changes`."""
+        """Returns the buckets that a viewer has not seen, within a budget: see `Parts.changes`."""
         with self._lock:
             return self._parts.changes(cursors, budget, most, after)
 

@@ -1,4 +1,4 @@
-"""The tags of a run; values under a new tag are checked once."""
+"""Checks the tags of a run, and the values under a new tag once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class KnownTags:
     """The tags that a run has recorded; training thread only.
 
     Attributes:
-        last: Those of the last step. Most steps have the same ones: one comparison is enough.
-        changing: The tags of variables and arrays. These are read at once, as the next step
-            overwrites them; tensors are kept, and converted in another thread.
+        last: The tags of the last step. Most steps have the same tags: one comparison is enough.
+        changing: The tags of variables and arrays. Their values are read at once, because the next
+            step overwrites them. Tensors are kept, and converted in another thread.
         samples: The tags of other values than scalars, such as images.
     """
 
@@ -44,10 +44,11 @@ class KnownTags:
         self.last = dict.fromkeys(values, None).keys()
 
     def part(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Parts the values of tags that differ from the last step's into scalars and samples.
+        """Splits the values of tags that differ from the last step's into scalars and samples.
 
         Raises:
-            ArgumentError: A tag was that of samples, and its value is none now, or is no name.
+            ArgumentError: A tag had samples before and its value is not a sample now, or the tag of
+                a sample is not a name.
         """
         found: dict[str, Any] = {}
         for tag, value in values.items():
@@ -75,14 +76,14 @@ class KnownTags:
 
 
 def by_tag(values: Any, said: str = "step() returns") -> Mapping[str, Any]:
-    """Returns the scalars of a step by tag: those of a dict or a named tuple; one alone is `loss`.
+    """Returns the scalars of a step by tag, from a dict or a named tuple; a single one is `loss`.
 
     Args:
         values: The scalars.
         said: The beginning of an error's message.
 
     Raises:
-        ArgumentError: It is neither.
+        ArgumentError: `values` is none of these.
     """
     if isinstance(values, Mapping):
         return values
@@ -121,14 +122,14 @@ def _is_scalar(value: object) -> bool:
 
 
 def described(value: object) -> str:
-    """Says what a value is: "None", "a float", "a Tensor of shape (2, 3)"."""
+    """Describes a value: "None", "a float", "a Tensor of shape (2, 3)"."""
     shape = getattr(value, "shape", None)
     kind = "None" if value is None else f"a {type(value).__name__}"
     return kind if shape is None else f"{kind} of shape {shape}"
 
 
 def _now(value: SupportsFloat) -> SupportsFloat:
-    """Converts a value to a number; returns it unchanged if it is none, for a later message."""
+    """Converts a value to a number; returns it unchanged if it is not one, for a later message."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

@@ -20,7 +20,7 @@ from nbtrain.tfevents.names import ENDING
 if TYPE_CHECKING:
     from nbtrain.run.run import Run
 
-# Seconds to wait for the first status of a run that has just taken the folder.
+# Seconds to wait for the first status of a run that has just locked the folder.
 _STARTING_SECS = 3.0
 
 # Seconds to wait for the curves: of a live run, and of one that will write no more.
@@ -34,10 +34,10 @@ def attach(logdir: str | os.PathLike[str]) -> AttachedRun | Run:
     """Follows and steers a run that trains in another process, through its folder.
 
     The process may be a script in a terminal, a batch job, another kernel, or on another machine
-    that shares the folder. The run is shown at the end of a cell like one of this kernel. If it has
-    ended, or its process has died, it can be looked at, and commands are refused.
+    that shares the folder. The run is shown at the end of a cell like one of this kernel. If the
+    run has ended, or its process has died, it can still be shown, and commands are refused.
 
-    Who may write into the folder can steer the run. Nothing else is needed: no port, no password.
+    Whoever may write to the folder can steer the run: neither a port nor a password is needed.
 
     Args:
         logdir: The run's folder, such as "runs/digits".
@@ -66,7 +66,7 @@ def opened(logdir: str | os.PathLike[str]) -> AttachedRun:
     """Follows the run of a folder, of this process or another one; does not wait for the curves.
 
     Raises:
-        ArgumentError: As `attach`.
+        ArgumentError: As in `attach`.
     """
     folder = _folder(logdir)
     return AttachedRun(folder, _sign(folder))
@@ -76,7 +76,7 @@ def _folder(logdir: object) -> Path:
     """Returns the folder.
 
     Raises:
-        ArgumentError: It is not there, or no folder.
+        ArgumentError: The path does not exist, or is not a folder.
     """
     try:
         text = os.fspath(logdir)  # type: ignore[call-overload]
@@ -100,7 +100,7 @@ def _sign(folder: Path) -> SignOfLife:
     """Returns the last sign of life of the run in a folder.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no sign of life.
     """
     until = time.monotonic() + _STARTING_SECS
     while True:
@@ -109,7 +109,7 @@ def _sign(folder: Path) -> SignOfLife:
         except FileNotFoundError:
             begun = (folder / "run.json").exists() or (folder / MAILBOX).exists()
             if begun and time.monotonic() < until:
-                time.sleep(0.05)  # it has just been started, or its share shows files late
+                time.sleep(0.05)  # the run has just started, or its share shows files late
                 continue
             raise ArgumentError(_lack(folder)) from None
         except (OSError, Untrusted) as error:
@@ -124,7 +124,7 @@ def _sign(folder: Path) -> SignOfLife:
 
 
 def _lack(folder: Path) -> str:
-    """Says what a folder without a status holds, and what to do."""
+    """Returns what a folder without a status contains, and what to do."""
     name = shown(folder)
     none = f"{name} has no {status_file.FILE}"
     curves = f"nbtrain.scalars({name!r}) shows its curves."

@@ -1,10 +1,10 @@
-"""A run of another process, as if it were one of this process.
+"""Follows and steers a run of another process like a run of this process.
 
 run = nbtrain.attach("runs/digits")     # trained by a script, another kernel, another machine
 run.status.step; run.scalars["loss"]; list(run.marks)
 run.pause().wait()                      # through the mailbox in its folder
 run.wait()                              # until it ends; an interrupt ends only the wait
-run.close()                             # follow it no longer; the run does not notice
+run.close()                             # stops following; the run is not affected
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 class AttachedRun(Requests):
     """A run that trains in another process, followed and steered through its folder.
 
-    It has the panel, the status, the curves, the marks and the commands of a `Run`. If the run has
-    ended, it can be looked at, and commands are refused. Methods may be called from any thread and
-    return at once, unless they say otherwise. `nbtrain.attach` makes it.
+    The object has the panel, the status, the curves, the marks and the commands of a `Run`. If the
+    run has ended, it can still be shown, and commands are refused. Methods may be called from any
+    thread and return at once, unless they say otherwise. `nbtrain.attach` makes it.
 
     Args:
         folder: The run's folder.
@@ -109,9 +109,9 @@ class AttachedRun(Requests):
         _followed[:] = [other for other in _followed if other is not self]
 
     def close(self) -> None:
-        """Stops following the run, which does not notice; what was read stays.
+        """Stops following the run, which is not affected; what was read stays.
 
-        Commands without an answer are taken back, or refused if the run has taken them.
+        Commands without an answer are withdrawn, or refused if the run has read them.
         """
         self._closing.set()
         if self._thread is not threading.current_thread():
@@ -126,7 +126,7 @@ class AttachedRun(Requests):
         self.close()
 
     def read(self, timeout: float) -> bool:
-        """Waits until all that was in the folder has been read; returns whether it has."""
+        """Waits up to `timeout` seconds until the folder has been read; returns whether it was."""
         return self._follower.caught_up.wait(timeout)
 
     # --- its state ----------------------------------------------------------------
@@ -140,8 +140,8 @@ class AttachedRun(Requests):
     def status(self) -> Status:
         """The state of the run by its last sign of life, at most about a second old.
 
-        If its process ended without a word, the phase is failed, and `failure` says so. A message
-        says so if there is no sign of life, or the folder is gone.
+        If its process ended without a last status, the phase is failed, and `failure` says so. A
+        message says so if there is no sign of life, or the folder is gone.
         """
         liveness = self._follower.liveness
         status, said = liveness.status, liveness.message
@@ -152,7 +152,7 @@ class AttachedRun(Requests):
 
     @property
     def mailbox(self) -> Address:
-        """The mailbox that its commands are sent to."""
+        """The mailbox to which its commands are sent."""
         return Address(self.logdir.absolute(), self.sign.writer.attempt)
 
     @property
@@ -162,7 +162,7 @@ class AttachedRun(Requests):
 
     @property
     def sign(self) -> SignOfLife:
-        """Its last sign of life, with the process that gave it."""
+        """The last sign of life of the run, with the process that wrote it."""
         return self._follower.liveness.sign
 
     @property
@@ -182,12 +182,12 @@ class AttachedRun(Requests):
 
     @property
     def handle(self) -> Notes:
-        """Takes messages of its display."""
+        """The messages of its display."""
         return self._follower.notes
 
     @property
     def is_over(self) -> bool:
-        """True if the run has ended and all of it is read."""
+        """True if the run has ended and everything is read."""
         return self.status.phase.ended
 
     def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:
@@ -210,8 +210,9 @@ class AttachedRun(Requests):
     ) -> Receipt:
         """Sends a command to the run's mailbox; see `Requests.post`.
 
-        The run takes it within a fifth of a second, and executes it at its next step boundary. A
-        command that cannot be sent is refused, as is every command once the run has ended.
+        The run reads the command within a fifth of a second, and executes it at its next step
+        boundary. A command that cannot be sent is refused, as is every command once the run has
+        ended.
         """
         at = planned(command, at)
         if isinstance(command, Note | Tag) and self._follower.has_ended:
@@ -241,7 +242,7 @@ class AttachedRun(Requests):
         Raises:
             WaitError: The run has not ended after `timeout` seconds, it is followed no longer, or a
                 function of `on_tick` would wait for its own thread.
-            RunFailedError: The training has failed, or its process ended without a word.
+            RunFailedError: The training has failed, or its process ended without a last status.
         """
         waiting = AttachedWaiting(self, self._thread, self._ended)
         if not waiting.until_ended(timeout):
@@ -273,7 +274,7 @@ class AttachedWaiting(Waiting):
         ended: Set when the run has ended.
 
     Raises:
-        WaitError: The calling thread is that one, and would wait for itself.
+        WaitError: The calling thread is `thread`, and would wait for itself.
     """
 
     def __init__(self, run: AttachedRun, thread: threading.Thread, ended: threading.Event) -> None:
@@ -292,10 +293,10 @@ class AttachedWaiting(Waiting):
             yield from asyncio.sleep(_AWAIT_SECS).__await__()
 
     def paused(self) -> str | None:
-        """Returns the words to say while the run is paused; None while it is not.
+        """Returns the message for a paused run; None while the run is not paused.
 
         Raises:
-            WaitError: Nobody follows the run any more.
+            WaitError: The run is no longer followed.
         """
         if not self._thread.is_alive() and not self._ended.is_set():
             raise WaitError(
@@ -312,12 +313,12 @@ class AttachedWaiting(Waiting):
 
 
 def is_known(run: AttachedRun) -> bool:
-    """Returns whether a run is followed, or was one of the last."""
+    """Returns whether a run is followed, or is one of the last that have ended."""
     return run in _followed or any(ref() is run for ref in _last_ended)
 
 
 def forget_ended() -> None:
-    """Forgets the runs that are followed no longer."""
+    """Forgets the runs that are no longer followed."""
     _last_ended.clear()
 
 
@@ -327,6 +328,6 @@ def followed() -> list[AttachedRun]:
 
 
 def ended() -> list[AttachedRun]:
-    """Returns the last runs that have ended, also those whose next start is waited for."""
+    """Returns the last runs that have ended, also those that are still followed."""
     last = [run for ref in list(_last_ended) if (run := ref()) is not None]
     return [run for run in [*last, *_followed] if run.status.phase.ended]

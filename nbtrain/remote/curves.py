@@ -1,9 +1,8 @@
 """Reads the curves of a run from its event files while they grow.
 
-Each start of a run writes a file of its own. A restart mark in it says that the run went on from a
-step; the run's journal knows from which part of its past. A file whose first scalars have no mark
-before them is of a start that began from nothing: the run itself does not show what came before
-either.
+Each start of a run writes a separate file. A restart mark in it says that the run continued from a
+step; the run's journal knows from which part of its past. If a file has scalars before its first
+mark, its start began from scratch: the run itself does not show earlier points either.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.timeline import RunTimeline
 from nbtrain.tfevents.names import ENDING
 
-# Looks until a restart is taken that the journal lacks. The journal may be written later.
+# Polls until a restart that the journal lacks is accepted. The journal may be written later.
 _PATIENCE = 4
 
 # Seconds between two pieces of a long reading: otherwise waiting threads would never run.
@@ -29,15 +28,15 @@ _TURN_SECS = 0.0005
 
 @dataclass(slots=True)
 class _File:
-    """An event file, on its way to the store.
+    """An event file, whose points are being copied to the store.
 
     Attributes:
         name: Its name; "" before the first.
-        events: What was read of it.
-        columns: The scalars of `events`, which get other ones if the file is replaced.
+        events: The contents that were read.
+        columns: The scalars of `events`; another object once the file was replaced.
         given: The points of each tag that the store has.
         opened: The number of its restarts that the store has.
-        begun: Whether a restart or a point of it was given.
+        begun: Whether the store has a restart or a point of it.
     """
 
     name: str
@@ -48,12 +47,12 @@ class _File:
     begun: bool = False
 
     def __post_init__(self) -> None:
-        """Notes the scalars of the file as it is now."""
+        """Stores the present scalars of the file."""
         self.columns = self.events.series
 
 
 class Curves:
-    """The event files of one folder, on their way to a store; one thread.
+    """Reads the event files of one folder into a store; one thread.
 
     Args:
         folder: The run's folder.
@@ -61,8 +60,8 @@ class Curves:
         timeline: Returns the timeline of the run's journal.
 
     Attributes:
-        error: What could not be read, in words; None if all is well.
-        left: Whether the last reading was too short to read all.
+        error: A message about what could not be read; None without an error.
+        left: Whether the last poll was too short to read everything.
     """
 
     def __init__(
@@ -84,12 +83,12 @@ class Curves:
         self._file = _File(name, EventRun(str(self._folder)))
 
     def begin_again(self) -> None:
-        """Forgets everything, because the files are those of another run."""
+        """Drops everything, because the files are those of another run."""
         self._store.clear()
         self._begin()
 
     def poll(self, secs: float) -> bool:
-        """Reads on for about `secs` seconds; returns whether all that was there is in the store."""
+        """Continues reading for about `secs` seconds; returns whether the store has everything."""
         until = time.monotonic() + secs
         self.left = False
         names = self._new_names()
@@ -101,7 +100,7 @@ class Curves:
             self._open_file(names.pop(0))
 
     def _new_names(self) -> list[str]:
-        """The files that have not been begun, in the order of their creation."""
+        """Returns the files that were not opened yet, in the order of their creation."""
         try:
             with os.scandir(self._folder) as found:
                 names = sorted(each.name for each in found if each.name.endswith(ENDING))
@@ -113,7 +112,7 @@ class Curves:
         return [name for name in names if name > self._file.name]
 
     def _read_file(self, until: float) -> bool:
-        """Reads what is new of the current file; returns whether all of it is in the store."""
+        """Reads new points of the current file; returns whether all are in the store."""
         events = self._file.events
         events.scan([self._file.name])
         if events.series is not self._file.columns:  # it was replaced
@@ -132,7 +131,7 @@ class Curves:
         return self._forward()
 
     def _forward(self) -> bool:
-        """Gives the store what was read; returns whether that is all of it."""
+        """Adds what was read to the store; returns whether everything was added."""
         file, events = self._file, self._file.events
         for at in range(file.opened, len(events.starts)):
             step, wall_time = events.starts[at]
@@ -142,7 +141,10 @@ class Curves:
         return self._give({tag: series.count for tag, series in events.series.items()})
 
     def _give(self, ends: Mapping[str, int]) -> bool:
-        """Gives the store the points of each tag up to these numbers; returns whether it could."""
+        """Adds the points of each tag up to these numbers to the store; returns whether it did.
+
+        Returns False while the journal may still get the line of a restart.
+        """
         file, series = self._file, self._file.events.series
         new = {tag: end for tag, end in ends.items() if end > file.given.get(tag, 0)}
         over = bool(new) and not file.begun and len(self._store) > 0
@@ -156,10 +158,10 @@ class Curves:
         return True
 
     def _open_segment(self, step: int, wall_time: float, *, over: bool = False) -> bool:
-        """Opens a segment in the store, unless the journal is about to tell of it.
+        """Opens a segment in the store, unless the journal may still get its line.
 
         Args:
-            over: Whether the run begins from nothing.
+            over: Whether the run begins from scratch.
         """
         limits, openings = None, [*self._openings, (step, wall_time)]
         if self._known:

@@ -1,13 +1,14 @@
 """Follows the folder of a run in another process, ten times a second.
 
 follower = Follower(folder, sign, receipts)
-follower.tick()             # reads what is new
+follower.tick()             # reads the new contents
 follower.scalars["loss"]    # and marks, log, media
 follower.liveness.status
 
 One tick reads, in this order: the answers to commands, `status.json`, the journal, the log, and
-(twice a second) the event files. Then the receipts get their answers, so that what a command did
-can be seen once it is answered, and the listeners display the run. An error becomes a message.
+(twice a second) the event files. Then the receipts get their answers, so that the effects of a
+command are visible once it is answered, and the listeners display the run. An error becomes a
+message.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ from nbtrain.rundir.status_file import SignOfLife
 
 TICK_SECS = 0.1
 
-# Seconds between two looks for new points, and seconds of reading in one of them.
+# Seconds between two polls of the curves, and seconds of reading in one of them.
 _CURVES_SECS = 0.5
 _READ_SECS = 0.05
 
-# Seconds for which a run that has failed is followed on.
+# Seconds for which a run that has failed is still followed.
 _FAILED_SECS = 60.0
 
-# Ticks from an end that is told in the file until it is believed: until then, the last lines and
-# points are read, which other threads of the run may write a moment later.
+# Ticks from an end in the file until it is accepted: meanwhile, the last lines and points are read,
+# which other threads of the run may write a moment later.
 _END_TICKS = 3
 
-# Ticks until a file that is not JSON is told: a share may show a part of it for a moment.
+# Ticks until a file that is not JSON is reported: a share may show a part of it for a moment.
 _DOUBT_TICKS = 10
 
 
@@ -70,7 +71,7 @@ class Follower:
         media: The pictures and media that were found.
         notes: Messages about the reading.
         listeners: Called at the end of each tick.
-        caught_up: Set once all that was there has been read.
+        caught_up: Set once everything in the folder has been read.
         liveness: Whether the run is alive.
         outbox: The commands to the run.
     """
@@ -89,7 +90,7 @@ class Follower:
         self.listeners: list[Callable[[], object]] = []
         self.caught_up = threading.Event()
         self.liveness = Liveness(folder, sign, clock=clock)
-        self.liveness.update(there=True)  # who asks at once is told that the process is gone
+        self.liveness.update(there=True)  # so that the first status knows if the process is gone
         self.outbox = Outbox(folder, receipts, self.liveness, clock=clock)
         self._folder, self._clock = folder, clock
         self._status = StatusTail(folder, self.notes.note)
@@ -108,14 +109,14 @@ class Follower:
     def is_done(self) -> bool:
         """True if the run has ended by itself, and everything is read and answered.
 
-        One that fails is followed for another minute: a cluster may start it again.
+        A run that fails is followed for another minute: a cluster may start it again.
         """
         ended = self.liveness.sign.status.phase.ended
         failed = self._clock() - self._failed_at < _FAILED_SECS
         return ended and self.caught_up.is_set() and not (failed or self.outbox.waiting)
 
     def tick(self) -> bool:
-        """Reads what is new, and calls the listeners; returns whether more is left to read now."""
+        """Reads the new contents, and calls the listeners; returns whether more is left to read."""
         answers: list[tuple[str, Outcome]] = []
         self._guarded("mailbox", lambda: answers.extend(self.outbox.poll()))
         self._guarded("status", self._read_status)
@@ -158,7 +159,7 @@ class Follower:
             self._curves.begin_again()
 
     def _read_curves(self) -> None:
-        """Reads new points if that is due; at once, and all, if the run is ending."""
+        """Reads new points if that is due; reads all at once if the run is ending."""
         ending = self._status.is_ending
         if ending or self._curves.left or self._clock() >= self._curves_due:
             if self._curves.poll(math.inf if ending else _READ_SECS):
@@ -168,7 +169,7 @@ class Follower:
 
 
 class StatusTail:
-    """Reads the signs of life in `status.json`, and believes an end only after a moment.
+    """Reads the signs of life in `status.json`, and accepts an end only after a moment.
 
     Args:
         folder: The run's folder.
@@ -179,13 +180,13 @@ class StatusTail:
         self._folder, self._note = folder, note
         self._polled = Polled(status_file.read, status_file.FILE)
         self._last: SignOfLife | None = None  # as read
-        self._end: SignOfLife | None = None  # told, and not believed yet
-        self._ticks = 0  # since then
+        self._end: SignOfLife | None = None  # read, and not accepted yet
+        self._ticks = 0  # since `_end` was read
         self._doubts = 0  # times that the file was not JSON
 
     @property
     def is_ending(self) -> bool:
-        """True if an end was told that is not believed yet."""
+        """True if an end was read that is not accepted yet."""
         return self._end is not None
 
     def poll(self) -> SignOfLife | None:
@@ -201,7 +202,7 @@ class StatusTail:
         return end
 
     def _new(self) -> SignOfLife | None:
-        """Returns the contents of the file; None if they are the same, or it is not there."""
+        """Returns the contents of the file; None if they are the same, or there is no file."""
         try:
             sign = self._polled.of(self._folder)
         except (FileNotFoundError, NotADirectoryError):

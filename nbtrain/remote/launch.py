@@ -1,7 +1,7 @@
-"""Starts a script in a process of its own, and attaches its run.
+"""Starts a script in a new process, and attaches its run.
 
 run = nbtrain.launch("train.py", "--epochs", 3)    # returns at once
-run.set(learning_rate=1e-4)                        # waits until the run is there
+run.set(learning_rate=1e-4)                        # waits until the run has started
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ def launch(
     logdir: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> AttachedRun:
-    """Starts a Python script in a process of its own, and attaches the run that it will start.
+    """Starts a Python script in a new process, and attaches the run that it will start.
 
-    The process does not notice if this one ends, restarts or is killed. `nbtrain.attach` finds its
-    run again. What it prints is appended to `log.txt` in the run's folder.
+    The process continues if this one ends, restarts or is killed; `nbtrain.attach` then finds its
+    run again. Its prints are appended to `log.txt` in the run's folder.
 
-    The first run of the script trains in the folder given here. If the script gives its own name or
-    logdir, the run trains there, and the folder given here becomes a symbolic link to it.
+    The first run of the script trains in the folder of this call. If the script sets its own name
+    or logdir, the run trains there, and the folder of this call becomes a symbolic link to it.
 
     Args:
         script: The script, such as "train.py".
         arguments: Its arguments: texts, paths and numbers.
-        name: The run's name; None takes the script's name with a number.
-        logdir: The run's folder; None takes `runs/<name>`.
+        name: The run's name; None means the script's name with a number.
+        logdir: The run's folder; None means `runs/<name>`.
         env: Environment variables that differ from those of this process.
 
     Returns:
@@ -80,7 +80,7 @@ def launch(
 
     Raises:
         ArgumentError: An argument cannot be used; nothing was started.
-        BusyError: A run that has not ended holds the folder, or is being started there.
+        BusyError: A run that has not ended uses the folder, or is being started there.
 
     Example:
         >>> run = nbtrain.launch("train.py", "--epochs", 3, name="digits")
@@ -95,10 +95,10 @@ def started(program: Program, folder: Logdir) -> AttachedRun:
 
     Raises:
         ArgumentError: The folder cannot be written, or the process cannot be started.
-        BusyError: A run that has not ended holds the folder, or is being started there.
+        BusyError: A run that has not ended uses the folder, or is being started there.
     """
     path = folder.path
-    folder.acquire()  # so that two launches do not meet
+    folder.acquire()  # so that two launches do not use it at once
     before = {each.name for each in path.iterdir()}
     try:
         last = _last(path)
@@ -108,7 +108,7 @@ def started(program: Program, folder: Logdir) -> AttachedRun:
         process = _process(program, path)
         try:
             status_file.write(path, _first(program, process, folder.name, last))
-        except BaseException:  # nobody would know of it
+        except BaseException:  # nothing would show the process
             process.kill()
             process.wait()
             raise
@@ -119,14 +119,14 @@ def started(program: Program, folder: Logdir) -> AttachedRun:
             raise unwritable(path, error) from None
         raise
     folder.release()
-    # Takes the exit code, so that no zombie is left.
+    # Reads the exit code, so that no zombie is left.
     wait = threading.Thread(target=process.wait, name=f"nbtrain launched {path.name}", daemon=True)
     wait.start()
     return opened(path)
 
 
 def _clear(folder: Path, names: set[str]) -> None:
-    """Deletes what a launch that did not succeed has put into a folder."""
+    """Deletes the files of a failed launch."""
     for path in (folder / name for name in names):
         if path.is_dir():
             path.rmdir()
@@ -154,7 +154,7 @@ def _last(folder: Path) -> Status | None:
 
 
 def _process(program: Program, folder: Path) -> subprocess.Popen[bytes]:
-    """Starts the process, in a session of its own."""
+    """Starts the process, in a new session."""
     command = [sys.executable, "-u", str(folder / program.script), *program.words]
     # The figures of a script are not shown below a cell.
     inline = os.environ.get("MPLBACKEND", "").startswith("module://matplotlib_inline")
@@ -178,7 +178,7 @@ def _process(program: Program, folder: Path) -> subprocess.Popen[bytes]:
 def _first(
     program: Program, process: subprocess.Popen[bytes], name: str, last: Status | None
 ) -> SignOfLife:
-    """The status until the run writes its own."""
+    """Returns the status until the run writes its own."""
     script = program.script.name
     status = Status(
         name=name,
@@ -195,7 +195,7 @@ def _first(
     )
 
 
-# --- what was given -----------------------------------------------------------------------
+# --- arguments ----------------------------------------------------------------------------
 
 
 def _script(script: object) -> Path:

@@ -1,4 +1,4 @@
-"""Decides if a run in another process still lives, by the signs of life in its `status.json`.
+"""Decides whether a run in another process still lives, by the signs of life in `status.json`.
 
 liveness = Liveness(folder, sign)
 liveness.heard(sign)         # the file has changed
@@ -25,19 +25,19 @@ from nbtrain.rundir.names import LOG
 from nbtrain.rundir.status_file import ALIVE_SECS, SignOfLife
 from nbtrain.rundir.timeline import side_folder
 
-# Seconds without a sign of life until a message says so: two seconds, less one look.
+# Seconds without a sign of life until a message says so: two seconds, less one tick.
 SILENT_SECS = 1.9
 
-# Seconds without a sign of life until the process is looked for: one sign is overdue.
+# Seconds without a sign of life until the process is checked: one sign is overdue.
 OVERDUE_SECS = 1.2 * ALIVE_SECS
 
-# Seconds between two looks for a process.
+# Seconds between two checks of a process.
 _LOOK_SECS = 0.5
 
-# Seconds for which it is told that a run was started again.
+# Seconds for which a notice says that a run was started again.
 _NOTICE_SECS = 30.0
 
-# Seconds of silence from which the date of the last sign is told.
+# Seconds of silence after which the message has the date of the last sign.
 _DATED_SECS = 60.0
 
 
@@ -48,7 +48,7 @@ def has_ended(sign: SignOfLife) -> bool:
 
 
 class Liveness:
-    """The state of one run in another process; one thread looks, any thread may read.
+    """The state of one run in another process; one thread updates it, any thread may read.
 
     Args:
         folder: The run's folder.
@@ -60,7 +60,7 @@ class Liveness:
     Attributes:
         sign: The last sign of life.
         message: A warning for the user; None if there is none.
-        failure: Says that the process ended without a word; None if it did not.
+        failure: Says that the process ended without a last status; None if it did not.
         printed: The last lines that the process printed before; None if they are not known.
     """
 
@@ -84,7 +84,7 @@ class Liveness:
         self._heard_at = clock() - max(0.0, age)
 
     def heard(self, sign: SignOfLife) -> None:
-        """Takes a sign of life; one that is known already counts as no new one."""
+        """Records a sign of life; ignores one that was seen before."""
         if sign == self.sign:
             return
         before = self.sign.writer
@@ -96,10 +96,10 @@ class Liveness:
         self.failure = self.printed = self.message = None
 
     def update(self, *, there: bool) -> None:
-        """Decides again if the run is alive.
+        """Decides again whether the run is alive.
 
         Args:
-            there: Whether the folder is there.
+            there: Whether the folder exists.
         """
         if self.sign.status.phase.ended:
             self.message = None
@@ -123,14 +123,14 @@ class Liveness:
 
     @property
     def is_silent(self) -> bool:
-        """True if a run that has not ended gives no sign of life, and its process is not gone."""
+        """True if a run that has not ended writes no sign of life, and its process is not gone."""
         if self.sign.status.phase.ended or self.failure is not None or self._starts:
             return False
         return self._clock() - self._heard_at >= SILENT_SECS
 
     @property
     def _starts(self) -> bool:
-        """True if its process tells nothing until it has imported TensorFlow and begun its run."""
+        """True while its process is silent because it imports TensorFlow and begins its run."""
         writer = self.sign.writer
         return writer.launched and writer.host == socket.gethostname()
 
@@ -162,7 +162,7 @@ class Liveness:
 
     @property
     def status(self) -> Status:
-        """The status of the run: the one of its last sign of life, or failed without a word."""
+        """The status of its last sign of life; failed if the process has ended since."""
         status, failure = self.sign.status, self.failure
         if self._notice and self._clock() - self._noticed_at < _NOTICE_SECS:
             notice = f"{self._notice} {status.notice or ''}".rstrip()
@@ -183,7 +183,7 @@ class Liveness:
 
     @property
     def refusal(self) -> str | None:
-        """Why no command can be executed, and what to do; None if one can."""
+        """The reason why no command can be executed, and what to do; None if one can."""
         status = self.sign.status
         if self.failure is not None:
             return self.failure
@@ -208,7 +208,7 @@ def _saved_since(status: Status, folder: Path) -> list[Checkpoint]:
 
 
 def _how_to_go_on(status: Status, folder: Path) -> str:
-    """Says how to start a run again, and from where it goes on."""
+    """Returns how to start a run again, and from which step it then continues."""
     more = "more steps and " if status.phase is Phase.FINISHED else ""
     start = f"Start the run again with {more}logdir={shown(folder)!r}"
     latest = _latest_of(status)
@@ -218,6 +218,6 @@ def _how_to_go_on(status: Status, folder: Path) -> str:
 
 
 def _latest_of(status: Status) -> Checkpoint | None:
-    """Returns the checkpoint from which the next start goes on; None if there is none."""
+    """Returns the checkpoint from which the next start continues; None if there is none."""
     own = [held for held in status.checkpoints if not side_folder(held.path)]
     return next((held for held in reversed(own) if not held.abandoned), own[-1] if own else None)

@@ -4,7 +4,7 @@ outbox = Outbox(folder, receipts, liveness)
 receipt = outbox.post(command)      # any thread: a file in the run's mailbox
 found = outbox.poll()               # the attached thread, ten times a second
 outbox.answer(found)                # once the status shows the effects
-outbox.close("The run has ended.")  # what has no answer is taken back, and refused
+outbox.close("The run has ended.")  # withdraws and refuses commands without an answer
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from nbtrain.rundir.folder import shown
 from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.timeline import name_of
 
-# Seconds until a command is refused that an ended run has taken and not answered.
+# Seconds until a command that an ended run has read but not answered is refused.
 _GRACE_SECS = 3.0
 
-# Posts whose ids are known: those of the last minutes, also of a page that sends many.
+# The number of posts whose ids are kept: those of the last minutes, also of a page that sends many.
 _IDS_KEPT = 1024
 
 
 @dataclass(slots=True)
 class _Posted:
-    """A command on its way.
+    """A command that was sent.
 
     Attributes:
         key: Its id, the name of its file.
         receipt: Its receipt.
-        until: When it is refused for want of an answer; None while the run lives.
+        until: The time at which it is refused if it has no answer; None while the run lives.
     """
 
     key: str
@@ -59,8 +59,8 @@ class Outbox:
 
     Args:
         folder: The run's folder.
-        receipts: The latest receipts, which get each new one.
-        liveness: Knows the state of the run.
+        receipts: The latest receipts, to which each new one is added.
+        liveness: The state of the run.
         clock: Returns seconds that never go backwards.
 
     Attributes:
@@ -79,7 +79,7 @@ class Outbox:
         self._folder, self._receipts, self._liveness = folder, receipts, liveness
         self._clock = clock
         self._sent: dict[str, _Posted] = {}
-        self._known: dict[str, Receipt] = {}  # by the ids that senders gave
+        self._known: dict[str, Receipt] = {}  # by the ids of the senders
         self._shut: str | None = None
         self._lock = threading.Lock()  # protects these three
 
@@ -88,7 +88,7 @@ class Outbox:
     ) -> Receipt:
         """Sends a command, and returns its receipt at once; any thread.
 
-        A command that cannot be sent is refused in words.
+        A command that cannot be sent is refused with a reason.
 
         Raises:
             ArgumentError: A part of the command cannot be sent to another process.
@@ -117,7 +117,7 @@ class Outbox:
         return receipt
 
     def _as_seen_there(self, command: Command) -> Command:
-        """Names a checkpoint by its place in the folder, which may be mounted elsewhere there."""
+        """Names a checkpoint relative to the folder, which may be mounted elsewhere in the run."""
         match command:
             case Restore(str(path), halve) if Path(path).is_relative_to(self._folder):
                 return Restore(name_of(path), halve)
@@ -146,10 +146,10 @@ class Outbox:
         return any(sent.receipt.outcome is None for sent in list(self._sent.values()))
 
     def poll(self) -> list[tuple[str, Outcome]]:
-        """Returns the answers that have come, by the ids of the commands; one thread."""
+        """Returns new answers, by the ids of the commands; one thread."""
         found = []
         for key, sent in list(self._sent.items()):
-            with contextlib.suppress(OSError):  # the share is away: it is read later
+            with contextlib.suppress(OSError):  # the share is unavailable: it is read later
                 fields = mailbox.answer_to(self._folder, key)
                 outcome = None if fields is None else outcome_of(fields)
                 if outcome is not None and outcome != sent.receipt.outcome:
@@ -157,7 +157,7 @@ class Outbox:
         return found
 
     def answer(self, found: list[tuple[str, Outcome]]) -> None:
-        """Gives receipts their answers; the same thread."""
+        """Answers the receipts; the same thread."""
         for key, outcome in found:
             with self._lock:
                 sent = self._sent.get(key)
@@ -170,7 +170,7 @@ class Outbox:
                 sent.receipt.complete(outcome.text)
 
     def close(self, why: str) -> None:
-        """Takes back what an ended run has not taken; refuses what it has not answered."""
+        """Withdraws commands that an ended run has not read; refuses those without an answer."""
         now = self._clock()
         for key, sent in list(self._sent.items()):
             if sent.receipt.outcome is not None:
@@ -188,7 +188,7 @@ class Outbox:
                 self._refuse(key, sent.receipt, text, answered=False)
 
     def shut(self, why: str) -> None:
-        """Refuses what has no answer, and everything from now on."""
+        """Refuses the commands without an answer, and every later command."""
         with self._lock:
             self._shut = why
         for key, sent in list(self._sent.items()):

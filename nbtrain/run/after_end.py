@@ -1,7 +1,7 @@
 """Saves and restores the objects of a run that has ended: its models and optimizers.
 
-The calling thread does it at once, since nothing trains. It holds the run's folder and models
-meanwhile. The run stays ended, and its curve as it is.
+The calling thread does this at once, since nothing trains. Meanwhile it locks the run's folder and
+models. The run stays ended, and its curve does not change.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def execute(
     attempt: Attempt, models: Callable[[], list[object]], command: Save | Restore, sender: Sender
 ) -> Receipt:
-    """Saves or restores what an ended attempt has trained; returns the answered receipt.
+    """Saves or restores the objects of an ended attempt; returns the answered receipt.
 
-    It is refused if another run trains in the folder or the models by now, or the folder is gone;
-    a save also if another start has trained in the folder since.
+    The command is refused if another run trains in the folder or the models by now, or if the
+    folder is gone. A save is also refused if another start has trained in the folder since.
 
     Args:
         models: Returns the objects that only one run at a time may train.
@@ -61,7 +61,7 @@ def _check_is_last(attempt: Attempt) -> None:
 
 @contextlib.contextmanager
 def _locked(attempt: Attempt, models: Callable[[], list[object]]) -> Iterator[None]:
-    """Holds the folder and the models of a run inside the block."""
+    """Locks the folder and the models of a run inside the block."""
     folder, phase = attempt.context.folder, attempt.context.lifecycle.phase
     if not folder.path.is_dir():
         raise ArgumentError(f"its folder {folder.path} is gone.")

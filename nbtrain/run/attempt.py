@@ -71,11 +71,11 @@ class Attempt:
         lines: The log of the run.
         in_foreground: Whether the thread that starts it trains.
         input_ends: The errors that say that the input is exhausted, and end the loop well.
-        abandon: Ends a loop in the foreground that nobody goes on with; its thread.
+        abandon: Ends a loop in the foreground that nobody continues; its thread.
 
     Attributes:
-        ended: Set at the end of all.
-        model_graph: Writes the graph of the model, if the engine gives one.
+        ended: Set once everything has ended.
+        model_graph: Writes the graph of the model, if the engine describes one.
         unsaved: Reports steps that are not saved.
         ident: The identifier of the training thread while it trains; otherwise 0.
     """
@@ -171,8 +171,8 @@ class Attempt:
         """Asks the attempt to save; any thread.
 
         Returns:
-            A function that waits the given seconds for the answer, and returns whether it has come.
-            A failed save is an answer too. While the run stops, its end is the answer.
+            A function that waits the given seconds for the answer, and returns whether there is
+            one. A failed save is an answer too. While the run stops, its end is the answer.
         """
         if self._stopped_by is not None:
             return self.ended.wait
@@ -194,7 +194,7 @@ class Attempt:
 
     @property
     def traceback(self) -> TracebackType | None:
-        """The lines of the user that have raised it."""
+        """The traceback of the error, with the user's lines only; None without an error."""
         return self._raised and self._raised[1]
 
     @property
@@ -253,12 +253,12 @@ class Attempt:
     def end(self, error: BaseException | None, *, complete: bool = True) -> None:
         """Saves a last checkpoint, closes the session and ends the attempt.
 
-        Called after `begin`, even if that has raised an error. It may be called in another thread,
-        if the garbage collector ends a loop in the foreground.
+        Called after `begin`, even if `begin` has raised an error. Another thread calls this if the
+        garbage collector ends a loop in the foreground.
 
         Args:
-            error: The error that ended the loop; the end of its input is none.
-            complete: Whether the step at hand was completed, so that it counts.
+            error: The error that ended the loop. The end of its input does not count as one.
+            complete: Whether the current step was completed, so that it counts.
 
         Raises:
             KeyboardInterrupt: An interrupt has ended the last save of a loop in the foreground.
@@ -294,17 +294,17 @@ class Attempt:
         return self.in_foreground and isinstance(error, (KeyboardInterrupt, SystemExit))
 
     def _say_interrupted(self) -> None:
-        """Stops the run, whose last save was interrupted, and says what is not saved."""
+        """Stops the run, whose last save was interrupted, and reports which steps are not saved."""
         policy = self.boundary.policy
         self.context.coord.request_stop()
         if policy.can_save:
-            policy.list_again()  # it may be there all the same
+            policy.list_again()  # the checkpoint may be there all the same
             text = self.unsaved.say("The last save was interrupted", yet=False)
             self.context.monitor.notices.note("save", text)
             say(f"nbtrain: {text}")
 
     def _of_loop(self, error: BaseException | None) -> BaseException | None:
-        """Returns the error that ended the loop, in it or in a thread of the coordinator."""
+        """Returns the error that ended the loop, its own or that of a thread of the coordinator."""
         if error is None:
             try:
                 self.context.coord.raise_requested_exception()
@@ -330,7 +330,7 @@ class Attempt:
     # --- stop and end ---------------------------------------------------------------
 
     def _join(self) -> BaseException | None:
-        """Ends the threads of the coordinator; returns the first error of one."""
+        """Ends the threads of the coordinator; returns the first error that one of them raised."""
         self.context.coord.on_stop = None
         self.context.coord.request_stop()
         try:
@@ -385,7 +385,7 @@ class Attempt:
                 endings.say(saved)
 
     def _on_stop(self) -> None:
-        """Handles a stop that anyone has requested from the coordinator."""
+        """Handles a stop that any thread has requested from the coordinator."""
         context = self.context
         with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
             context.lifecycle.apply(Event.STOP)

@@ -33,7 +33,7 @@ class Engine(Protocol[RunT]):
 
     @property
     def epoch(self) -> Epoch | None:
-        """The epoch that it is in; None if it has no epochs. Any thread may read it."""
+        """The current epoch of the engine; None if it has no epochs. Any thread may read it."""
 
     @property
     def coord(self) -> Coordinator:
@@ -62,7 +62,7 @@ class Engine(Protocol[RunT]):
         """Objects known to the engine that only one run at a time may train."""
 
     def roots(self) -> Sequence[object]:
-        """The models and optimizers among these, which names in a notebook may refer to."""
+        """The models and optimizers among `models()`, to which names in a notebook may refer."""
 
     def branched(self, folder: Logdir) -> Engine[RunT]:
         """Returns the same training for another folder; the caller sets its `origin`."""

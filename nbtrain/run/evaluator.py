@@ -30,7 +30,7 @@ class Evaluator:
     """Evaluates the model of one start of a run; training thread only.
 
     Args:
-        judge: Called after each evaluation, before anything changes the state that it is of.
+        judge: Called after each evaluation, before anything changes the state that was evaluated.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Evaluator:
             return
         try:
             values = self.now()
-        except Exception as error:  # noqa: BLE001 - the training goes on
+        except Exception as error:  # noqa: BLE001 - the training continues
             self._monitor.notices.note(
                 "evaluate", f"No evaluation at step {step:,}: {error_text(error)}"
             )
@@ -100,17 +100,17 @@ class Evaluator:
         self._recorder.queue.append(step, now, values)
         for tag, value in samples.items():
             self._recorder.add_sample(tag, step, now, *kept_copy(tag, value))
-        self._recorder.drain()  # written to disk before the answer, as it may have taken long
+        self._recorder.drain()  # write before the answer, as it may have taken long
         self.tags |= values.keys()
         self._judge()
         return values
 
 
 def parted(given: Any) -> tuple[dict[str, float], dict[str, Any]]:
-    """Returns the result of an evaluation under the tags of its curves: scalars, and samples.
+    """Returns the scalars and the samples of an evaluation by the tags of their curves.
 
     Raises:
-        ArgumentError: It is no dict, has no scalar, or a value is neither.
+        ArgumentError: The result is not a dict or is empty, or a value is neither.
     """
     if not isinstance(given, Mapping) or not given:
         raise ArgumentError(

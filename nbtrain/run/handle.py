@@ -24,7 +24,7 @@ class LoopHandle:
 
     Attributes:
         steps: The current step, which `should_stop` and `record` of the run count and fill.
-        host: Accepts the sessions of the engine, and says whether a stop was requested.
+        host: Accepts the sessions of the engine, and returns whether a stop was requested.
         is_own_thread: Returns whether the calling thread is the training thread, not evaluating.
         is_evaluating: Returns whether the training thread evaluates between two steps.
         should_stop: The step boundary; returns whether the loop must end.
@@ -96,15 +96,15 @@ class LoopHandle:
         return self._loop.counting is not Counting.NOBODY
 
     def summaries(self) -> AbstractContextManager[None]:
-        """Records what the calling thread gives to `tf.summary` within a block."""
+        """Records what the calling thread writes with `tf.summary` within a block."""
         return recording_summaries(self._context.recorder, self._current_step, self.note)
 
     def _current_step(self) -> int:
-        """The step that is being taken; during an evaluation the last one; any thread."""
+        """The current step; during an evaluation the last completed one; any thread."""
         return self.step + (not self.is_evaluating())
 
     def record_changes(self) -> None:
-        """Assigns what the program has set since the last boundary to the completed step."""
+        """Assigns values that the program has set since the last boundary to the completed step."""
         self._boundary.record_changes()
 
     def record_execution(self, values: Mapping[str, SupportsFloat], count: int) -> None:
@@ -113,7 +113,7 @@ class LoopHandle:
 
     @property
     def waits(self) -> bool:
-        """True if values of a restore wait for variables, and no step was taken since."""
+        """True if restored values wait for their variables, and no step was taken since."""
         return self._boundary.policy.proof.waits
 
     def complete_restore(self) -> None:
@@ -121,11 +121,11 @@ class LoopHandle:
         self._boundary.policy.complete_restore()
 
     def count(self) -> None:
-        """Counts a completed step whose boundary an error has prevented."""
+        """Counts a completed step that has no boundary because of an error."""
         self._loop.count()
 
     def end(self) -> None:
-        """Ends the counting after the boundary of a step; the next loop that asks counts on."""
+        """Ends the counting after the boundary of a step, until another loop asks."""
         self._loop.end_counting()
 
     @property

@@ -1,8 +1,8 @@
 """Writes the graph of a run's model, or of several, to its event file, beside the training.
 
-    training thread ── give ──▶ ModelGraph ── tick ──▶ event file
+    training thread ── set ──▶ ModelGraph ── tick ──▶ event file
 
-A folder gets a graph once: a start whose graph is the newest in the folder writes none.
+A start whose graph equals the newest graph in the folder does not write it again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_BYTES = 32 << 20
 # If that is not enough, the next start writes the graph.
 LAST_SECS = 1.0
 
-# Returns an event that holds the graph; a ValueError says why there is none.
+# Returns an event with the graph; a ValueError says why there is none.
 Describe = Callable[[], "Event"]
 
 
@@ -35,13 +35,13 @@ class ModelGraph:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._describes: tuple[Describe, ...] | None = None  # before any were given
+        self._describes: tuple[Describe, ...] | None = None  # before `set`
         self._lock = threading.Lock()  # one writes at a time, and the end waits for it
 
     def set(self, *describes: Describe) -> None:
         """Sets the functions that describe the graphs; training thread only.
 
-        Each is called once. Those that are given later are left out: a start writes its graph once.
+        Each is called once. Later calls are ignored: a start writes its graph once.
         """
         if describes and self._describes is None:
             self._describes = describes
@@ -49,7 +49,7 @@ class ModelGraph:
     def tick(self, *, ends: bool = False) -> None:
         """Describes and writes the graph, after the first step has built the model.
 
-        The thread that encodes, and once more the training thread at the end.
+        Called by the thread that encodes, and once more by the training thread at the end.
 
         Args:
             ends: Whether the run ends, so that there will be no later tick.

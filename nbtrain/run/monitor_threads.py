@@ -23,7 +23,7 @@ from nbtrain.run.outside.mirror import Mirror
 from nbtrain.run.thread.threads import Coordinator, LooperThread
 from nbtrain.rundir.mailbox import Address
 
-# Seconds between two looks for samples to be encoded.
+# Seconds between two encodings of the waiting samples.
 _ENCODE_SECS = 0.2
 
 
@@ -33,7 +33,7 @@ class MonitorThread(LooperThread):
     def start(self) -> None:
         """Starts the thread outside of any cell's context and state.
 
-        A client takes no picture for an ended cell, and no scope of the cell applies here.
+        A client shows no picture for an ended cell, and no scope of the cell applies here.
         """
         contextvars.Context().run(threading.Thread.start, self)
 
@@ -46,7 +46,7 @@ class MonitorThreads:
     """The threads beside one attempt of a run; any thread.
 
     Attributes:
-        address: The mailbox that is looked into; None before the start.
+        address: The mailbox that is read; None before the start.
         is_over: Whether this tick is the last one, which reads everything.
     """
 
@@ -88,7 +88,7 @@ class MonitorThreads:
             thread.start()
 
     def finish_mirror(self) -> None:
-        """Waits until the mirror has everything, as long as that gets on."""
+        """Waits until the mirror has everything, as long as the copies make progress."""
         if self._mirror is not None:
             self._mirror.finish(self._threads[-1].is_alive)
 
@@ -103,16 +103,16 @@ class MonitorThreads:
             thread.stop_loop()
 
     def join(self, timeout: float) -> None:
-        """Waits up to `timeout` seconds for the threads, but not for the calling one."""
+        """Waits up to `timeout` seconds for the threads, except for the calling one."""
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             if thread.ident != threading.get_ident():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def wait_for_records(self, timeout: float) -> None:
-        """Waits up to `timeout` seconds until all records of an attempt that has ended are there.
+        """Waits up to `timeout` seconds for all records of an attempt that has ended.
 
-        This does not wait for the functions of `run.on`, nor in the thread that looks.
+        Does not wait for the functions of `run.on`. Returns at once in the monitoring thread.
         """
         for thread in self._threads[:1]:
             if thread.ident != threading.get_ident():

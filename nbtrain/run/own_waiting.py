@@ -55,7 +55,7 @@ class OwnWaiting(Waiting):
             forget()
 
     def paused(self) -> str | None:
-        """Returns the words to say while the run is paused; None while it is not."""
+        """Returns the message for a paused run; None while the run is not paused."""
         return words_of_pause(self._context)
 
     def _check_not_its_own(self) -> None:
@@ -73,7 +73,7 @@ class OwnWaiting(Waiting):
 
 
 def words_of_pause(context: Context, *, in_foreground: bool = False) -> str | None:
-    """Says that a run is paused, and how it can go on; None while it is not paused.
+    """Returns a message that a run is paused and how to resume it; None while it is not paused.
 
     Args:
         in_foreground: Whether the loop of the run waits, and not another part of the program.

@@ -77,7 +77,7 @@ LAST_ROUND_SECS = 10.0
 
 
 class NotStartedError(PhaseError, AttributeError):
-    """The run has no start yet, and so not what was asked of it; `hasattr` takes it for missing."""
+    """The run was not started, so the attribute does not exist yet; `hasattr` returns False."""
 
 
 class Run(Requests):
@@ -93,7 +93,8 @@ class Run(Requests):
 
     Attributes:
         in_foreground: Whether the thread that starts it trains.
-        input_ends: The errors that say that the input is exhausted, and end the loop well.
+        input_ends: The errors that say that the input is exhausted; they end the loop without a
+            failure.
         media: Its pictures and media, found in the event files of its folder.
     """
 
@@ -142,8 +143,8 @@ class Run(Requests):
         Raises:
             PhaseError: The run was started and has not ended, or a thread of its last start has
                 not ended.
-            BusyError: Another run holds the folder or the model.
-            ArgumentError: The folder cannot be written any more.
+            BusyError: Another run uses the folder or the model.
+            ArgumentError: The folder is no longer writable.
         """
         if not self._lifecycle.allows(Event.START):
             self._lifecycle.apply(Event.START)  # raises, and names what is possible
@@ -170,12 +171,12 @@ class Run(Requests):
             self._attempt = attempt = self._attempt_with(recorder, names)
             self._steps = self._commands.steps = attempt.context.steps
             self._lifecycle.apply(Event.START)
-            undo.pop_all()  # from here on, the attempt releases these
+            undo.pop_all()  # from now on, the attempt releases them
         holds_back = not launched.is_waiting(self.logdir)
         monitor = attempt.context.monitor
         monitor.begin(settings.tags, holds_back=holds_back, **entry, **parent)
         for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
-            with contextlib.suppress(ValueError):  # clicks have pushed it out
+            with contextlib.suppress(ValueError):  # newer receipts have replaced it
                 self.receipts.remove(receipt)
         registry.enlist(self)
         if aside is not None:
@@ -191,7 +192,7 @@ class Run(Requests):
         return self._engine.models() + self.attempt.context.bindings.trained()
 
     def _attempt_with(self, recorder: Recorder, bindings: Bindings) -> Attempt:
-        """Makes an attempt, which goes on with what the last one has left unwritten."""
+        """Makes an attempt, which also writes the entries that the last one has not written."""
         monitor = Monitor(
             recorder,
             self._folder,
@@ -226,10 +227,10 @@ class Run(Requests):
         )
 
     def _abandon(self, error: BaseException | None = None) -> None:
-        """Ends a loop in the foreground that nobody goes on with, by a stop or an error."""
+        """Ends a loop in the foreground that nobody continues, by a stop or an error."""
 
     def _recorder(self) -> tuple[Recorder, Path | None]:
-        """Opens the recorder of a start; returns where an earlier run was moved, if it was."""
+        """Opens the recorder of a start; also returns the path of a run that was moved aside."""
         is_fresh = self._settings.fresh and self._attempt is None
         loss, best = self._settings.loss_monitor(), self._settings.best_monitor()
         try:
@@ -241,8 +242,8 @@ class Run(Requests):
     def wait(self, timeout: float | None = None) -> Run:
         """Blocks until the run has ended; an interrupt ends the wait, not the training.
 
-        In a script, Ctrl-C asks the run to stop, and the wait goes on to its last checkpoint. A
-        second one ends the wait.
+        In a script, Ctrl-C asks the run to stop, and the wait continues until its last checkpoint.
+        A second one ends the wait.
 
         A pause does not end the wait. A message on the standard error says once that the run is
         paused, and how to resume it.
@@ -296,7 +297,7 @@ class Run(Requests):
 
         Args:
             checkpoint: Its step, its path (in any run's folder), or None for the latest.
-            name: The new run's name; None takes this run's name with a number.
+            name: The new run's name; None uses this run's name with a number.
             hyperparameters: Values that differ from the first step of the new run on.
 
         Returns:
@@ -351,7 +352,7 @@ class Run(Requests):
         step, why = self._steps.step, self._unknown(command) if at is None else None
         receipt = self._commands.post(command, step=step, at=at, sender=sender, refusal=why)
         if receipt.sender is not sender:
-            return receipt  # the one of the same command, which came first
+            return receipt  # the receipt of the same command, which came first
         if why is not None:
             self.attempt.context.monitor.log(
                 event=receipt.name, step=step, applied=False, text=why, **sender.entry
@@ -363,7 +364,7 @@ class Run(Requests):
         return receipt
 
     def _after_end(self, command: Command, sender: Sender) -> Receipt | None:
-        """Carries a command out in the calling thread; None if it needs one that trains."""
+        """Executes a command after the end, in this thread; None if only a live run can do it."""
         if not self._lifecycle.phase.ended:
             return None
         if isinstance(command, Note | Tag):
@@ -373,7 +374,7 @@ class Run(Requests):
         return None
 
     def refuse(self, command: Command, why: str) -> Receipt:
-        """Refuses a command at once, and logs that while the run trains."""
+        """Refuses a command at once, and logs the refusal while the run trains."""
         step, receipt = self._steps.step, Receipt(command)
         receipt.answer(Outcome(applied=False, step=step, text=why))
         if self._lifecycle.allows(Event.STOP):
@@ -444,18 +445,18 @@ class Run(Requests):
     ) -> None:
         """Records scalars, pictures and media of the current step; training thread only.
 
-        Another thread converts and encodes them. Tensors are kept as they are. The numbers of
+        Another thread converts and encodes the values. Tensors are kept as they are. The numbers of
         arrays and variables are copied at once, which takes 1 to 2 ms for each MB. A figure is
-        drawn later, as it is then: make a new one for each step.
+        drawn later, with its content at that time: make a new one for each step.
 
         Args:
             values: Values by tag. A scalar is a number, or a tensor or array of shape (). Images
                 have the shape (height, width, channels), (batch, height, width, channels) or
                 (batch, height, width), as uint8 or as floats from 0 to 1; the first 12 of a batch
-                are kept. There may also be Matplotlib figures, texts, and what `nbtrain.media` has
-                for histograms, sounds, confusion matrices and PR curves.
+                are kept. There may also be Matplotlib figures, texts, and the values of
+                `nbtrain.media`: histograms, sounds, confusion matrices and PR curves.
             step: The number of this step if the program counts its steps itself.
-            scalars: More of them, by keyword.
+            scalars: More values, by keyword.
 
         Raises:
             ArgumentError: `values` is not a mapping of strings to such values, or another thread
@@ -481,7 +482,7 @@ class Run(Requests):
         self.attempt.loop.record(values, scalars, step)
 
     def _called(self) -> str:
-        """Says from where `record` was called, and where it can be called."""
+        """Describes from where `record` was called, and where it can be called."""
         other = owner.get()
         if other is not None and (self._attempt is None or other is not self.handle.host):
             return (
@@ -498,7 +499,7 @@ class Run(Requests):
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         """Calls `step` and records its result until the run stops; training thread only.
 
-        The same as `while not run.should_stop(): run.record(step())`, but faster.
+        Does the same as `while not run.should_stop(): run.record(step())`, but faster.
         """
         self.attempt.loop.drive(step)
 
@@ -561,7 +562,7 @@ class Run(Requests):
 
     @staticmethod
     def _of_attempt(attempt: Attempt, left: int | None) -> dict[str, Any]:
-        """Returns what a status tells of a start; `left` are its remaining steps, if known."""
+        """Returns a status's fields about a start; `left` are the remaining steps, if known."""
         monitor, error = attempt.context.monitor, attempt.error
         return {
             "steps_per_s": attempt.steps_per_s,
@@ -585,7 +586,7 @@ class Run(Requests):
 
     @property
     def trained_by(self) -> str | None:
-        """The process that trains; None, as it is this one."""
+        """The process that trains; None, because it is this process."""
         return None
 
     @property
@@ -630,7 +631,7 @@ class Run(Requests):
                 "try", "pause", "resume", "evaluate" (on request), "evaluated" (by cadence),
                 "undone" (an edit, by the program), "nan" and so on. Refused commands are no
                 events.
-            function: Takes a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
+            function: Called with a `Mark`: `event`, `step`, `wall_time`, `text` and `edits`.
 
         Returns:
             The function; without one, the decorator that registers it.
@@ -651,7 +652,7 @@ class Run(Requests):
 
     @property
     def is_over(self) -> bool:
-        """True if the run has ended and all of it is read: from the last call of `on_tick` on."""
+        """True if the run has ended and everything is read: from the last call of `on_tick` on."""
         return self._attempt is not None and self._attempt.monitor_threads.is_over
 
     def on_tick(self, listener: Callable[[], object]) -> Callable[[], None]:

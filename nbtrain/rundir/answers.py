@@ -1,7 +1,7 @@
-"""The answer to a command as plain data, for the mailbox and the command line.
+"""Converts the answer to a command to plain data, for the mailbox and the command line.
 
 fields_of("set", outcome)     # {"command": "set", "state": "applied", "step": 300, "text": "..."}
-fields_of_entry(entry)        # the same, by the line in the journal
+fields_of_entry(entry)        # the same, from the line in the journal
 outcome_of(fields)            # the outcome; None if it is still awaited
 """
 
@@ -47,7 +47,7 @@ def fields_of_arm(arm: ArmResult) -> dict[str, Any]:
 
 
 def fields_of_entry(entry: Entry) -> dict[str, Any]:
-    """Returns the answer to a command by its line in the journal."""
+    """Returns the answer to a command from its line in the journal."""
     state = APPLIED if entry.get("applied", True) else REFUSED
     return fields_of(entry["event"], _outcome({**entry, "state": state}))
 

@@ -1,4 +1,4 @@
-"""The lines of a run's `steering.jsonl`: their events, and their fields as they are read.
+"""Reads the lines of a run's `steering.jsonl`: their events and their fields.
 
 Damaged or changed lines are skipped.
 """
@@ -16,8 +16,8 @@ from nbtrain.core import own_files
 
 FILE = "steering.jsonl"
 
-# Bytes of a journal that are read at most: one with a checkpoint each second has as many after two
-# months.
+# The most bytes of a journal that are read: a journal with a checkpoint each second has as many
+# after two months.
 MOST_BYTES = 1 << 30
 
 # The most unreadable lines that a message names.
@@ -33,8 +33,8 @@ Entry = Mapping[str, Any]
 # The events that end a run.
 ENDS = frozenset({"finished", "stopped", "failed"})
 
-# Events that are no marks: the start and end of a run, the starts of segments, and events that
-# have a curve.
+# Events without a mark: the start and end of a run, the starts of segments, and events that have a
+# curve.
 UNMARKED = frozenset(
     {"start", "stop", "finished", "stopped"}
     | {"origin", "back", "segment", "found", "copy", "evaluated", "folder"}
@@ -48,7 +48,7 @@ EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
     *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
-    *("best", "patience"),  # a better value, and none for too long
+    *("best", "patience"),  # a better value; no better value for too long
     *("lost", "returned"),  # tasks of its cluster
     "stage",  # a stage of the training begins
     *("note", "tag"),
@@ -56,13 +56,13 @@ EVENTS = (
 
 
 def entries(logdir: Path, unread: list[int] | None = None) -> Iterator[Entry]:
-    """Yields the entries of a run's folder, the oldest first; skips lines that are no entry.
+    """Yields the entries of a run's folder, the oldest first; skips lines that are not entries.
 
     Args:
         unread: A list to which the numbers of skipped lines are added, from 1.
 
     Raises:
-        OSError: The file is not there, or cannot be opened.
+        OSError: The file does not exist, or cannot be opened.
     """
     with own_files.opened(logdir / FILE) as file:
         for number, line in enumerate(own_files.lines(file, MOST_BYTES), 1):
@@ -99,7 +99,7 @@ def edits_of(entry: Entry) -> list[tuple[str, float, float]]:
 
 
 def tags_of(entry: Entry, before: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Returns the tags of the run after an entry, given those before it."""
+    """Returns the tags of the run after an entry; `before` are those before it."""
     found = entry.get("tags")
     changes = entry["event"] in ("start", "tag") and entry.get("applied", True)
     if not changes or not isinstance(found, list):
@@ -108,7 +108,7 @@ def tags_of(entry: Entry, before: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def tags_in(lines: Iterable[Entry]) -> tuple[str, ...]:
-    """Returns the tags of a run, given its entries."""
+    """Returns the tags of a run after its entries."""
     tags: tuple[str, ...] = ()
     for entry in lines:
         tags = tags_of(entry, tags)
@@ -123,7 +123,7 @@ def arms_in(entry: Entry) -> list[Entry]:
 
 
 def arm_of(entry: Entry) -> tuple[int, str] | None:
-    """Returns the turn and the name of the arm of a trial that begins with an entry, or None."""
+    """Returns the turn and name of the arm of a trial that an entry begins; None without one."""
     match entry.get("arm"):
         case [int(turn), str(name)]:
             return turn, name
@@ -131,7 +131,7 @@ def arm_of(entry: Entry) -> tuple[int, str] | None:
 
 
 def parent_of(entry: Entry) -> Mapping[str, Any] | None:
-    """Returns the parent of a branch, from its start; or None."""
+    """Returns the parent of a branch, from the entry of its start; None if it is no branch."""
     parent = entry.get("parent")
     if not isinstance(parent, Mapping) or type(parent.get("step")) is not int:
         return None
@@ -154,7 +154,7 @@ def _is_pair(pair: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Returns whether a value is a number that a float can hold."""
+    """Returns whether a value is a number that fits into a float."""
     try:
         return isinstance(value, (int, float)) and float(value) is not None
     except OverflowError:

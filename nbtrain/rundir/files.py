@@ -1,4 +1,4 @@
-"""Small JSON files that other processes read: replaced as a whole, and read without trust."""
+"""Replaces small JSON files as a whole, and reads those of other processes without trust."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nbtrain.core.own_files import NotOwnError
 # scalars 400 kB.
 MOST_BYTES = 1 << 24
 
-# Characters of a name in that of its temporary file; one may take four bytes of 255.
+# Characters of a name in the name of its temporary file; one may need four bytes of 255.
 _NAMED = 50
 
 Contents = TypeVar("Contents")
@@ -28,7 +28,7 @@ _State = tuple[int, int, int]
 
 
 class Untrusted(ValueError):  # noqa: N818 - the reason is the message
-    """A file that must not be believed; the message says why."""
+    """A file that must not be trusted; the message says why."""
 
 
 class Malformed(Untrusted):
@@ -39,10 +39,10 @@ def replace(path: Path, fields: Mapping[str, Any], *, sync: bool = True) -> None
     """Writes a JSON object, so that a reader sees the old file or all of the new one.
 
     Args:
-        sync: Whether the contents must be on the disk before the name is.
+        sync: Whether the contents must be on the disk before the file is replaced.
 
     Raises:
-        OSError: It cannot be written; the old file is left as it was.
+        OSError: The file cannot be written; the old one is unchanged.
     """
     new = temporary(path)
     try:
@@ -62,18 +62,18 @@ def replace(path: Path, fields: Mapping[str, Any], *, sync: bool = True) -> None
 
 
 def temporary(path: Path) -> Path:
-    """Returns a path beside a JSON file, for a file that takes its place.
+    """Returns a path beside a JSON file, for a file that replaces it.
 
-    It has the beginning of the name only, as the whole may be as long as a name can be.
+    The path has only the beginning of the name, because the whole name may have the maximal length.
     """
     return path.with_name(f".{path.stem[:_NAMED]}.json-{secrets.token_hex(4)}")
 
 
 def sweep(folder: Path, *, before: float = math.inf) -> None:
-    """Deletes the temporary files in a folder that killed processes have left there.
+    """Deletes the temporary files that killed processes have left in a folder.
 
     Args:
-        before: Only those that were last changed before this time, in seconds since the epoch.
+        before: Only files that were last changed before this time, in seconds since the epoch.
     """
     for path in folder.glob(".*.json-????????"):
         with contextlib.suppress(OSError):
@@ -91,9 +91,9 @@ def read(
         owner: The user that must own the file; None for any.
 
     Raises:
-        OSError: It is not there, or cannot be read.
-        Untrusted: It is a link, no file, of another user, too large, or not a JSON object.
-        Malformed: It is not JSON.
+        OSError: The file does not exist, or cannot be read.
+        Untrusted: The file is a link, not regular, another user's, too large, or not a JSON object.
+        Malformed: The file is not JSON.
     """
     try:
         file = own_files.opened(path)
@@ -120,7 +120,7 @@ class Polled(Generic[Contents]):
 
     signs = Polled(status_file.read, status_file.FILE)
     signs.of(folder)    # read
-    signs.of(folder)    # a twentieth of the time, until the file has changed
+    signs.of(folder)    # takes a twentieth of the time, until the file changes
 
     Args:
         read: Reads the file of a folder.
@@ -135,8 +135,8 @@ class Polled(Generic[Contents]):
         """Returns the contents of the file in a folder.
 
         Raises:
-            OSError: It is not there, or cannot be read.
-            Exception: As `read`.
+            OSError: The file does not exist, or cannot be read.
+            Exception: As in `read`.
         """
         known = self._held.get(folder)
         path = known[0] if known else f"{folder}/{self._name}"

@@ -31,8 +31,9 @@ BASE = Path("runs")
 _NAME = re.compile(r"\w[\w .+=@-]*")
 _LONGEST = 100  # characters of a name: a longer one is a mistake
 
-# The files from which a run goes on, by their names in TensorFlow's classes and nbtrain. The lock
-# and the mailbox belong to the process, as does a log that it prints to; other files to the user.
+# The files from which a run continues, by their names in TensorFlow's classes and nbtrain. The
+# lock, the mailbox and a log to which the process prints belong to the process; other files belong
+# to the user.
 _LEFT = (
     "checkpoints",
     "checkpoint",
@@ -47,8 +48,8 @@ class Logdir:
     """One run's folder.
 
     Args:
-        logdir: The folder; None takes `runs/<name>`.
-        name: The run's name; None takes the folder's, or a new numbered one.
+        logdir: The folder; None means `runs/<name>`.
+        name: The run's name; None means the folder's, or a new numbered one.
         kind: The first word of a new numbered name, if it can be part of a name.
         beside: The folder of another run, next to which a new one is created; None for `runs`.
         launches: Whether the folder is for a run of another process.
@@ -106,7 +107,7 @@ class Logdir:
 
     @property
     def outside(self) -> Path | None:
-        """A folder outside of this one to which the run saves; None if there is none."""
+        """The first folder outside of this one to which the run saves; None if there is none."""
         own = self.path.resolve()
         further = (directory.resolve() for directory in self._further)
         return next((each for each in further if own not in (each, *each.parents)), None)
@@ -120,7 +121,7 @@ class Logdir:
 
         Raises:
             BusyError: Another run, of this kernel or another one, trains here.
-            ArgumentError: The folder cannot be written any more, or cannot be locked.
+            ArgumentError: The folder is no longer writable, or cannot be locked.
         """
         try:
             self._make(self.path)
@@ -167,7 +168,7 @@ class Logdir:
         self.lock.release()
 
     def discard(self) -> None:
-        """Unlocks the folder without a start, and deletes what was created for it."""
+        """Unlocks the folder without a start, and deletes the files and folders created for it."""
         made = self._made
         self.release()
         if made:
@@ -199,7 +200,7 @@ class Logdir:
         raise AssertionError("unreachable")
 
     def _make(self, path: Path) -> None:
-        """Creates the folder if it does not exist, and notes what was created."""
+        """Creates the folder if it does not exist, and stores which folders were created."""
         self._made = _missing(path) or self._made
         path.mkdir(parents=True, exist_ok=True)
 
@@ -207,13 +208,13 @@ class Logdir:
 def move_aside(folder: Path) -> Path | None:
     """Moves the files of an earlier run to `<folder>-before-1`, or the next free number.
 
-    The caller holds the folder locked.
+    The caller must have locked the folder.
 
     Returns:
-        The folder that they were moved to; None if there were none.
+        The folder to which they were moved; None if there were none.
 
     Raises:
-        OSError: They cannot be moved.
+        OSError: The files cannot be moved.
     """
     left = sorted({path for pattern in _LEFT for path in folder.glob(pattern)})
     if not left:
@@ -260,7 +261,7 @@ def unwritable(path: Path, error: OSError) -> ArgumentError:
 
 
 def check_no_file(path: Path) -> None:
-    """Checks the path of a folder that will be created."""
+    """Checks that a folder can be created: no part of its path is a file."""
     there = next((folder for folder in [path, *path.parents] if folder.exists()), None)
     if there is not None and not there.is_dir():
         raise unwritable(path, FileExistsError() if there == path else NotADirectoryError())

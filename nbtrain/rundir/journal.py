@@ -1,4 +1,4 @@
-"""The history of a run: lines of its `steering.jsonl`, and marks on its curves.
+"""Reads and writes the history of a run: its `steering.jsonl`, and the marks on its curves.
 
 {"wall_time": 1790000000.0, "event": "set", "step": 120, "applied": true,
  "text": "learning_rate 0.01 → 0.001", "edits": {"learning_rate": [0.01, 0.001]}}
@@ -38,7 +38,7 @@ from nbtrain.rundir.entries import (
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.timeline import RunTimeline, side_folder
 
-# The number of marks that a run holds, the newest.
+# The number of newest marks that a run keeps.
 MOST_MARKS = 1000
 
 # Bytes of the file that another process reads at once while it grows.
@@ -58,12 +58,12 @@ class Mark:
         step: Completed steps at that time.
         wall_time: The time in seconds since the epoch.
         text: A description.
-        to: The step that the run went to; None if it stayed.
+        to: The step to which the run went; None if it stayed.
         edits: Changed hyperparameters: name, old and new value.
         kept: For the end of a trial, whether its edits stay; otherwise None.
         good: For a "nan", the step of the last good checkpoint; None if there is none.
         arms: For the end of a trial of several values, the result of each.
-        arm: For the beginning of one of them, its turn, from 0, and its name.
+        arm: For the beginning of one of these values, its turn, from 0, and its name.
         order: The place in the timeline of the run.
         abandoned: Whether the run has gone back to a step before the mark, at the time of asking.
     """
@@ -83,7 +83,7 @@ class Mark:
 
     @property
     def place(self) -> int:
-        """The step at which the mark is drawn: where the run went on."""
+        """The step at which the mark is drawn: that from which the run continued."""
         return self.step if self.to is None else self.to
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Mark:
 
     @classmethod
     def of(cls, entry: Entry, order: float = 0.0) -> Mark | None:
-        """Returns the mark of an entry; None if it was refused or is no mark.
+        """Returns the mark of an entry; None if the entry was refused or has no mark.
 
         A checkpoint that was found in the folder, unless it is a copy, has a mark as if it was
         saved by cadence.
@@ -104,7 +104,7 @@ class Mark:
 
     @classmethod
     def done(cls, entry: Entry, order: float = 0.0) -> Mark | None:
-        """Returns the event of an entry, even if it is no mark; None if it was refused."""
+        """Returns the event of an entry, even if it has no mark; None if it was refused."""
         event = str(entry["event"])
         if not entry.get("applied", True):
             return None
@@ -121,7 +121,7 @@ class Marks:
     """The marks of a run, from all its starts; any thread.
 
     Attributes:
-        timeline: The timeline of the run; if its folder has not been read, what is known so far.
+        timeline: The timeline of the run; only the lines known so far if the folder was not read.
         has_timeline: Whether the folder was read into the timeline.
         recalled: Whether the marks of earlier starts were read. When this becomes true, the marks
             may get other numbers.
@@ -143,7 +143,7 @@ class Marks:
             self._count += 1
 
     def recall(self, marks: Sequence[Mark], before: int) -> None:
-        """Replaces all marks; those that were added meanwhile are kept.
+        """Replaces all marks; keeps those that were added meanwhile.
 
         Args:
             marks: The marks of all starts; if there are none, nothing is replaced.
@@ -157,7 +157,7 @@ class Marks:
             self.recalled = True
 
     def forget(self) -> None:
-        """Drops the stored marks: another run has written the journal again from its beginning."""
+        """Drops the stored marks, because another run has replaced the journal."""
         with self._lock:
             self._marks.clear()
 
@@ -167,7 +167,7 @@ class Marks:
         return self._count
 
     def since(self, number: int = 0) -> tuple[list[Mark], int]:
-        """Returns the stored marks after the first `number`, and the number of all so far."""
+        """Returns the stored marks after the first `number`, and the number of all marks so far."""
         with self._lock:
             new = max(0, self._count - number)
             marks, count = list(self._marks)[max(0, len(self._marks) - new) :], self._count
@@ -232,15 +232,15 @@ class Journal:
             self._marks.has_timeline = True
 
     def begin_tags(self) -> None:
-        """Takes the tags of earlier starts."""
+        """Reads the tags of earlier starts."""
         with contextlib.suppress(OSError):
             self._marks.tags = self._marks.tags or tags_in(entries(self.folder))
 
     def log(self, **entry: object) -> float:
         """Queues a line, and returns its order in the timeline.
 
-        Any thread; for a line of the timeline only the training thread. The path of a `checkpoint`
-        is written relative to the run's folder.
+        Any thread may call it; for a line of the timeline only the training thread. The path of a
+        `checkpoint` is written relative to the run's folder.
         """
         line = {"wall_time": round(time.time(), 3), **entry}
         if "checkpoint" in entry:
@@ -273,9 +273,9 @@ class Journal:
         self._marks.recall(found, before)
 
     def read(self) -> tuple[list[Entry], str | None]:
-        """Returns the entries of the file and those that wait, and a message about skipped lines.
+        """Returns the written and the waiting entries, and a message about skipped lines.
 
-        Without a file, there are no others.
+        Without a file, only the waiting entries are returned.
         """
         unread: list[int] = []
         found: list[Entry] = []
@@ -297,7 +297,7 @@ class Journal:
             yield self._done.popleft()
 
     def inherit(self, other: Journal) -> None:
-        """Takes the waiting entries of an earlier start, which could not be written."""
+        """Adds the waiting entries of an earlier start, which could not be written."""
         with other._writing:
             self._waiting.extend(other._waiting)
             other._waiting.clear()
@@ -317,7 +317,7 @@ class Journal:
             OSError: The file cannot be written; the entries wait for the next call.
         """
         if not self._waiting or not self._logdir.lock.in_place:
-            return  # a network folder may be away for a moment
+            return  # a network folder may be unavailable for a moment
         with self._writing:
             while self._waiting:
                 self._logdir.log(**self._waiting[0])
@@ -325,11 +325,11 @@ class Journal:
 
 
 class JournalTail:
-    """Reads the journal of a run of another process as it grows; for one thread.
+    """Reads the journal of a run of another process while it grows; for one thread.
 
     Args:
         folder: The run's folder.
-        marks: The marks, which get a timeline of their own here.
+        marks: The marks, which get a new timeline here.
     """
 
     def __init__(self, folder: Path, marks: Marks) -> None:
@@ -341,12 +341,12 @@ class JournalTail:
         marks.timeline = RunTimeline(folder)
 
     def poll(self) -> bool:
-        """Reads what is new; returns whether the file was replaced, so that another run wrote it.
+        """Reads new lines; returns whether the file was replaced, so that another run wrote it.
 
-        A missing file is no error: it may be written later, or its share may be away.
+        A missing file is not an error: it may be written later, or its share may be unavailable.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
         path = self._folder / FILE
         try:
@@ -368,7 +368,7 @@ class JournalTail:
         return replaced
 
     def _is_another(self, head: bytes, size: int) -> bool:
-        """Returns whether what was read is not the beginning of the file any more."""
+        """Returns whether the file no longer begins with what was read before."""
         known, self._head = self._head, head
         return size < self._offset or not head.startswith(known)
 
@@ -379,12 +379,12 @@ class JournalTail:
 
     def _take(self, chunk: bytes) -> None:
         *lines, rest = (self._rest + chunk).split(b"\n")
-        self._rest = rest[: LONGEST_LINE + 1]  # cut, it is no entry
+        self._rest = rest[: LONGEST_LINE + 1]  # a line that is cut is not an entry
         for line in lines:
             entry = entry_of(line.decode("utf-8", "replace"))
             if entry is not None:
                 self._marks.tags = tags_of(entry, self._marks.tags)
                 mark = Mark.of(entry, self._marks.timeline.add_entry(entry))
                 is_known = mark is not None and mark.event == "note" and mark in self._marks
-                if mark is not None and not is_known:  # one that was written here is known
+                if mark is not None and not is_known:  # a note that was written here is known
                     self._marks.add(mark)

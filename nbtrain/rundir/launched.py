@@ -1,14 +1,14 @@
-"""The folder of a launched process: the first run of the process trains there.
+"""Handles the folder of a launched process, in which the first run of the process trains.
 
 `nbtrain.launch` puts this into the folder and names it in the environment of the process:
 
-log.txt        what the process prints
+log.txt        the prints of the process
 status.json    phase preparing, so that the run can be attached before it is there
-mailbox/       for commands, which wait until the run takes them
+mailbox/       for commands, which wait until the run reads them
 script.py      the program, if it was a cell
 
-A run without a name and a logdir takes the folder. If the first run gives its own, all of this
-moves to the folder of the run, and a symbolic link to that takes the place of the launch's.
+A run without a name and a logdir uses this folder. If the first run has its own folder, all of
+these files move to it, and a symbolic link to it replaces the folder of the launch.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def waiting() -> Path | None:
 
 
 def is_waiting(folder: Path) -> bool:
-    """Returns whether a process was launched into a folder, and no run has begun there since."""
+    """Returns whether a process was launched into a folder, and no run has started there since."""
     try:
         return status_file.read(folder).writer.launched
     except (OSError, Untrusted):
@@ -63,7 +63,7 @@ def printed(folder: Path) -> str | None:
 
 
 def begin(folder: Path) -> None:
-    """Notes that a run begins in a folder, which it holds locked: the first one moves the launch.
+    """Handles the start of a run in a locked folder: the first run moves the launch there.
 
     Raises:
         ArgumentError: The launch cannot move there.
@@ -89,7 +89,7 @@ def begin(folder: Path) -> None:
 
 
 def _move(launch: Path, folder: Path) -> None:
-    """Moves all that is in the folder of a launch, and replaces it with a link."""
+    """Moves all files of the folder of a launch, and replaces the folder with a link."""
     _move_log(launch / LOG, folder / LOG)
     _move_commands(launch / MAILBOX, folder / MAILBOX)
     for name in (SCRIPT, CELL, status_file.FILE):
@@ -103,7 +103,7 @@ def _move(launch: Path, folder: Path) -> None:
 
 
 def _move_commands(old: Path, new: Path) -> None:
-    """Moves the commands that wait, also those that are still being written."""
+    """Moves the waiting commands, also those that are still being written."""
     new.mkdir(mode=0o700, exist_ok=True)
     until = time.monotonic() + mailbox.WRITING_SECS
     while True:
@@ -122,7 +122,7 @@ def _move_commands(old: Path, new: Path) -> None:
 
 
 def _move_log(old: Path, new: Path) -> None:
-    """Appends the log to the one of the run, and lets this process go on printing there."""
+    """Appends the log to that of the run, to which this process prints from now on."""
     with (
         own_files.opened(old) as begun,
         open(own_files.descriptor(new, own_files.APPEND), "ab") as log,

@@ -1,13 +1,13 @@
-"""The lineage of a run: the edits that led to its present state, read from its journal.
+"""Reads the lineage of a run from its journal: the edits that led to its present state.
 
-After a restore or a new start from a checkpoint, the lineage is that of the checkpoint: the
-timeline of the run knows from which one it goes on. A later edit counts only if its value was not
-undone by the restore, because some variables are in no checkpoint. Beside the lines that the
+After a restore or a new start from a checkpoint, the lineage is that of the checkpoint. The
+timeline of the run knows which checkpoint it is. A later edit counts only if the restore has not
+undone its value, because some variables are in no checkpoint. In addition to the lines that the
 timeline reads, these matter:
 
     start               a start of the run; {"parent": ...} in a branch
-    origin              the journal of the other run had this number of {"lines"} at that time
-    segment             the curves go on from a step, with these {"values"}; a value that no edit
+    origin              the other run's journal had this number of {"lines"} at that time
+    segment             the curves continue from a step, with these {"values"}; a value that no edit
                         has set was set by the program, for example by a Keras callback
     set, and others     {"edits": {name: [old, new]}} after a step, or at the step "to" if it
                         went back
@@ -47,13 +47,13 @@ class Lineage:
     """Follows the lines of a journal.
 
     Args:
-        origin: The line of another journal by which a run goes on from this one; later lines are
-            skipped. None reads all lines.
-        known: The folders that led here, because a journal never leads to itself.
+        origin: The line of another journal by which a run continues from this run; later lines of
+            this journal are skipped. None reads all lines.
+        known: The folders that led here, so that a journal never leads to itself.
 
     Attributes:
         timeline: The timeline of the run up to the last line.
-        saved: The states that checkpoints hold, by their entries in the timeline.
+        saved: The states in checkpoints, by their entries in the timeline.
         kept: Values of a segment that differ from its checkpoint, by number of its line: name to
             old value, new value, and whether an undone edit has set the new value. If not, the
             program has set it.
@@ -106,7 +106,7 @@ class Lineage:
             state = self.saved.get(continued)
         if self._first is None or (state is None and step == 0):  # the run begins, or starts over
             self._first = values
-        if state is None:  # the line is missing, or a session has gone back by itself
+        if state is None:  # the line is missing, or a session has rewound itself
             state = self._cut(step)
         old, left = state.values, self.state.values
         new = {name: v for name, v in values.items() if name in old and v != old[name] and v == v}
@@ -149,7 +149,7 @@ class Lineage:
 
 
 def _before(origin: Entry | None, lines: list[Entry]) -> list[Entry]:
-    """Returns the lines that a journal had when a run went on from it; all if `origin` is None."""
+    """Returns the lines that a journal had when a run continued from it; all without an origin."""
     if origin is None:
         return lines
     count = origin.get("lines")

@@ -1,8 +1,8 @@
-"""The lock of a run's folder: one run at a time trains there, across all kernels.
+"""Locks a run's folder: one run at a time trains there, across all kernels.
 
-The lock is on the open file `run.lock`, so it ends with its process. While it is locked,
-`run.json` beside it names the run. If the folder is deleted or renamed, the locked file goes with
-it, and another run can take the name of the folder.
+The lock is on the open file `run.lock`, so it ends with its process. While it is locked, `run.json`
+beside it names the run. If the folder is deleted or renamed, the locked file goes with it, and
+another run can use the name of the folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def is_locked(folder: Path) -> bool:
-    """Returns whether a run of any kernel trains in a folder now; takes the lock for a moment."""
+    """Returns whether a run of any kernel trains in a folder now; locks it for a moment."""
     if not (folder / "run.json").exists():
         return False
     from filelock import Timeout
@@ -41,10 +41,11 @@ def is_locked(folder: Path) -> bool:
 
 
 def _lock_of(folder: Path) -> FileLock:
-    """Returns the lock of a folder. Its library is loaded here: who only reads needs none.
+    """Returns the lock of a folder; loads the lock's library, which readers do not need.
 
     Raises:
-        NotOwnError: Its file is a link or no regular file, which the library may open and empty.
+        NotOwnError: Its file is a link or not a regular file, which the library could open and
+            empty.
     """
     from filelock import FileLock
 
@@ -61,7 +62,8 @@ class RunLock:
         self._folder = folder
         self._name = name
         self._guard = threading.Lock()  # the monitor thread may release it, or the training thread
-        # With the device and inode of its file. Replaced together, as `in_place` takes no guard.
+        # The lock, and the device and inode of its file. Replaced together, because `in_place` does
+        # not acquire the guard.
         self._held: tuple[FileLock, tuple[int, int]] | None = None
 
     def acquire(self) -> None:
@@ -116,7 +118,7 @@ class RunLock:
             lock.release()
 
     def _holder(self) -> tuple[str | None, str]:
-        """Returns the holder's name if it is in this kernel, otherwise None; and what to do."""
+        """Returns the holder's name, None if it is in another process, and advice in words."""
         elsewhere = "give another name= or logdir="
         try:
             owner = files.read(self._folder / "run.json")

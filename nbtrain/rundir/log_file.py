@@ -1,4 +1,4 @@
-"""The log of a run, `log.txt`: its lines, those that are added to it, and its end.
+"""Reads and writes the log of a run, `log.txt`.
 
 2026-11-24T10:15:07.123+01:00 step 1240 WARNING logging the learning rate is high
 
@@ -28,10 +28,10 @@ _LINE = re.compile(
 _NATIVE = re.compile(r"(?:[\d-]{10} [\d:.]{8,}: )?([IWEF])(?:\d{4} [\d:.]{8,}\s+\d+)? \S+:\d+\]")
 _LETTERS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "CRITICAL"}
 
-# Bytes at the end of a file that are read at most as it grows: more than are kept.
+# The most bytes that are read at the end of a growing file: more than are kept.
 MOST_BYTES = 4 << 20
 
-# Lines of a log that are shown at most, and the bytes that are read for them.
+# The most lines of a log that are shown, and the bytes that are read for them.
 SHOWN_LINES = 20
 _SHOWN_BYTES = 1 << 14
 
@@ -58,7 +58,7 @@ def line_of(text: str, before: LogLine | None = None) -> LogLine:
 
 
 def native(wall_time: float, step: int, text: str) -> LogLine:
-    """Returns the line for a text that came from outside of Python."""
+    """Returns the line for a text from outside of Python."""
     found = _NATIVE.match(text)
     if found is None:
         return LogLine(wall_time, step, "INFO", "process", text)
@@ -69,7 +69,7 @@ def append(path: Path, lines: Iterable[LogLine]) -> None:
     """Adds lines to the file.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     text = "".join(map(text_of, lines)).encode(errors="replace")
     with open(own_files.descriptor(path, own_files.APPEND), "ab") as file:
@@ -77,10 +77,10 @@ def append(path: Path, lines: Iterable[LogLine]) -> None:
 
 
 class LogTail:
-    """Reads a `log.txt` as it grows; one thread.
+    """Reads a `log.txt` while it grows; one thread.
 
     Args:
-        path: The file, which may not be there yet.
+        path: The file, which need not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,12 +91,12 @@ class LogTail:
         self._before: LogLine | None = None
 
     def poll(self) -> list[LogLine]:
-        """Returns the lines that are new, from the beginning if the file was replaced.
+        """Returns the new lines, from the beginning if the file was replaced.
 
         Of a long file, only the end is read.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
         try:
             found = own_files.state(self._path)

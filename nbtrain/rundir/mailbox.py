@@ -1,7 +1,7 @@
-"""The mailbox of a run's folder, through which other processes steer it.
+"""The mailbox in a run's folder, through which other processes steer the run.
 
 mailbox/ID.json           a command, put here by write, sync and rename
-mailbox/taken/ID.json     a command that the run has taken and not answered for good
+mailbox/taken/ID.json     a command that the run has read, without its last answer
 mailbox/answers/ID.json   its answer: "requested", later "applied" or "refused"
 
 send(folder, "4f2a", {"command": "pause", "by": "ada"})   # another process
@@ -10,10 +10,10 @@ mailbox.answer("4f2a", {"state": "requested"})            # the run: twice, the 
 mailbox.close("4f2a", {"state": "applied", "step": 300})  #   for good
 answer_to(folder, "4f2a")                                 # another process
 
-A rename decides who has a command: the run that takes it, or the sender that withdraws it. So no
-command is executed twice, and each gets one answer. A command for an earlier start of the run, of
-another user, too large or malformed is refused in words. Notes and tags are for any start, as they
-change nothing of the training: a click as the kernel ends must not lose them.
+A rename decides who has a command: the run that reads it, or the sender that withdraws it. So no
+command is executed twice, and each gets one last answer. A command for an earlier start of the run,
+of another user, too large or malformed is refused with a reason. Notes and tags are for any start,
+because they do not change the training: a click while the kernel ends must not lose them.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from nbtrain.rundir.names import MAILBOX
 TAKEN = "taken"
 ANSWERS = "answers"
 
-# The version of all of this, in the status and in every answer.
+# The version of this protocol, in the status and in every answer.
 VERSION = 1
 
 # The largest command: a replay of a thousand edits has 60 kB.
 MOST_BYTES = 1 << 18
 
-# Answers that stay for their senders, the newest; and how long at the least, in seconds.
+# The number of newest answers to keep for their senders, and the least seconds to keep any.
 ANSWERS_KEPT = 1000
 ANSWERS_SECS = 3600.0
 
-# Seconds until a file is refused that is not JSON, or cannot be read, and does not change: until
-# then it may still be being written, or a share shows it late.
+# Seconds until a file that is not JSON or cannot be read, and does not change, is refused. Until
+# then it may be incomplete, or a share may show it late.
 WRITING_SECS = 2.0
 
-# Commands that the next start carries out too.
+# Commands that the next start executes too.
 _FOR_ANY_START = ("note", "tag")
 
 # The rule for the name of a command, as advice.
@@ -63,7 +63,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The place that commands for one start of a run are sent to.
+    """The place to which commands for one start of a run are sent.
 
     Attributes:
         folder: The run's folder, absolute.
@@ -92,7 +92,7 @@ class Letter:
 
 
 class _State(NamedTuple):
-    """The state of a file, which differs once it has changed."""
+    """The state of a file, which differs after a change."""
 
     at: float
     size: int
@@ -104,7 +104,7 @@ def is_id(text: object) -> bool:
 
 
 class Mailbox:
-    """The run's side; for one thread at a time.
+    """The mailbox as the run uses it; for one thread at a time.
 
     Args:
         folder: The run's folder.
@@ -126,23 +126,23 @@ class Mailbox:
         self._attempt, self._launch, self._clock = attempt, launch, clock
         self._taken, self._answers = self._box / TAKEN, self._box / ANSWERS
         self._owner: int | None = None
-        self._unfinished: dict[str, tuple[_State, float]] = {}  # files, and since when they are so
+        self._unfinished: dict[str, tuple[_State, float]] = {}  # files, and since when so
         self._refused: set[str] = set()  # files that stay until their refusals are written
         self._early: set[str] = set()  # files that were there before this start
-        self._waiting: deque[tuple[str, _State]] = deque()  # files of the last look, to be taken
+        self._waiting: deque[tuple[str, _State]] = deque()  # scanned, not read yet
 
     def open(self) -> list[str]:
-        """Creates the folders, and notes what was sent before this start.
+        """Creates the folders, and lists the commands that were sent before this start.
 
-        Of that, `receive` returns the commands that have waited since the launch of this process,
-        and those that are for any start; the others are early.
+        `receive` returns those of them that have waited since the launch of this process, and those
+        for any start. The others are marked as early.
 
         Returns:
-            The commands that earlier starts have taken and not answered for good, by their ids. The
-            journal may know the answers.
+            The ids of commands that earlier starts have read, without a last answer. The journal
+            may contain the answers.
 
         Raises:
-            OSError: They cannot be created.
+            OSError: The folders cannot be created.
         """
         self.create()
         self._early = set(self._new())
@@ -150,10 +150,10 @@ class Mailbox:
         return [key for key in taken if not self._is_closed(key)]
 
     def create(self) -> None:
-        """Creates the folders if they are not there.
+        """Creates the folders if they do not exist.
 
         Raises:
-            OSError: They cannot be created.
+            OSError: The folders cannot be created.
         """
         make(self._box.parent)
         for folder in (self._box, self._taken, self._answers):
@@ -164,12 +164,15 @@ class Mailbox:
         probe.touch()
         found = probe.stat()
         probe.unlink()
-        # Not the process's own user: a share may map it to another one.
+        # The owner of a new file, not the process's own user: a share may map it to another one.
         self._owner = found.st_uid if hasattr(os, "getuid") else None
         files.sweep(self._box, before=found.st_mtime - ANSWERS_SECS)  # others may be writing
 
     def _is_closed(self, key: str) -> bool:
-        """Returns whether a command has its last answer: a start was killed after writing it."""
+        """Returns whether a command has its last answer; then its file is deleted here.
+
+        A start that was killed after writing the answer has left the file.
+        """
         try:
             fields = files.read(self._answers / f"{key}.json")
         except (OSError, Untrusted):
@@ -179,7 +182,7 @@ class Mailbox:
         return closed
 
     def receive(self, most: int = sys.maxsize) -> list[Letter]:
-        """Takes the commands that have come, at most so many, the oldest first.
+        """Returns new commands, at most `most`, the oldest first, and moves their files to `taken`.
 
         Raises:
             OSError: The mailbox is gone or cannot be read.
@@ -211,13 +214,13 @@ class Mailbox:
         return taken
 
     def _judged(self, letter: Letter) -> Letter:
-        """Returns a letter that was sent before this start; early unless it is for this one too."""
+        """Returns a letter sent before this start, as early unless it is for this one too."""
         waited = self._launch is not None and letter.fields.get("attempt") == self._launch
         valid = waited or letter.refusal or letter.fields.get("command") in _FOR_ANY_START
         return letter if valid else Letter(letter.id, {}, is_early=True)
 
     def _new(self) -> dict[str, _State]:
-        """The files of commands, by their names."""
+        """Returns the states of the files of commands, by their names."""
         found = {}
         with os.scandir(self._box) as entries:
             for entry in entries:
@@ -228,7 +231,7 @@ class Mailbox:
         return found
 
     def _may_change(self, name: str, state: _State) -> bool:
-        """Returns whether a file may be readable in a moment: it has just come or changed."""
+        """Returns whether a file may be readable in a moment, because it is new or has changed."""
         now = self._clock()
         known, since = self._unfinished.get(name, (None, now))
         if known == state and now - since >= WRITING_SECS:
@@ -237,11 +240,11 @@ class Mailbox:
         return True
 
     def _opened(self, path: Path) -> Letter | None:
-        """Takes one file; None if it was answered already.
+        """Reads one file and moves it to `taken`; returns None if it was answered already.
 
         Raises:
-            OSError: It cannot be read or taken; FileNotFoundError if it was withdrawn.
-            Malformed: It is not JSON; perhaps it is still being written.
+            OSError: The file cannot be read or moved; FileNotFoundError if it was withdrawn.
+            Malformed: The file is not JSON; perhaps it is still being written.
         """
         name = path.name.removesuffix(".json")
         if (self._answers / path.name).exists():
@@ -262,7 +265,7 @@ class Mailbox:
         return Letter(name, fields)
 
     def _refusal(self, path: Path, why: str) -> Letter:
-        """Refuses a file, which stays until the answer is written: a kill must not lose both."""
+        """Refuses a file, which stays until the answer is written: a kill must lose neither."""
         self._refused.add(path.name)
         return Letter(path.name.removesuffix(".json"), {}, why)
 
@@ -272,10 +275,10 @@ class Mailbox:
             path.unlink()
 
     def answer(self, key: str, fields: Mapping[str, Any]) -> None:
-        """Writes an answer that another one will follow.
+        """Writes an answer that is not the last one.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The answer cannot be written.
         """
         files.replace(self._answers / f"{key}.json", {"nbtrain": VERSION, "id": key, **fields})
 
@@ -283,7 +286,7 @@ class Mailbox:
         """Writes the last answer to a command.
 
         Raises:
-            OSError: It cannot be written; try again.
+            OSError: The answer cannot be written; try again.
         """
         self.answer(key, fields)
         name = f"{key}.json"
@@ -293,10 +296,10 @@ class Mailbox:
             self._refused.discard(name)
 
     def tidy(self) -> None:
-        """Deletes old answers, which their senders have read or will not read any more."""
+        """Deletes old answers, which their senders have read or will never read."""
         with contextlib.suppress(OSError), os.scandir(self._answers) as entries:
             dated = sorted((each.stat().st_mtime, each.path) for each in entries)
-            # By the clock of the share, which may differ from the one here.
+            # By the clock of the share, which may differ from the clock of this machine.
             until = max(dated, default=(0.0, ""))[0] - ANSWERS_SECS
             for at, path in dated[:-ANSWERS_KEPT]:
                 if at < until and not (self._taken / Path(path).name).exists():
@@ -304,10 +307,10 @@ class Mailbox:
 
 
 def make(folder: Path) -> None:
-    """Creates the mailbox of a run that is to come, or has begun.
+    """Creates the mailbox of a run that has begun, or will begin.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: The mailbox cannot be created.
     """
     own_files.check_folder(folder / MAILBOX)
     (folder / MAILBOX).mkdir(mode=0o700, exist_ok=True)
@@ -317,11 +320,11 @@ def make(folder: Path) -> None:
 
 
 def send(folder: Path, key: str, fields: Mapping[str, Any]) -> None:
-    """Puts a command into a run's mailbox.
+    """Writes a command to a run's mailbox.
 
     Raises:
         ArgumentError: The id cannot name a command.
-        OSError: It cannot be written; FileNotFoundError if the run has no mailbox.
+        OSError: The command cannot be written; FileNotFoundError if the run has no mailbox.
     """
     if not is_id(key):
         raise ArgumentError(f"id={key!r}: {ID_ADVICE}.")
@@ -345,7 +348,7 @@ def answer_to(folder: Path, key: str) -> Mapping[str, Any] | None:
 
 
 def withdraw(folder: Path, key: str) -> bool:
-    """Takes a command back; returns whether it will never be done, as the run had not taken it."""
+    """Withdraws a command; returns True if the run had not read it, so that it is never done."""
     try:
         own_files.check_folder(folder / MAILBOX)
         (folder / MAILBOX / f"{key}.json").unlink()

@@ -1,4 +1,4 @@
-"""Returns whether a process that has written a file still lives."""
+"""Checks whether a process that has written a file still lives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _START_SECS = 1.0
 def has_ended(host: str, process: int, started: float, alive: float) -> bool:
     """Returns whether a process has ended; False for one of another machine.
 
-    A process with its number is another one if it started at another time, and after the sign of
-    life. The first alone does not tell: the system moves the starts of all processes if its clock
-    is set.
+    A process with this number is another one if it started at another time, and after the sign of
+    life. Another start time alone is not enough: the system changes the start times of all
+    processes if its clock is set.
 
     Args:
         host: The name of its machine.
@@ -32,5 +32,5 @@ def has_ended(host: str, process: int, started: float, alive: float) -> bool:
         return other or bool(found.status() == psutil.STATUS_ZOMBIE)
     except (psutil.NoSuchProcess, ValueError, OverflowError):  # no process can have such a number
         return True
-    except psutil.Error:  # access is denied: it is there
+    except psutil.Error:  # access is denied, so the process exists
         return False

@@ -1,11 +1,11 @@
-"""Makes objects of what another process wrote as JSON: each field has the type of its dataclass.
+"""Makes objects from the JSON of another process: each field has the type of its dataclass.
 
 made(Status, {"name": "digits", "engine": "fit", "phase": "running", "step": "x"})
 # Misfit: step: "x" is no whole number
 
-Types that are known: `str`, `bool`, `int`, `float`, enums, dataclasses, `X | None`,
-`tuple[X, ...]`, `Mapping[str, X]` and `dict[str, X]`. A whole number fits into 64 bits. A float may
-be one of the words of `plain`: "NaN", "Infinity". Fields that the class lacks are left out.
+Known types: `str`, `bool`, `int`, `float`, enums, dataclasses, `X | None`, `tuple[X, ...]`,
+`Mapping[str, X]` and `dict[str, X]`. A whole number fits into 64 bits. A float may be one of the
+words of `plain`: "NaN", "Infinity". Fields that the class lacks are ignored.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def made(kind: type[Made], value: object) -> Made:
 
 @functools.cache
 def _reader(kind: Any) -> _Reader:
-    """Returns the function that reads a type; made once, as a thousand files are read a second."""
+    """Returns the function that reads a type; made once, because many files are read a second."""
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if dataclasses.is_dataclass(kind):

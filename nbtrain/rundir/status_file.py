@@ -1,7 +1,7 @@
-"""The status of a run in its folder, for other processes: `status.json`.
+"""Reads and writes the status of a run in its folder, for other processes: `status.json`.
 
-The run replaces the file about once a second and at each change of its phase. It holds the fields
-of `Status`, and who writes it:
+The run replaces the file about once a second and at each change of its phase. The file has the
+fields of `Status`, and those of its writer:
 
 {"nbtrain": 1, "attempt": "9f6c02d1", "host": "lab-3", "process": 4711,
  "process_started": 1790000000.25, "alive": 1790000321.5,
@@ -28,10 +28,10 @@ FILE = "status.json"
 # Seconds between two signs of life.
 ALIVE_SECS = 1.0
 
-# Begins the attempt of a process that was launched and has not started its run yet.
+# The beginning of the attempt of a process that was launched and has not started its run yet.
 LAUNCH = "launch-"
 
-# The newest checkpoints in the file. The folder and the journal have them all.
+# The most checkpoints in the file, the newest. The folder and the journal have all of them.
 CHECKPOINTS = 100
 
 # A time of a sign of life is below this many seconds since the epoch: until the year 36,812.
@@ -91,7 +91,7 @@ def write(folder: Path, sign: SignOfLife) -> None:
     """Replaces the file.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     files.replace(folder / FILE, fields_of(sign, folder), sync=False)
 
@@ -106,8 +106,8 @@ def read(folder: Path) -> SignOfLife:
     """Returns the contents of the file.
 
     Raises:
-        OSError: It is not there, or cannot be read.
-        Untrusted: It is not the status of a run.
+        OSError: The file does not exist, or cannot be read.
+        Untrusted: The file is not the status of a run.
     """
     told = files.read(f"{folder}/{FILE}")
     try:
@@ -154,7 +154,7 @@ def plain(value: Any) -> Any:
             return "NaN"
         case float() if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
-        case Integral():  # also one of NumPy's, which JSON cannot hold
+        case Integral():  # also a number of NumPy, which JSON cannot encode
             return int(value)
         case Real() if not isinstance(value, float):
             return plain(float(value))
@@ -166,5 +166,5 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any) -> Any:
-    """Returns the number that a word of `plain` stands for; everything else as it is."""
+    """Returns the number for a word of `plain`; returns any other value unchanged."""
     return WORDS.get(value, value) if isinstance(value, str) else value

@@ -1,11 +1,11 @@
-"""The timeline of a run's folder, read from its journal.
+"""Reads the timeline of a run's folder from its journal.
 
 These lines of the journal matter:
 
 found, save, checkpoint, copy, best    a checkpoint of a step exists
-back                             the run goes on from this {"checkpoint"}, or from this step
-origin                           the run goes on from a {"checkpoint"} of another folder
-segment                          the run goes on from a step; the line before may say so too
+back                             the run continues from this {"checkpoint"}, or from this step
+origin                           the run continues from a {"checkpoint"} of another folder
+segment                          the run continues from a step; the line before may say so too
 {"to": step}                     the same, in journals of earlier versions
 """
 
@@ -31,7 +31,7 @@ class RunTimeline(Timeline):
     """Follows the lines of a run's journal; `ordered` and `knows` may be called by any thread.
 
     Attributes:
-        origin: Path of the checkpoint of another folder from which the run goes on; None if there
+        origin: Path of the checkpoint of another folder from which the run continues; None if there
             is none, or if the run has saved since.
     """
 
@@ -39,8 +39,8 @@ class RunTimeline(Timeline):
         super().__init__()
         self.origin: Path | None = None
         self._folder = folder
-        self._told = False  # whether the line of the current segment has come
-        self._is_edited = False  # whether an edit has come since the newest entry
+        self._told = False  # whether the line of the current segment was added
+        self._is_edited = False  # whether an edit was added since the newest entry
         self._saved: dict[tuple[str, int], int] = {}  # by name of the subfolder, and step
         for entry in lines:
             self.add_entry(entry)
@@ -53,7 +53,7 @@ class RunTimeline(Timeline):
         return cls(folder)
 
     def add_entry(self, entry: Entry) -> float:
-        """Adds a line; returns its order. An edit lies between the save before and after it."""
+        """Adds a line; returns its order. An edit's is between the saves before and after it."""
         event, step, path = entry["event"], step_of(entry), entry.get("checkpoint")
         time = round(when(entry), 3)
         if not entry.get("applied", True):
@@ -99,7 +99,7 @@ class RunTimeline(Timeline):
         return self.has_begun(step) and not self._told
 
     def rewind(self, step: int, wall_time: float, folder: str | None = None) -> None:
-        """Opens a segment that goes on from a checkpoint of this run.
+        """Opens a segment that continues from a checkpoint of this run.
 
         Args:
             folder: The name of its folder as in `save`; None if only the step is known.
@@ -116,7 +116,7 @@ class RunTimeline(Timeline):
         return max(self._saved.get((name, step), 0) for name in names) or None
 
     def branch(self, step: int, path: str, wall_time: float) -> None:
-        """Opens a segment that goes on from a checkpoint of another folder.
+        """Opens a segment that continues from a checkpoint of another folder.
 
         Args:
             path: The path of the checkpoint relative to the run's folder.
@@ -133,8 +133,9 @@ class RunTimeline(Timeline):
 
         Their `order` and `abandoned` are set. A checkpoint that is not in the journal was saved
         before the next known one of its folder. If there is no next one, it is the newest: the
-        run was killed before the line was written. But where the journal knows no copy of a folder,
-        as after it was deleted, a copy is older than what led to a later step.
+        run was killed before the line was written. If the journal knows no copy of a folder of
+        copies, for example after it was deleted, a copy is older than the checkpoints of later
+        steps.
         """
         rows: list[tuple[float, int, Checkpoint]] = []
         for found in folders:
@@ -150,7 +151,7 @@ class RunTimeline(Timeline):
         return tuple(held for _, _, held in sorted(rows, key=lambda row: row[:2]))
 
     def _first_beyond(self, step: int) -> float:
-        """Returns the order of the first checkpoint of a later step that counts; inf without."""
+        """Returns the order of the first checkpoint of a later step that counts; inf if none."""
         beyond = [
             order for (_, at), order in self._saved.items() if at > step and self.counts(at, order)
         ]
@@ -173,14 +174,14 @@ def run_of(checkpoint: Path) -> Path:
 def is_copy(path: str) -> bool:
     """Returns whether a checkpoint is a copy of a good or best state.
 
-    A restore goes back to a copy only if it names the copy.
+    A restore uses a copy only if it names the copy.
     """
     return side_folder(path) in (LAST_GOOD, BEST)
 
 
 @functools.lru_cache(maxsize=4096)  # asked for every mark at every change
 def name_of(path: str) -> str:
-    """Returns the name of a checkpoint after the name of its folder, as a copy has the same one."""
+    """Returns the name of a checkpoint with its folder, because a copy has the same name."""
     return str(Path(*Path(path).parts[-2:]))
 
 

@@ -1,13 +1,13 @@
-"""Decides what can be done about the marks of a run: go back to a checkpoint, or undo an edit.
+"""Decides what can be done about the marks of a run: restore a checkpoint, or undo an edit.
 
 found = Actions(marks, status)
 found.of(-1)            # the actions of the newest mark, the best one first
-found.latest()          # those of the newest marks, of an open NaN first
+found.latest()          # those of the newest marks, first those of an open NaN
 found.refusal(action)   # why it cannot be done now
 
-After a NaN, going back may halve the learning rate. A checkpoint is good if it led to the NaN and
-is not later than the last good state that the mark names. An edit is to blame if it led to the
-NaN, and was neither undone nor only lowered a learning rate.
+After a NaN, a restore may halve the learning rate. A checkpoint is good if it led to the NaN and is
+not later than the last good state that the mark names. An edit is to blame if it led to the NaN,
+was not undone, and did more than lower a learning rate.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nbtrain.steer.learning_rate import RATES, rate_of
 # The events of a saved checkpoint.
 _SAVED = frozenset({"save", "checkpoint"})
 
-# The newest marks whose actions a run lists.
+# The number of newest marks whose actions a run lists.
 _LATEST = 6
 
 
@@ -64,19 +64,18 @@ class Action:
 
 
 class Actions:
-    """The actions of all marks of a run as it stands.
+    """The actions of all marks of a run in its present state.
 
     Args:
         marks: The marks of the run.
         status: Its status.
         count: The number of marks when the status was taken or before, counted over all marks:
-            later ones may be about checkpoints that the status lacks. None looks at all marks.
-        most: The number of checkpoints, the newest, that the status lists at most; None if it lists
-            all.
+            later ones may be about checkpoints that the status lacks. None includes all marks.
+        most: The most checkpoints that the status lists, the newest; None if it lists all.
 
     Attributes:
         marks: The stored marks.
-        first: The number of the first of them, counted over all marks.
+        first: The number of the first stored mark, counted over all marks.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class Actions:
         self._values = {each.name: each.value for each in status.hyperparameters}
         self._reason = _reason(status.phase)
         # The index of the newest mark of each saved checkpoint. A checkpoint that was saved twice
-        # in a row has the same order, but holds the later state.
+        # in a row has the same order, but contains the later state.
         self._saved = {mark.order: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}
         # The index of the newest mark of a saved checkpoint at each step.
         self._last = {mark.place: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}
@@ -120,7 +119,7 @@ class Actions:
 
     @property
     def open_nan(self) -> int | None:
-        """The index of the newest "nan"; None if the run has gone on or back since."""
+        """The index of the newest "nan"; None if the run was resumed or went back since."""
         for at in range(len(self.marks) - 1, -1, -1):
             mark = self.marks[at]
             if mark.event in ("resume", "restore") or mark.place < mark.step:
@@ -150,7 +149,7 @@ class Actions:
         return (*undo, *map(self._restore, itertools.islice(before, 1)))
 
     def _after_nan(self, at: int) -> Sequence[Action]:
-        """The ways back to a good state; to before a bad edit, if the good state has it."""
+        """The restores of a good state, and of one before a bad edit if the good state has it."""
         mark = self.marks[at]
         good = next(self._led_to(at, -1 if mark.good is None else mark.good), None)
         if good is None:
@@ -166,15 +165,15 @@ class Actions:
         if earlier is None:
             return (*halves, restore)
         behind = self._restore(earlier, f", before {', '.join(map(str, _edits(edit)))}")
-        # If the values went bad later than the checkpoint was saved after the edit, the checkpoint
-        # says little about the edit.
+        # If the checkpoint was saved soon after the edit, and the values went bad long after the
+        # checkpoint, the checkpoint says little about the edit.
         if good.step - edit.place < mark.place - good.step:
             return (behind, *halves, restore)
         return (*halves, restore, behind)
 
     def _blamed(self, at: int) -> int | None:
         """The index of the latest edit that led to a mark and may have caused it."""
-        reverted = False  # whether the trial was reverted whose start comes next
+        reverted = False  # whether the trial that starts at the next try was reverted
         for index in range(at - 1, -1, -1):
             mark = self.marks[index]
             undone = mark.kept is False or (reverted and mark.event == "try")
@@ -239,7 +238,7 @@ class Actions:
 
 
 def _reason(phase: Phase) -> str | None:
-    """Why no command can be executed; None if one can."""
+    """The reason why no command can be executed; None if one can."""
     if phase in (Phase.PREPARING, Phase.RUNNING, Phase.PAUSED):
         return None
     return "the run has ended: start it again to go on" if phase.ended else f"the run is {phase}"

@@ -1,4 +1,4 @@
-"""Notes and tags of a run that has ended: lines that are added to its journal."""
+"""Writes notes and tags of a run that has ended into its journal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Annotated(Protocol):
 def annotate(run: Annotated, command: Note | Tag, sender: Sender) -> Receipt:
     """Writes a note or tags into the journal of a run that has ended; returns the receipt.
 
-    It is refused if another run trains in the folder by now, or the folder is gone.
+    The command is refused if another run trains in the folder by now, or the folder is gone.
     """
     receipt, step = Receipt(command, sender=sender), run.status.step
     text, more = described(command)
@@ -58,7 +58,7 @@ def described(command: Note | Tag) -> tuple[str, dict[str, object]]:
 
 
 def _show_tags(path: Path, tags: tuple[str, ...]) -> None:
-    """Puts new tags into the last status, where other processes look for them."""
+    """Writes new tags to the last status, where other processes read them."""
     with contextlib.suppress(OSError, Untrusted):
         sign = status_file.read(path)
         told = dataclasses.replace(sign.status, tags=tags)

@@ -1,4 +1,4 @@
-"""Posts a command, and has the receipt of a trial say that it waits while the run is paused."""
+"""Posts commands; the receipt of a trial reports that it waits while the run is paused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nbtrain.core.states import Phase, Status
 
 
 class Steered(Protocol):
-    """A run that takes commands."""
+    """A run that executes commands."""
 
     @property
     def status(self) -> Status:

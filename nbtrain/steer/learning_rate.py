@@ -9,7 +9,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase, Status
 from nbtrain.core.values.rate_range import no_range
 
-# The learning rate of a run is the first of these that it has: if there is a factor, the program
+# The names of a learning rate; the first that a run has is used. If there is a factor, the program
 # sets the rate.
 RATES = ("learning_rate_factor", "learning_rate")
 
@@ -29,16 +29,17 @@ def range_test(
     tag: str | None = None,
     name: str | None = None,
 ) -> Try:
-    """Returns the command of a range test, as `run.find_learning_rate` takes its arguments.
+    """Returns the command of a range test; the arguments are those of `run.find_learning_rate`.
 
     A run that is being prepared does not know its hyperparameters yet. The command then names
-    `learning_rate`, and the run refuses it if it has none.
+    `learning_rate`, and the run refuses the command if it has no such hyperparameter.
 
     Args:
         status: The status of the run.
 
     Raises:
-        ArgumentError: There is no learning rate among them, or a limit is no number.
+        ArgumentError: The run has no learning rate among its hyperparameters, or a limit is not a
+            number.
     """
     known = [each.name for each in status.hyperparameters]
     found = name or rate_of(known)

@@ -1,4 +1,4 @@
-"""Functions that are called when something happens to a run."""
+"""Functions that are called at the events of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Remove = Callable[[], None]
 
 
 def added(listeners: list[Callable[[], object]], listener: Callable[[], object]) -> Remove:
-    """Adds a listener; returns a function that removes it, and does nothing a second time."""
+    """Adds a listener; returns a function that removes it, and has no effect when called again."""
     listeners.append(listener)
 
     def remove() -> None:
@@ -38,7 +38,7 @@ class Listeners:
         return bool(self._calls)
 
     def add(self, event: str, function: Listener) -> None:
-        """Registers a function, which is called with a mark; twice the same counts once."""
+        """Registers a function, which is called with a mark; the same one twice counts once."""
         check_event(event)
         if not callable(function):
             raise ArgumentError(

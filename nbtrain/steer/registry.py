@@ -1,4 +1,4 @@
-"""The runs that this process has started, and the names and models that the live ones hold."""
+"""The runs that this process has started, and the names and models that live runs have claimed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from nbtrain.core.errors import BusyError
 
-# The number of ended runs to keep: each holds its model in memory.
+# The number of ended runs to keep: each keeps its model in memory.
 _ENDED_KEPT = 8
 
 # The runs in the order of their starts.
@@ -32,12 +32,13 @@ def _ends_the_wait(_run: Any) -> bool:
     return False
 
 
-# Called if Ctrl-C interrupts the wait for a run; returns whether to wait on. A script replaces it.
+# Called if Ctrl-C interrupts the wait for a run; returns whether to continue waiting. A script
+# replaces it.
 interrupted: Callable[[Any], bool] = _ends_the_wait
 
 
 def in_its_panel(_logdir: Path, *, in_foreground: bool) -> str:
-    """Says how a paused run goes on in a notebook."""
+    """Returns how to resume a paused run in a notebook."""
     if in_foreground:
         return (
             "Resume in its panel lets it go on. Interrupting the cell stops the run, with a last "
@@ -50,10 +51,10 @@ def in_its_panel(_logdir: Path, *, in_foreground: bool) -> str:
 
 
 class HowToResume(Protocol):
-    """Says how a paused run of a folder goes on."""
+    """Returns how to resume the paused run of a folder."""
 
     def __call__(self, logdir: Path, /, *, in_foreground: bool) -> str:
-        """Returns a sentence or two; `in_foreground` if the program stands in the run's loop."""
+        """Returns a sentence or two; `in_foreground` if the program waits in the run's loop."""
 
 
 # A script replaces it.
@@ -81,7 +82,7 @@ _lock = threading.Lock()  # protects _claims
 def _forget() -> None:
     """Clears the state in a forked process, which has none of the threads of its parent.
 
-    One of those threads may have held the lock, and cannot release it there.
+    One of these threads may have held the lock, and cannot release it in the forked process.
     """
     global _lock
     runs.clear()
@@ -94,7 +95,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def enlist(run: Any) -> None:
-    """Adds a starting run at the end, and forgets runs that ended long ago."""
+    """Adds a starting run at the end, and removes runs that ended long ago."""
     runs.pop(run.name, None)
     runs[run.name] = run
     ended = [name for name, other in list(runs.items()) if other.status.phase.ended]
@@ -103,13 +104,13 @@ def enlist(run: Any) -> None:
 
 
 def notify(run: Any) -> None:
-    """Calls the listeners for a started run; in the thread that has started it."""
+    """Calls the listeners for a started run, in the thread that has started it."""
     for listener in list(listeners):
         listener(run)
 
 
 def claim(name: str, models: Callable[[], list[object]], describe: Callable[[], str]) -> None:
-    """Holds a name and some models until `release`.
+    """Claims a name and some models until `release`.
 
     Args:
         models: Returns the objects that only one run at a time may train, compared by identity.
@@ -118,7 +119,7 @@ def claim(name: str, models: Callable[[], list[object]], describe: Callable[[], 
         describe: Returns the state of the run in words, for the error message of another run.
 
     Raises:
-        BusyError: A live run has this name, or holds one of the models.
+        BusyError: A live run has this name, or has claimed one of the models.
     """
     wanted = _Claim(models, describe)
     with _lock:

@@ -1,4 +1,4 @@
-"""A table of what was done to a run, and its replay in another run."""
+"""Shows the history of a run as a table, and replays its edits in another run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nbtrain.rundir.entries import FILE, Entry, edits_of, parent_of, when
 from nbtrain.rundir.lineage import Lineage
 from nbtrain.steer.requests import Requests
 
-# Events that the table leaves out: they are frequent, or of no interest to a reader.
+# Events that are not in the table: they are frequent, or of no interest to a reader.
 _UNSHOWN = frozenset(
     {"back", "checkpoint", "copy", "evaluated", "folder", "found", "origin", "stop"}
 )
 
-# Why a run goes on with another value than the edits before its checkpoint have set.
+# Reasons why a run continues with another value than the edits before its checkpoint have set.
 _OUTLIVED, _OWN = "is in no checkpoint: goes on with", "the program itself has set it"
 
 # Characters of an outcome per line, so that a row fits into a notebook cell.
@@ -59,8 +59,8 @@ class ReplayPlan:
                 reached the first of the edits.
 
         Returns:
-            The receipt. It is refused if a step is past already, or if the run lacks a
-            hyperparameter; then no edit is made.
+            The receipt. The command is refused if the run is already past one of the steps, or if
+            it lacks a hyperparameter; then no edit is made.
 
         Raises:
             ArgumentError: The folder does not contain all edits, or `run` is not a run.
@@ -98,10 +98,10 @@ class ReplayPlan:
 
 
 def replay(logdir: str | os.PathLike[str]) -> ReplayPlan:
-    """Reads what was done to a run; a cell shows it as a table, `apply` repeats it in a new run.
+    """Reads the history of a run: a cell shows it as a table, `apply` repeats it in a new run.
 
-    Every edit of a hyperparameter that led to the end is repeated after the same step. Edits that
-    a restore has undone are left out. On a CPU, with the same seeds and
+    Repeats every edit of a hyperparameter that led to the end, after the same step. Edits that a
+    restore has undone are not repeated. On a CPU, with the same seeds and
     `tf.config.experimental.enable_op_determinism()`, the new run ends with the same weights.
 
     Args:
@@ -137,7 +137,7 @@ def replay(logdir: str | os.PathLike[str]) -> ReplayPlan:
 
 
 def _wrapped(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yields the row; the rest of a long outcome goes into rows below."""
+    """Yields a row; the rest of a long outcome is in further rows."""
     first, *more = textwrap.wrap(row[-1], _OUTCOME_CHARS) or [""]
     yield (*row[:-1], first)
     yield from ((*[""] * len(row[:-1]), line) for line in more)
@@ -146,7 +146,7 @@ def _wrapped(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def _rows(
     entry: Entry, kept: Mapping[str, tuple[float, float, bool]], *, led: bool
 ) -> list[tuple[str, ...]]:
-    """Returns the rows of one entry: one for each edit, or one."""
+    """Returns the rows of one entry: one for each edit, otherwise one; none if it is not shown."""
     step, event, text = f"{entry['step']:,}", str(entry["event"]), str(entry.get("text", ""))
     text = text.partition("\n")[0]
     if event in _UNSHOWN:

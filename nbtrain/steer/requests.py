@@ -57,8 +57,7 @@ class Requests:
     """The commands of a run, from any thread; each is executed at a step boundary.
 
     Attributes:
-        most_checkpoints: The number of checkpoints that `status` lists at most; None if it lists
-            all.
+        most_checkpoints: The most checkpoints that `status` lists; None if it lists all.
     """
 
     marks: Marks
@@ -71,7 +70,7 @@ class Requests:
             """The present state of the run."""
 
     def __dir__(self) -> list[str]:
-        """Returns the names, without those that only say what to use instead."""
+        """Returns the names, without those that only raise an error."""
         return [name for name in super().__dir__() if name not in INSTEAD]
 
     def post(
@@ -83,8 +82,8 @@ class Requests:
             command: The command.
             at: A future step after which to execute it; None executes it at once. Such a planned
                 command may be posted before the first start.
-            sender: Where the command comes from. A second command with the same id is not executed
-                again, and gets the receipt of the first.
+            sender: Where the command comes from. A second command with the same id is not executed,
+                and returns the receipt of the first.
 
         Raises:
             ArgumentError: A stop is planned, `command` is not a command, or `at` is not a step.
@@ -115,10 +114,10 @@ class Requests:
         return self.post(Note(checked_note(text)))
 
     def tag(self, *tags: str) -> Receipt:
-        """Gives the run these tags in place of those that it has; without any, none.
+        """Replaces the tags of the run; without arguments, the run has none afterwards.
 
         Raises:
-            ArgumentError: One is no tag.
+            ArgumentError: One of them is not a tag.
 
         Example:
             >>> run.tag("baseline", *run.tags)
@@ -126,10 +125,10 @@ class Requests:
         return self.post(Tag(checked(tags)))
 
     def actions(self) -> tuple[Action, ...]:
-        """Returns what can be done about the newest marks: go back, or undo an edit.
+        """Returns what can be done about the newest marks: restore a checkpoint, or undo an edit.
 
-        The panel shows them for every mark on a curve. The best action comes first: while the
-        run is paused because of a NaN, an action of that mark.
+        The panel shows these actions for every mark on a curve. The best action comes first: while
+        the run is paused because of a NaN, an action of that mark.
 
         Example:
             >>> run.actions()
@@ -139,12 +138,12 @@ class Requests:
         return self._all_actions.latest()
 
     def do(self, action: Action) -> Receipt:
-        """Carries out one of `actions` at the next step boundary.
+        """Executes one of `actions` at the next step boundary.
 
-        An action that cannot be done now, or is no longer one of these, is refused.
+        An action that cannot be done now, or is no longer one of `actions`, is refused.
 
         Raises:
-            ArgumentError: It is no action.
+            ArgumentError: `action` is not an action.
         """
         if not isinstance(action, Action):
             raise ArgumentError(f"do({action!r}): give one of run.actions(), such as the first.")
@@ -180,9 +179,10 @@ class Requests:
 
         Args:
             checkpoint: Its step, its path, "best" for the state that `keep_best=` keeps, or None
-                for the latest on the current branch: an abandoned one only if there is no other.
-            halve: A hyperparameter to halve afterwards: of its values before and after the restore,
-                the lower one. None changes nothing.
+                for the latest on the current branch. An abandoned checkpoint is used only if there
+                is no other.
+            halve: A hyperparameter to halve afterwards: it gets half of the lower of its values
+                before and after the restore. None changes nothing.
         """
         wanted = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
         return self.post(Restore(wanted, halve))
@@ -194,7 +194,7 @@ class Requests:
 
         Args:
             values: Numbers by the names of hyperparameters.
-            more: More of them, by keyword.
+            more: More values, by keyword.
 
         Example:
             >>> run.set(learning_rate=1e-4, dropout_rate=0.3).wait()
@@ -204,7 +204,7 @@ class Requests:
     def evaluate(self) -> Receipt:
         """Evaluates at the next step boundary, also while paused; records `val_loss` and so on.
 
-        The start of the run says what to evaluate: `evaluate=`, or `validation_data=` of a Keras
+        The start of the run sets what to evaluate: `evaluate=`, or `validation_data=` of a Keras
         fit.
         """
         return self.post(Evaluate())
@@ -220,28 +220,28 @@ class Requests:
         repeats: int = 1,
         **more: SupportsFloat | Sequence[SupportsFloat],
     ) -> Receipt:
-        """Tries hyperparameters for some steps, then keeps them or goes back.
+        """Tries hyperparameters for some steps, then keeps them or rewinds.
 
         Scalars are measured before and after the trial: by an evaluation if the run can evaluate,
-        and as means over the last quarter of `steps` steps. Going back restores the checkpoint
-        from the beginning of the trial and the old values. The receipt is answered at the end of
-        the trial, so not while the run is paused, which a `wait` for it says; `kept` of its outcome
-        tells the decision.
+        and as means over the last quarter of `steps` steps. A rewind restores the checkpoint from
+        the beginning of the trial and the old values. The receipt is answered at the end of the
+        trial, so not while the run is paused; a `wait` for it then reports the pause. `kept` of its
+        outcome is the decision.
 
         With a list, each of its values trains from the same saved state, on the same batches and
-        with the same random draws; several lists make a grid. The best goes on from where its
-        training ended, unless it is worse than before. `table` of the outcome compares them. A
-        pause or a stop during such a trial goes back to its beginning.
+        with the same random draws; several lists make a grid. The run continues from the end of the
+        best training, unless its result is worse than before. `table` of the outcome compares the
+        values. A pause or a stop during such a trial rewinds to its beginning.
 
         Args:
             values: Hyperparameters by their names, or lists of values to try.
             steps: The number of steps of the trial, or of each value.
-            keep_if: Tag of a scalar that must not get worse: a loss or an error by rising, an
-                accuracy by falling, and a metric of Keras as Keras knows it. Of everything else,
-                say what is better: "max:val_f1" or "min:val_perplexity". Or a function of two
-                dicts, the scalars before and after, that returns whether to keep the values. None
-                takes `val_loss`; with several values, None goes back and leaves the choice to
-                `run.actions()`.
+            keep_if: Tag of a scalar that must not get worse: a loss or an error must not rise, an
+                accuracy must not fall, and Keras knows the direction of its metrics. For everything
+                else, say which is better: "max:val_f1" or "min:val_perplexity". Or a function of
+                two dicts, the scalars before and after, that returns whether to keep the values.
+                None uses `val_loss`; with several values, None rewinds, and `run.actions()` offers
+                the values.
             settings: Hyperparameters to try together, by the name of the setting.
             repeats: How often each value is tried, with other random draws and, if the run draws
                 its data, other batches. The outcome then has the spread.
@@ -263,7 +263,7 @@ class Requests:
         tag: str | None = None,
         name: str | None = None,
     ) -> Receipt:
-        """Suggests a learning rate by a range test, and goes back to the present state.
+        """Suggests a learning rate by a range test, then restores the present state.
 
         The rate grows from `low` to `high` by equal factors (Smith, arXiv:1506.01186), until the
         loss becomes NaN or rises far. The suggestion is an action of the mark. `curve` of the
@@ -272,13 +272,13 @@ class Requests:
         Args:
             low: The rate of the first step.
             high: The rate of the last of `steps` steps.
-            tag: The loss that each step records; None takes `loss`, or the first with `loss` in
-                its name, but none of an evaluation or an epoch.
-            name: The hyperparameter; None takes the learning rate of the run.
+            tag: The loss that each step records; None uses `loss`, or the first scalar with `loss`
+                in its name, except those of an evaluation or an epoch.
+            name: The hyperparameter; None uses the learning rate of the run.
 
         Raises:
-            ArgumentError: The run has no learning rate among its hyperparameters, or a limit is
-                no number.
+            ArgumentError: The run has no learning rate among its hyperparameters, or a limit is not
+                a number.
 
         Example:
             >>> run.find_learning_rate().wait().text
@@ -287,7 +287,7 @@ class Requests:
 
 
 class _Instead:
-    """Refuses a name. A `__getattr__` would do so too, but slow down all other names of a run."""
+    """Refuses a name. A `__getattr__` could do this too, but would slow down all other names."""
 
     def __init__(self, name: str, words: str) -> None:
         self._text = f"'Run' object has no attribute {name!r}: use {words}"
@@ -304,7 +304,7 @@ def _settings(settings: object) -> Mapping[str, Mapping[str, SupportsFloat]]:
     """Returns the given settings.
 
     Raises:
-        ArgumentError: They are not mappings in a mapping.
+        ArgumentError: `settings` is not a mapping of mappings.
     """
     if isinstance(settings, Mapping) and all(isinstance(e, Mapping) for e in settings.values()):
         return settings
@@ -318,7 +318,7 @@ def _by_name(values: object) -> Mapping[str, SupportsFloat]:
     """Returns the given values.
 
     Raises:
-        ArgumentError: They are not a mapping.
+        ArgumentError: `values` is not a mapping.
     """
     if isinstance(values, Mapping):
         return values

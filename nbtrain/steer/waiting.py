@@ -1,4 +1,4 @@
-"""Waits in a cell for the end of a run, and says once in each pause that the run is paused."""
+"""Waits in a cell for the end of a run, and reports once in each pause that it is paused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LOOK_SECS = 0.5
 
 
 class Pauses:
-    """Says on the standard error that a run is paused, once in each pause.
+    """Reports on the standard error that a run is paused, once in each pause.
 
     Args:
-        paused: Returns the words to say while the run is paused; None while it is not.
+        paused: Returns the message while the run is paused; None while it is not.
     """
 
     def __init__(self, paused: Callable[[], str | None]) -> None:
@@ -25,7 +25,7 @@ class Pauses:
         self._told = False
 
     def report(self) -> None:
-        """Says it if a pause has begun; one thread at a time."""
+        """Reports a pause that has begun; one thread at a time."""
         words = self._paused()
         told, self._told = self._told, words is not None
         if words is not None and not told:
@@ -33,7 +33,7 @@ class Pauses:
 
 
 class Waiting:
-    """One wait for the end of a run; any thread. Subclasses give `paused`.
+    """One wait for the end of a run; any thread. Subclasses define `paused`.
 
     Args:
         ended: Set when the run has ended.
@@ -44,13 +44,13 @@ class Waiting:
         self._pauses = Pauses(self.paused)
 
     def paused(self) -> str | None:
-        """Returns the words to say while the run is paused; None while it is not."""
+        """Returns the message for a paused run; None while the run is not paused."""
         raise NotImplementedError
 
     def until_ended(self, timeout: float | None) -> bool:
         """Waits `timeout` seconds and reports pauses meanwhile; returns whether the run has ended.
 
-        A wait of less than half a second reports none: it may be one of many in a loop.
+        A wait of less than half a second reports no pause: it may be one of many in a loop.
         """
         __tracebackhide__ = True  # IPython shows the lines of the training instead
         end = None if timeout is None else monotonic() + timeout

@@ -1,7 +1,7 @@
 """Notices that a run's folder was deleted or renamed during the training.
 
-A cell or a shell can do so at any time, and another run may then take the name of the folder. So
-nothing more is written there, and the user is told once. The training goes on in memory.
+A cell or a shell can delete it at any time, and another run may then use the name of the folder. So
+nothing more is written there, and the user is informed once. The training continues in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nbtrain.core.errors import CheckpointError
 from nbtrain.recording.recorder import Recorder
 from nbtrain.rundir.folder import Logdir
 
-# Seconds between two looks.
+# Seconds between two checks.
 LOOK_SECS = 1.0
 
 
@@ -22,8 +22,8 @@ class FolderWatch:
     """Watches the folder of one start of a run.
 
     Attributes:
-        list_again: Called with each look, to list the checkpoints.
-        lost: Whether the folder is gone: nothing may be written there any more.
+        list_again: Called with each check, to list the checkpoints.
+        lost: Whether the folder is gone, so that nothing may be written there.
     """
 
     def __init__(
@@ -32,25 +32,25 @@ class FolderWatch:
         self._logdir = logdir
         self._recorder = recorder
         self._tell = tell
-        self._missed = False  # at the last look
-        self._looking = threading.Lock()  # so that the user is told once
+        self._missed = False  # at the last check
+        self._looking = threading.Lock()  # so that the user is informed once
         self.lost = False
         self._told = ""  # the loss, in words
         self.list_again: Callable[[], object] = lambda: None
         self._due = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Returns whether a look is due: at each tick would be too often for a network folder."""
+        """Returns whether a check is due: each tick would be too often for a network folder."""
         if now < self._due:
             return False
         self._due = now + LOOK_SECS
         return True
 
     def poll(self, step: int, *, last: bool = False) -> None:
-        """Gives the folder up if it is missing for the second time; called about once a second.
+        """Stops writing to the folder if it is missing for the second time.
 
-        The first time is ignored, except at the `last` look: a network folder may be away for a
-        moment.
+        Called about once a second. The first time is ignored, except at the `last` check: a network
+        folder may be unavailable for a moment.
         """
         with self._looking:
             self._poll(step, last=last)
@@ -76,7 +76,7 @@ class FolderWatch:
             lock.release()
 
     def is_missing(self) -> bool:
-        """Returns whether the folder is missing now, or was given up."""
+        """Returns whether the folder is missing now, or is lost for good."""
         return self.lost or not self._logdir.lock.in_place
 
     def holds(self, path: Path) -> bool:
@@ -84,7 +84,7 @@ class FolderWatch:
         return path.resolve().is_relative_to(self._logdir.path.resolve())
 
     def is_lost(self, directory: Path) -> bool:
-        """Returns whether a folder in the run's own one may be another run's by now; any thread."""
+        """Returns whether a folder below the run's may be another run's by now; any thread."""
         if not self.is_missing():
             return False
         directory, own = directory.resolve(), self._logdir.path.resolve()

@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-# GPUs that are read at most: more than a machine has.
+# The most GPUs that are read: more than a machine has.
 _MOST = 16
 
 
@@ -25,7 +25,7 @@ class Gpus:
         self._handles = [nvml.nvmlDeviceGetHandleByIndex(number) for number in range(count)]
 
     def values(self) -> dict[str, float]:
-        """Returns percent, gigabytes, degrees Celsius and watts: those that a GPU reports."""
+        """Returns percent, gigabytes, degrees Celsius and watts, as far as a GPU reports them."""
         nvml, found = self._nvml, dict[str, float]()
         for number, gpu in enumerate(self._handles):
             reads: dict[str, Callable[[Any], float]] = {
@@ -44,7 +44,7 @@ class Gpus:
 
 @functools.cache
 def gpus() -> Gpus | None:
-    """Returns the GPUs; None without one, its driver, or `nvidia-ml-py`."""
+    """Returns the GPUs; None if there is no GPU, no driver, or no `nvidia-ml-py`."""
     try:
         nvml = importlib.import_module("pynvml")
         nvml.nvmlInit()

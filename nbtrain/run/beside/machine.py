@@ -20,7 +20,7 @@ from nbtrain.core.states import Phase
 from nbtrain.core.values.side_tags import SYSTEM
 from nbtrain.run.beside.gpus import Gpus, gpus
 
-# Seconds between two looks. One takes about 2 ms of a core, of which the budget is 0.2 %.
+# Seconds between two measurements. One takes about 2 ms of a core; the budget is 0.2 % of a core.
 LOOK_SECS = 5.0
 
 Record = Callable[[Mapping[str, float], Callable[[], int]], object]
@@ -49,14 +49,14 @@ class Machine:
         self._folder, self._record, self._state = folder, record, state
         self._clock, self._find_gpus = clock, find_gpus
         self._due = clock() + LOOK_SECS
-        self._step = 0  # of the last look
+        self._step = 0  # of the last measurement
         self._process = psutil.Process()
         self._begun = False
         self._disk = (clock(), *_disk_bytes())
 
     def tick(self) -> None:
         """Records the use every few seconds, if the run trains and has taken a step since."""
-        if not self._begun:  # psutil tells each thread the use since its own call before
+        if not self._begun:  # psutil returns to each thread the use since that thread's last call
             self._begun = True
             self._percents()
         now = self._clock()

@@ -1,9 +1,9 @@
 """The work beside the training thread, ten times a second.
 
-One LooperThread per run drains the recorder, measures the speed, shows where a late training
-thread is, writes the journal, and then calls the listeners that display the run. Another thread
-calls the functions of `run.on`, which may take as long as they like. An error here never reaches
-the training: it becomes a message.
+One LooperThread per run drains the recorder, measures the speed, shows the stack of a late training
+thread, writes the journal, and then calls the listeners that display the run. Another thread calls
+the functions of `run.on`, which may take as long as they like. An error here never reaches the
+training: it becomes a message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from nbtrain.steer.listeners import Listeners
 
 TICK_SECS = 0.1
 
-# Seconds per tick for reading earlier curves, which takes the processor from the training.
+# Seconds per tick for reading earlier curves, which slows the training down.
 RECALL_SECS = 0.02
 
 
@@ -74,7 +74,7 @@ class Monitor:
         self._clock = clock
 
     def inherit(self, last: Monitor) -> None:
-        """Takes the entries that an earlier start has left unwritten."""
+        """Adds the entries that an earlier start has not written."""
         self._journal.inherit(last._journal)
 
     def log(self, **entry: object) -> float:
@@ -82,14 +82,14 @@ class Monitor:
         return self._journal.log(**entry)
 
     def begin(self, tags: Sequence[str], *, holds_back: bool = True, **entry: object) -> None:
-        """Logs the entry of a run's start; without tags, those of earlier starts stay.
+        """Logs the entry of a run's start; without tags, the tags of earlier starts stay.
 
         In the folder of an earlier run nothing is written until `write_from_here`.
 
         Args:
-            holds_back: Whether to leave such a folder as it is until then.
+            holds_back: Whether such a folder stays unchanged until then.
         """
-        self.write_journal()  # what an earlier start has left
+        self.write_journal()  # the entries that an earlier start has left
         self._holds_back = holds_back and self._journal.is_written and not self._journal.waits
         self._journal.begin_tags()
         if tags:
@@ -99,11 +99,11 @@ class Monitor:
 
     @property
     def holds_back(self) -> bool:
-        """True while an earlier run's folder is as it was."""
+        """True while an earlier run's folder is unchanged."""
         return self._holds_back
 
     def write_from_here(self) -> None:
-        """Writes the entries so far and all to come: the run trains."""
+        """Writes the entries so far and all later ones, because the run trains."""
         self._holds_back = False
         self.write_journal()
 
@@ -121,10 +121,10 @@ class Monitor:
         return self._journal.timeline
 
     def open_segment(self, step: int) -> None:
-        """Starts a segment: the run goes on from a step, other branches are abandoned.
+        """Starts a segment: the run continues from a step, and other branches are abandoned.
 
-        The event file has a mark of each segment but the first. The journal is written before, so
-        that it knows each mark even if the process is killed.
+        The event file has a mark for each segment except the first. The journal is written before
+        the mark, so that the journal knows each mark even if the process is killed.
         """
         if not self._journal.has_timeline:
             self.timeline()
@@ -214,7 +214,7 @@ class Monitor:
             )
 
     def notify(self, phase: Phase) -> None:
-        """Calls the functions of `run.on` for new marks; in a thread of their own."""
+        """Calls the functions of `run.on` for new marks; in a separate thread."""
         if self.functions and (untold := self._journal.untold):
             text = f"Functions of run.on take too long: {untold:,} events are lost."
             self.notices.note("untold", text)

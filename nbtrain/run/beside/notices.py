@@ -12,8 +12,8 @@ from nbtrain.core.states import Phase
 from nbtrain.core.text.tracebacks import all_stacks, stack_of
 from nbtrain.rundir.names import LOG
 
-# Seconds of preparing until a message says where the thread is. Building and tracing a model take
-# seconds.
+# Seconds of preparing until a message shows the stack of the thread. Building and tracing a model
+# take seconds.
 PREPARING_SECS = 15.0
 
 # Seconds of running until a message that is not a warning disappears.
@@ -30,7 +30,7 @@ STALL_SECS = 60.0
 
 
 class Notices(Notes):
-    """The warnings of one start of a run by topic, and a notice that is no warning; any thread.
+    """The warnings of one start of a run by topic, and a notice that is not a warning; any thread.
 
     Args:
         grace_secs: Seconds after a request to stop until `message` shows the stack of the
@@ -54,7 +54,7 @@ class Notices(Notes):
         self.log: Callable[[str], object] = lambda _text: None
         self._done, self._longest = 0, 0.0  # the steps, and the most seconds that one has taken
         self._stepped: float | None = None  # when the last was done; None while none is trained
-        self._stalls = False  # whether it was told that none has come since
+        self._stalls = False  # whether it was reported that no step has come since
 
     @property
     def message(self) -> str | None:
@@ -67,7 +67,7 @@ class Notices(Notes):
             self.notice, self._read_from = text, None
 
     def inform_too(self, text: str) -> None:
-        """Adds a paragraph to the message that is shown, as `inform` shows one."""
+        """Adds a paragraph to the message that `inform` shows."""
         with self._lock:
             self.notice = f"{self.notice}\n{text}" if self.notice else text
             self._read_from = None
@@ -99,7 +99,7 @@ class Notices(Notes):
         Args:
             thread: The training thread.
             done: Completed steps of this start.
-            trains: Whether the thread is at its steps, and not at an evaluation.
+            trains: Whether the thread takes steps and does not evaluate.
         """
         now, at, text = self._clock(), self._at, None
         if at is not None and (secs := now - at[1]) >= BUSY_SECS:
@@ -125,7 +125,7 @@ class Notices(Notes):
     ) -> None:
         """Logs the stacks of all threads once if no step comes for a minute.
 
-        Steps that have taken as long before are no stall: twice their time is one.
+        If an earlier step took longer than half a minute, a stall begins after twice its time.
         """
         if not trains or self._stepped is None or done != self._done:
             if trains and self._stepped is not None:
@@ -138,7 +138,7 @@ class Notices(Notes):
             self.note("stall", f"{text}: where each thread stands is in {LOG}.")
 
     def _late(self, phase: Phase, now: float) -> str | None:
-        """Says that the training thread is late, and where it is."""
+        """Returns a text that the training thread is late; None if it is not."""
         if phase is Phase.STOPPING and self._stop_asked is not None:
             late = now - self._stop_asked
             if late >= self._grace_secs:

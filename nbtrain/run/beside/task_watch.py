@@ -1,7 +1,7 @@
 """Watches the tasks of the cluster that a run trains on.
 
 watch.source = cluster.tasks        # the engine, before it trains
-watch.poll(step)                    # the looper, at every tick: looks once a second
+watch.poll(step)                    # the looper, at every tick: polls twice a second
 watch.tasks                         # any thread
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from nbtrain.core.tasks import Task, TaskState
 
-# Seconds between two looks: a lost task is told within two.
+# Seconds between two polls: a lost task is reported within two of them.
 LOOK_SECS = 0.5
 
 _WORDS = {"lost": "is lost", "returned": "is back"}
@@ -27,8 +27,8 @@ class TaskWatch:
         clock: Returns seconds that never go backwards.
 
     Attributes:
-        source: As given; an engine may have its own.
-        tasks: The tasks at the last look.
+        source: As given; an engine may set its own.
+        tasks: The tasks at the last poll.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class TaskWatch:
         self._tell = tell
         self._clock = clock
         self._due = clock()
-        self._lost: set[str] = set()  # names of tasks whose loss was told
+        self._lost: set[str] = set()  # names of tasks whose loss was reported
 
     def poll(self, step: int, *, ended: bool = False) -> None:
-        """Looks twice a second, and once at the end; the looper's thread."""
+        """Polls twice a second, and once at the end; the looper's thread."""
         now = self._clock()
         if self.source is None or (now < self._due and not ended):
             return

@@ -8,8 +8,8 @@ from collections import deque
 # changes.
 WINDOW_SECS = 5.0
 
-# Seconds of the longer window, and between two of its marks. The time left needs one that has the
-# lines between two epochs in it, such as an evaluation.
+# Seconds of the longer window, and between two of its marks. The time left is computed from this
+# window, because it includes the work between two epochs, such as an evaluation.
 LONG_SECS, _MARK_SECS = 120.0, 1.0
 
 # A step that takes longer than this, and twice as long as usual, is slow.
@@ -19,9 +19,9 @@ SLOW_SECS = 1.0
 class Throughput:
     """Steps per second over a sliding window; the clock is an argument.
 
-    Only updates with a new step count, so that the speed of long steps is calm. The count starts
-    at the first completed step, because this step may have built the model. It starts again after
-    a pause, and after a session has gone back by itself.
+    Only an update with a new step counts, so that the speed of long steps is calm. The count starts
+    at the first completed step, because this step may have built the model. It starts again after a
+    pause, and after a session has gone back by itself.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Throughput:
         self._now = 0.0
 
     def update(self, step: int, now: float) -> None:
-        """Notes that `step` steps in total were completed at `now` (seconds)."""
+        """Records that `step` steps in total were completed at `now` (seconds)."""
         self._now = now
         before = self._marks[-1][1] if self._marks else self._seen
         if before is None or step < before:
@@ -48,13 +48,13 @@ class Throughput:
         return (self.ended or now) - self.began if self.began else 0.0
 
     def reset(self) -> None:
-        """Clears the window, because the training thread is not training."""
+        """Clears both windows, because the training thread is not training."""
         self._marks.clear()
         self._long.clear()
         self._seen = None
 
     def secs_for(self, steps: int) -> float | None:
-        """Returns the seconds for so many steps at the speed of the last minutes."""
+        """Returns the seconds for some steps at the speed of the last minutes; None if unknown."""
         long, marks = [*self._long], [*self._marks]  # another thread may clear them
         if not long or not marks:
             return None
@@ -76,7 +76,7 @@ class Throughput:
 
 
 def _add(marks: deque[tuple[float, int]], mark: tuple[float, int], secs: float) -> None:
-    """Adds a mark to a window, and drops those before it."""
+    """Adds a mark to a window, and drops the marks that are older than the window."""
     marks.append(mark)
     while len(marks) > 2 and mark[0] - marks[1][0] >= secs:
         marks.popleft()

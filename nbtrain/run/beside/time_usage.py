@@ -1,10 +1,10 @@
 """Measures the time of a training thread by kind.
 
-time_usage.begin()                   # at the first step boundary
-with time_usage.during("save"):      # around work outside of the loop
+time_usage.begin()                     # at the first step boundary
+with time_usage.during("save"):        # around work outside of the loop
     ...
-time_usage.waits = Draws(batches)  # if the waits for input can be measured
-time_usage.update()                # now and then, by another thread: `seconds` and `shares`
+time_usage.waits = DrawTimes(batches)  # if the waits for input can be measured
+time_usage.update()                    # now and then, by another thread: `seconds` and `shares`
 time_usage.end()
 """
 
@@ -23,7 +23,7 @@ STEP, INPUT, STEP_AND_INPUT = "step", "input", "step and input"
 EVALUATE, SAVE, RESTORE, PAUSED = "evaluate", "save", "restore", "paused"
 KINDS = (STEP, INPUT, STEP_AND_INPUT, EVALUATE, SAVE, RESTORE, PAUSED)
 
-# The number of looks that the shares cover: ten seconds, at one look per second.
+# The number of updates that the shares cover: ten seconds, at one update per second.
 WINDOW_LOOKS = 10
 
 # Returns the seconds that the loop has waited for input.
@@ -36,8 +36,8 @@ class TimeUsage:
     Attributes:
         waits: Measures the waits of the loop for input; None if that is not possible, as in Keras's
             `fit`, which draws the batches in its compiled step.
-        seconds: Seconds since `begin` by kind, as of the last look; any thread.
-        shares: Shares of the time of the last looks by kind, with sum 1; empty at first.
+        seconds: Seconds since `begin` by kind, as of the last update; any thread.
+        shares: Shares of the time of the last updates by kind, with sum 1; empty at first.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -85,7 +85,7 @@ class TimeUsage:
         """Updates `seconds` and `shares`; one thread, other than the training thread.
 
         Args:
-            whole: Whether the shares cover the whole time instead of the last looks.
+            whole: Whether the shares cover the whole time instead of the last updates.
         """
         with self._lock:
             if self._at is not None:

@@ -33,10 +33,10 @@ class Boundary:
     """The boundary of one attempt of a run; its methods belong to the training thread.
 
     Attributes:
-        steps: The current step. `Run.should_stop` and `Run.record` count and fill it themselves
-            if there is nothing else to do.
+        steps: The current step. `Run.should_stop` counts it and `Run.record` fills it directly if
+            there is nothing else to do.
         best: Keeps the best state, and ends a run that no longer improves.
-        begun: Whether the first boundary is past.
+        begun: Whether the first boundary was handled.
     """
 
     def __init__(self, context: Context, evaluate: Evaluation | None) -> None:
@@ -61,7 +61,7 @@ class Boundary:
         self.executor = CommandExecutor(context, self.policy, control, evaluator)
         self._recovery = Recovery(context, self.executor, self.policy)
         self.begun = self.must_end = False
-        self._later = 0  # step at which to look up even if the program sets nothing
+        self._later = 0  # step of the next work even if the program sets nothing
 
     @property
     def evaluated(self) -> frozenset[str]:
@@ -92,7 +92,7 @@ class Boundary:
         Args:
             last: Whether the loop ends by itself after this step. Bad values are then detected
                 here.
-            ended: Whether the user's code has ended it. Bad values do not pause it then.
+            ended: Whether the user's code has ended the loop. Bad values do not pause the run then.
         """
         steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
         if steps.step < self._later and not (self.must_end or commands.attention):
@@ -127,11 +127,11 @@ class Boundary:
         self._execute_waiting()
 
     def record_changes(self) -> None:
-        """Assigns what the program has set since the last boundary to the completed step."""
+        """Assigns values that the program has set since the last boundary to the completed step."""
         step, changes = self.steps.step, self.executor.control.changes
         changes.assign(step)
         self.steps.next = min(self._later, self.executor.control.next_step())
-        # Last, as other threads set these too. A loop that asks again gets the same answer.
+        # Last, because other threads set these too. A loop that asks again gets the same answer.
         if self.must_end or self._context.commands.attention or changes.waiting:
             self.steps.next = 0
 
@@ -153,7 +153,7 @@ class Boundary:
         """Executes the commands that still wait after the loop."""
         unused_reason = "" if finished else self._context.bindings.unused_reason()
         note = self._context.monitor.notices.note
-        # Advice for a pause is of no use any more.
+        # Advice for a pause is useless now.
         note("names", f"When the run failed, {unused_reason}." if unused_reason else None)
         with contextlib.suppress(PhaseError):  # the run is stopping already
             self._context.lifecycle.apply(Event.LOOP_ENDED)
@@ -167,7 +167,7 @@ class Boundary:
         self.executor.control.end()
 
     def _prove(self) -> None:
-        """Restores a checkpoint once more if its first step has created variables that it holds."""
+        """Restores a checkpoint again if the first step after it has created variables in it."""
         if (path := self.policy.prove()) is not None:
             self.executor.restore_again(path)
 
@@ -177,14 +177,14 @@ class Boundary:
         return (total is not None and self.steps.step >= total) or self.best.is_over
 
     def _next_action(self) -> int:
-        """Returns the step of the next look, as an int: comparing with infinity is slower."""
+        """Returns the step of the next work, as an int: comparing with infinity is slower."""
         return int(
             min(
                 self.policy.next_step,
                 self.executor.evaluator.next_step,
                 self._context.commands.next_step,
                 self._context.settings.steps or _NEVER,
-                # After its first step, a look shows what the steps use.
+                # After the first step, it is known what the steps use.
                 _NEVER if self.steps.steps_done else self.steps.step + 1,
                 _NEVER,
             )

@@ -80,7 +80,10 @@ class CommandExecutor:
             return self._commands.get(step, wait=True)
 
     def execute(self, receipt: Receipt) -> Outcome | None:
-        """Executes a command; an error refuses it. The outcome of a trial comes later: None."""
+        """Executes a command; an error refuses it. Returns None if the outcome comes later.
+
+        The outcome of a trial comes at its end.
+        """
         match receipt.command:
             case Restore(wanted, str(name)) if (
                 name in self.control.known() and not self._lifecycle.phase.ended
@@ -116,8 +119,8 @@ class CommandExecutor:
     def halve(self, name: str, before: float) -> Outcome:
         """Halves a hyperparameter after a restore.
 
-        The restored value may be higher than the one that led to the restore, which was too high
-        anyway. So the lower one is halved.
+        The restored value may be higher than the value that led to the restore, which was too high
+        already. So the lower of the two is halved.
 
         Args:
             name: Its name.
@@ -129,7 +132,7 @@ class CommandExecutor:
         return outcome
 
     def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome | None:
-        """Restores and then halves; the journal has a line for each, the receipt one edit."""
+        """Restores, then halves; the journal gets a line for each, the receipt one edit."""
         before = self.control.now()[name]
         alone = Receipt(restore, sender=receipt.sender)
         restored = self.execute(alone)
@@ -147,7 +150,7 @@ class CommandExecutor:
         return replace(restored, text=f"{back}; {done}", edits=halved.edits)
 
     def end(self, how: str) -> None:
-        """Completes the answers to requests to stop: how the run has ended, and its checkpoint."""
+        """Adds to the answers to requests to stop how the run has ended, and its checkpoint."""
         step, held = self._steps.step, self._policy.checkpoints[-1:]
         names = [f", saved as {Path(each.path).name}" for each in held if each.step == step]
         for receipt in self._stops:
@@ -171,7 +174,7 @@ class CommandExecutor:
             self._pause("restore", f"{unproven}; {what}; run.resume() goes on all the same")
 
     def _unused_reason(self, *, due: bool = False) -> str:
-        """Says why the next step would not train what is shown, and what to do; else empty."""
+        """Returns why the next step would not train what is shown, and what to do; else empty."""
         if advice := self._context.bindings.advice(due=due):
             return advice
         unused = self._context.hyperparameters.unused_reason()
@@ -179,7 +182,7 @@ class CommandExecutor:
         return f"{unused}; {what}" if unused else ""
 
     def fail_trial(self, why: str, *, restore: bool = True) -> bool:
-        """Ends the current trial at this boundary, and goes back; returns whether there is one.
+        """Ends the current arm of a trial at this boundary; returns whether there is a trial.
 
         Args:
             restore: Whether to do nothing if the trial has no checkpoint to restore.
@@ -197,7 +200,7 @@ class CommandExecutor:
         self.evaluator.start()
 
     def restore_again(self, path: str) -> None:
-        """Restores a checkpoint once more, now that a step has created variables that it holds.
+        """Restores a checkpoint again, now that a step has created variables that it contains.
 
         That step was trained from other values, so it is abandoned.
         """
@@ -293,7 +296,7 @@ class CommandExecutor:
     def _restore(self, wanted: int | str | None) -> Outcome:
         self._check_not_stopping("restore")
         step = self._steps.step
-        before = self.control.now()  # the program may have set some since the last look
+        before = self.control.now()  # the program may have set some since the last boundary
         with self._trials.restoring():
             restored = self._policy.restore(wanted)
         self._trials.restored(step, restored)
@@ -320,7 +323,7 @@ class CommandExecutor:
         return f"restored {restored}; the run stays {phase} at step {step:,}"
 
     def _plan(self, edits: Sequence[tuple[int, Mapping[str, float]]]) -> None:
-        """Plans edits for the ends of their steps; all of them, or none."""
+        """Plans edits for the ends of their steps; plans none if one cannot be planned."""
         step = self._steps.step
         passed = [at for at, _ in edits if at < step]
         if passed:

@@ -5,15 +5,15 @@
         loop.record({"loss": loss}, {}, None)
     loop.end(finished=True)                 # queues the last record, executes commands, saves
 
-These take the place of `should_stop` and `record` if the program does not ask:
+These replace `should_stop` and `record` if the program does not ask:
 
     loop.drive(step)                        # calls a step function, in one frame
     loop.after_call(1, values, recount)     # after each call of a MonitoredSession, by its hook
     loop.before_call(recount)               # before each call of a Supervisor's session
 
 Each counts the step, queues its record, and calls the boundary if the step is due. `drive`,
-`Run.should_stop` and `TrackLoop.turns` write this out: after a step that has emptied the caches of
-the processor, every Python call costs a microsecond.
+`Run.should_stop` and `TrackLoop.turns` contain this code inline: after a step that has emptied the
+caches of the processor, every Python call costs a microsecond.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Loop:
         """Continues from the latest checkpoint of a saver's folder, if there is one.
 
         Args:
-            due: The cadence of the checkpoints; None takes the cadence of the settings.
+            due: The cadence of the checkpoints; None uses the cadence of the settings.
             step: The first step without a checkpoint; None keeps the present count.
         """
         if saver is None:
@@ -143,7 +143,8 @@ class Loop:
 
         Args:
             last: Whether the loop ends by itself after this step.
-            ended: Whether the user's code has ended it, so that a bad value pauses no more.
+            ended: Whether the user's code has ended the loop, so that a bad value no longer pauses
+                it.
         """
         if self.driven or self._steps.tracked:
             return bool(self._context.coord.should_stop())
@@ -170,7 +171,7 @@ class Loop:
             self._boundary.queue_record()
 
     def end_counting(self) -> None:
-        """Ends the counting after the boundary of a step; the next loop that asks counts on."""
+        """Ends the counting after the boundary of a step, until another loop asks."""
         if self.counting is _LOOP and not self.driven:
             self._count_by(_NOBODY)
             self.is_closed = True
@@ -207,7 +208,7 @@ class Loop:
         try:
             self._drive(step)
         except BaseException:
-            self._steps.values = None  # of a step that was not completed
+            self._steps.values = None  # the values of a step that was not completed
             self._steps.samples.clear()
             raise
         finally:
@@ -266,7 +267,7 @@ class Loop:
             self._is_called = False
 
     def count_by_hook(self, saver: Saver | None, step: int, *, again: bool) -> None:
-        """Lets the hook of a MonitoredSession, which has just been made, count the steps.
+        """Makes the hook of a new MonitoredSession count the steps.
 
         Args:
             step: The step of the session.
@@ -315,7 +316,7 @@ class Loop:
             self._queue.append(step, time.time(), values)
         return due and self._boundary.act()
 
-    # --- what is recorded ---------------------------------------------------------
+    # --- recording ----------------------------------------------------------------
 
     def record(
         self,
@@ -332,7 +333,7 @@ class Loop:
             ArgumentError: `values` is no mapping, a new tag has a value that is no scalar, or
                 `step` is below 1.
         """
-        # The type first: a check against the abstract class costs more than all the rest.
+        # The type first: a check against the abstract class costs more than everything else.
         if type(values) is not dict:
             values = by_tag(values, "record() was given")
         if values:
@@ -402,7 +403,7 @@ class Loop:
 
 
 def _whole(step: object) -> int:
-    """Returns the number of a step, which may be given as a variable or an array."""
+    """Returns the number of a step, which may be a variable or an array."""
     try:
         number = int(step)  # type: ignore[call-overload]
         if number == step and 0 < number < _NEVER:

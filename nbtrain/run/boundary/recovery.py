@@ -1,6 +1,6 @@
-"""Reacts to a training that has gone bad: pauses it, or goes back to a good checkpoint.
+"""Reacts to bad values of a training: pauses it, or rewinds to a good checkpoint.
 
-recovery.react()    # at a step boundary; going back also moves the step counter
+recovery.react()    # at a step boundary; a rewind also moves the step counter
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Recovery:
         self._recover = context.settings.on_nan == "recover"
         self._told: Anomaly | None = None
         self._recoveries = 0
-        self._last: tuple[int, int] | None = None  # the bad step, and where the run went back to
+        self._last: tuple[int, int] | None = None  # the bad step, and the restored step
 
     def react(self, *, drain: bool = False, pauses: bool = True) -> None:
         """Reacts to a new bad value.
@@ -118,14 +118,14 @@ class Recovery:
         return good[-1].step if good else None
 
     def _older(self, anomaly: Anomaly) -> tuple[Checkpoint, ...]:
-        """Good checkpoints, the newest last; older than the one that failed last time, if any."""
+        """Good checkpoints, the newest last; if one failed last time, only older ones."""
         below = anomaly.good
         if self._last is not None and anomaly.step <= self._last[0]:
             below = min(below, self._last[1])
         return self._policy.below(below)
 
     def _tries(self, anomaly: Anomaly) -> tuple[Checkpoint, ...]:
-        """Checkpoints to try, from last to first; without an older one, the same as last time."""
+        """Checkpoints to try, from last to first; if none is older, the same as last time."""
         if older := self._older(anomaly):
             return older
         good = self._policy.below(anomaly.good)

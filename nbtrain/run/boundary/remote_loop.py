@@ -2,9 +2,9 @@
 
 loop.begin(complete, variables)  # the cluster is connected
     ...                          # between two steps the boundary calls complete() before it acts
-loop.lose(why)                   # the variables are lost: what needs them is refused
+loop.lose(why)                   # the variables are lost: commands that need them are refused
     loop.answer()                # meanwhile
-loop.resume(saver, variables)    # they are there again: continues from the latest checkpoint
+loop.resume(saver, variables)    # they are back: continues from the latest checkpoint
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from nbtrain.run.context import Context
 
 
 class LostVariable(Variable):
-    """Stands for a variable that is lost at present.
+    """Replaces a variable that is lost at present.
 
     Args:
         why: Why it can be neither read nor set.
-        whole: Whether it holds only whole numbers.
+        whole: Whether its values are whole numbers.
     """
 
     def __init__(self, why: str, *, whole: bool) -> None:
@@ -50,7 +50,7 @@ class RemoteLoop:
 
     Attributes:
         watch: Watches the tasks of the cluster, once it knows their source.
-        end_silent: Ends the tasks that give no sign of life; returns their names.
+        end_silent: Ends the tasks without a sign of life; returns their names.
     """
 
     def __init__(self, context: Context, boundary: Boundary, loop: Loop) -> None:
@@ -69,14 +69,14 @@ class RemoteLoop:
 
     @property
     def lost_tasks(self) -> list[str]:
-        """The names of the tasks that give no sign of life."""
+        """The names of the tasks without a sign of life."""
         return [task.name for task in self.watch.tasks if task.state is TaskState.LOST]
 
     def begin(self, complete: Callable[[], None], variables: Mapping[str, Variable]) -> None:
         """Begins the training on a cluster.
 
         Args:
-            complete: Waits for the steps under way, and hands them to `count`.
+            complete: Waits for the steps under way, and calls `count` for each.
             variables: The hyperparameters.
         """
         self._context.steps.complete = complete
@@ -94,13 +94,13 @@ class RemoteLoop:
         return self._context.lifecycle.phase is Phase.STOPPING
 
     def lose(self, why: str) -> None:
-        """Notes that the variables are lost, and why nothing can be saved or set meanwhile."""
+        """Records that the variables are lost, and why nothing can be saved or set meanwhile."""
         self._boundary.policy.lose(why)
         lost = {name: LostVariable(why, whole=held.whole) for name, held in self._variables.items()}
         self._context.hyperparameters.bind(lost)
 
     def log(self, text: str) -> None:
-        """Marks the step from which the training goes on after a loss."""
+        """Logs the step from which the training continues after a loss."""
         self._context.monitor.log(event="recovery", step=self._context.steps.step, text=text)
 
     def resume(self, saver: Saver | None, variables: Mapping[str, Variable]) -> int:

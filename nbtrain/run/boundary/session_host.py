@@ -1,7 +1,7 @@
 """The run as seen by a Supervisor or a MonitoredSession's hook that opens a session in its loop.
 
 host.link(coord, left_open)              # before the session opens: it stops with the run
-    host.adopt(coord, saver, due, step)  # the session is open: it and the run stop together
+    host.adopt(coord, saver, due, step)  # the session is open: both stop together
     while not host.should_stop(): ...    # the step boundary, where its saver saves
 host.release(coord)                      # saves a last checkpoint
 """
@@ -30,8 +30,8 @@ class SessionHost:
     """The run for the sessions that are opened in its training thread.
 
     Attributes:
-        own_tags: While the run's engine has its own session open, which it saves and loops by
-            itself: the tags that the run records at every step. Otherwise None.
+        own_tags: The tags that the run records at every step, while the run's engine has its own
+            session open, which the engine saves and loops by itself. Otherwise None.
         initial: Returns the checkpoint that a chief can initialize all variables of a saver from,
             or None. Set by a hook before its session is made.
     """
@@ -86,7 +86,7 @@ class SessionHost:
     def link(self, coord: Coordinator, left_open: Callable[[], object]) -> None:
         """Links a Supervisor to the run: it stops with the run; training thread.
 
-        This also holds while its session is prepared.
+        The Supervisor also stops while its session is prepared.
         """
         if self.own_tags is not None:  # the session belongs to the run
             return
@@ -102,8 +102,8 @@ class SessionHost:
         A second call before `release` means that the first session was lost.
 
         Args:
-            coord: The coordinator of the session's threads, from `link`. From now on it and the
-                run stop together.
+            coord: The coordinator of the session's threads, from `link`. From now on, the
+                coordinator and the run stop together.
             step: Completed steps of the session; None if it does not count them.
         """
         if self.own_tags is not None:
@@ -151,7 +151,8 @@ class SessionHost:
     def at_end(self, close: Callable[[], object]) -> None:
         """Registers `close` for the end of the loop; training thread only.
 
-        It is called after the last checkpoint, and closes what the loop or an error has left open.
+        `close` is called after the last checkpoint, and closes what the loop or an error has left
+        open.
         """
         self.left_open.callback(close)
 
@@ -161,10 +162,10 @@ class SessionHost:
             self._guests.pop(guest, contextlib.ExitStack()).close()
 
     def _report_recovery(self, lost: int, saving: str | None) -> None:
-        """Says where the training goes on after its session was lost.
+        """Reports the step from which the training continues after its session was lost.
 
         Args:
-            saving: The arguments that make the session save; None if nothing saves it.
+            saving: The arguments that make the session save; None if nothing saves the session.
         """
         step, goes_on = self._boundary.steps.step, "."
         if saving is not None:

@@ -1,6 +1,6 @@
 """Loops of the program over tracked iterables, whose turns are the steps of a run.
 
-for epoch in run.track(range(50)):      # has a tracked loop in it: its turns are no steps
+for epoch in run.track(range(50)):      # contains a tracked loop: its turns are not steps
     for batch in run.track(dataset):    # each turn is a step, and its end a step boundary
         run.record(loss=step(batch))    # a stop ends both loops
 """
@@ -26,7 +26,7 @@ _BY_TURNS = (
 
 
 class ProgramEnd(BaseException):
-    """Ends a program that begins another tracked loop although the run must end."""
+    """Ends a program that begins another tracked loop when the run must end."""
 
 
 class LoopSource(Protocol):
@@ -41,8 +41,8 @@ class TrackLoop:
     """The tracked loops of one attempt of a run; training thread only.
 
     Attributes:
-        ends_program: Whether the program is the run's own: it ends with the next tracked loop that
-            it begins once the run must end. Otherwise such a loop has no turn.
+        ends_program: Whether the run executes a whole program. Once the run must end, the next
+            tracked loop ends the program; otherwise that loop is skipped.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class TrackLoop:
 
     @property
     def must_end(self) -> bool:
-        """True once a boundary has told a loop to end."""
+        """True once a boundary has ended a loop."""
         return self._boundary.must_end
 
     def _check(self) -> None:
@@ -87,16 +87,16 @@ class TrackLoop:
     def turns(self, enter: Callable[[], LoopSource], leave: Callable[..., object]) -> Iterator[Any]:
         """Yields the elements of a loop, with a boundary after each.
 
-        The same as asking `should_stop` once per turn, but faster: a generator keeps its locals.
+        Does the same as `should_stop` once per turn, but faster: a generator keeps its locals.
 
         Args:
             enter: Begins the loop, and returns its elements.
-            leave: Ends it; called with `broken`, True if the program has left the loop, and
-                `failed`, True if an error has.
+            leave: Ends the loop. Called with `broken`, which is True if the program has left the
+                loop, and `failed`, which is True if an error has ended it.
 
         Raises:
-            ProgramEnd: The run must end, and the program is its own.
-            ArgumentError: It is drawn from by turns with another loop.
+            ProgramEnd: The run must end, and it executes a whole program.
+            ArgumentError: The program draws from this loop and from another one by turns.
         """
         self._check()
         if self.ends_program and self.must_end:
@@ -153,7 +153,7 @@ class TrackLoop:
     def _begin(self) -> bool:
         """Begins a loop; returns whether it must end at once.
 
-        One in a loop has at least one turn otherwise: what follows it may need it.
+        A nested loop has at least one turn otherwise: the code after it may need it.
         """
         steps = self._context.steps
         self._queue_record()
@@ -166,7 +166,7 @@ class TrackLoop:
         return self.must_end
 
     def _end(self, depth: int, *, broken: bool) -> None:
-        """Ends a loop, and all that are still open within it."""
+        """Ends a loop, and all loops within it that are still open."""
         if not self._is_own_thread():
             return  # an error has ended the run, and its frames are being dropped
         steps = self._context.steps
@@ -176,8 +176,8 @@ class TrackLoop:
             steps.tracked = False
             self._loop.end_counting()
             self._loop.is_closed = not self._left
-            # Without a step the latest checkpoint stays: it may hold the place of a loop that has
-            # not begun.
+            # Without a step the latest checkpoint stays: it may contain the position of a loop that
+            # has not begun.
             if steps.steps_done == 0:
                 self._loop.may_have_trained = False
 

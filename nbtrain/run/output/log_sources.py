@@ -1,8 +1,8 @@
-"""Passes what is printed, logged and warned of to the logs of the live runs.
+"""Passes printed text, logged records and warnings to the logs of the live runs.
 
 While a run listens, these are watched: the `write` of sys.stdout and sys.stderr, the handlers of
-Python's `logging`, and `warnings.showwarning`. All of them still do what they did, and a line that
-one of them prints is taken once. After the last run they are as before.
+Python's `logging`, and `warnings.showwarning`. All of them work as before, and a line that one of
+them prints is recorded once. After the last run they are restored.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ class Sink(Protocol):
         """Returns whether the calling thread is one of the run's."""
 
     def prints(self, stream: Any, text: str) -> bool:
-        """Takes what the calling thread prints; returns whether the stream still shows it."""
+        """Records a printed text of the calling thread; returns whether the stream shows it."""
 
     def is_file(self, stream: Any) -> bool:
         """Returns whether the stream writes to the log's own file."""
 
     def record(self, record: logging.LogRecord) -> None:
-        """Takes a record of `logging`."""
+        """Records a record of `logging`."""
 
     def warning(self, text: str) -> None:
-        """Takes a warning."""
+        """Records a warning."""
 
     def native(self, text: str) -> None:
-        """Takes what the process wrote to its output outside of Python."""
+        """Records text that the process wrote to its output outside of Python."""
 
 
 _sinks: list[Sink] = []
@@ -47,7 +47,7 @@ _show_warning: Callable[..., None] = warnings.showwarning
 
 
 def listen(sink: Sink) -> None:
-    """Passes what its threads print, log and warn of to a sink."""
+    """Passes to a sink what its threads print, log and warn of."""
     with _lock:
         _sinks.append(sink)
         logging.Logger.callHandlers = _handled  # type: ignore[method-assign, assignment]
@@ -56,7 +56,7 @@ def listen(sink: Sink) -> None:
 
 
 def forget(sink: Sink) -> None:
-    """Passes nothing on to a sink any more."""
+    """Stops passing lines to a sink."""
     with _lock:
         if sink in _sinks:
             _sinks.remove(sink)
@@ -70,7 +70,7 @@ def forget(sink: Sink) -> None:
 
 
 def watch_current() -> None:
-    """Watches the streams of now."""
+    """Watches the current `sys.stdout` and `sys.stderr`."""
     with _lock:
         if _sinks:
             _streams.watch_current()
@@ -89,7 +89,7 @@ def _own() -> list[Sink]:
 
 
 def _written(stream: Any, write: Callable[[str], int], text: str) -> int:
-    """Writes to a stream, after the text was taken."""
+    """Records a text, then writes it to a stream."""
     if not isinstance(text, str):
         return write(text)  # raises
     inside, shown = getattr(_here, "inside", False), True
@@ -119,7 +119,7 @@ _streams = Streams(_written)
 
 
 def _handled(logger: logging.Logger, record: logging.LogRecord) -> None:
-    """Calls the handlers of a logger, after the record was taken."""
+    """Passes a record to the sinks, then calls the handlers of its logger."""
     sinks = _own()
     if not sinks:
         return _call_handlers(logger, record)
@@ -140,7 +140,7 @@ def _shown(
     file: Any = None,
     line: str | None = None,
 ) -> None:
-    """Shows a warning, after it was taken."""
+    """Passes a warning to the sinks, then shows it."""
     sinks = _own()
     for sink in sinks:
         place = f"{os.path.basename(filename)}:{lineno}"  # noqa: PTH119 - it may be "<string>"

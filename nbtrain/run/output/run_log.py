@@ -28,7 +28,7 @@ from nbtrain.rundir.log_file import LogTail, append, descriptor_of, native, text
 from nbtrain.rundir.names import LOG
 
 # Lines that a start prints under the cell of a notebook. The others are only in its log, because a
-# notebook keeps all that it shows.
+# notebook keeps everything that it shows.
 SHOWN_LINES = 1000
 
 _MORE = f"… the {SHOWN_LINES:,} lines above are the first. All are in run.log, the panel and "
@@ -63,7 +63,7 @@ class RunLog:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Takes what the threads of the run print and log inside the block."""
+        """Records what the threads of the run print and log inside the block."""
         self._direct = descriptor_of(self._path)
         log_sources.listen(self)
         try:
@@ -98,7 +98,7 @@ class RunLog:
                 f"{lines[-1].step:,}; they are in run.log.",
             )
 
-    # --- what the sources call ------------------------------------------------------
+    # --- called by the sources ------------------------------------------------------
 
     def is_own(self) -> bool:
         """Returns whether the calling thread is one of the run's."""
@@ -117,7 +117,7 @@ class RunLog:
             return False
 
     def prints(self, stream: Any, text: str) -> bool:
-        """Takes what the calling thread prints; returns whether the stream still shows it."""
+        """Records a printed text of the calling thread; returns whether the stream shows it."""
         key = threading.get_ident(), id(stream)
         *complete, part = (self._parts.pop(key, "") + text).split("\n")
         for line in complete:
@@ -131,7 +131,7 @@ class RunLog:
         return self._has_room(stream, len(complete))
 
     def record(self, record: logging.LogRecord) -> None:
-        """Takes a record of Python's `logging`."""
+        """Records a record of Python's `logging`."""
         try:
             text = record.getMessage()
         except Exception:  # noqa: BLE001 - a malformed line must not end the training
@@ -148,11 +148,11 @@ class RunLog:
             self._put(level, "logging", named)
 
     def warning(self, text: str) -> None:
-        """Takes a warning of Python."""
+        """Records a warning of Python."""
         self._put("WARNING", "warning", text)
 
     def native(self, text: str) -> None:
-        """Takes what the process wrote outside of Python, by which run is unknown."""
+        """Records text that the process wrote outside of Python; its run is unknown."""
         if self._direct is not None:
             return  # it is in the file
         for part in text.splitlines():
@@ -175,7 +175,7 @@ class RunLog:
                 os.write(self._direct, text_of(line).encode(errors="replace"))
 
     def _has_room(self, stream: Any, count: int) -> bool:
-        """Returns whether the cell shows some more lines; says so once if it does not."""
+        """Returns whether the cell shows `count` more lines; if not, prints a message once."""
         before, self._shown = self._shown, self._shown + count
         if before < SHOWN_LINES <= self._shown:
             type(stream).write(stream, f"{_MORE}{os.path.relpath(self._path)}\n")
@@ -183,5 +183,5 @@ class RunLog:
 
 
 def level_of(number: int) -> str:
-    """Returns the name of the level of a record: the highest that is not above it."""
+    """Returns the name of the highest level that is not above the level of a record."""
     return LEVELS[min(max(number // 10 - 1, 0), len(LEVELS) - 1)]

@@ -1,13 +1,14 @@
-"""The standard streams of now, whose texts are taken before they are written.
+"""The current standard streams, whose texts are recorded before they are written.
 
 streams = Streams(written)  # written(stream, write, text) is called for each text
-streams.watch_current()     # watches sys.stdout and sys.stderr of now, and no others
-streams.clear()             # they are as before
+streams.watch_current()     # watches the current sys.stdout and sys.stderr, and no others
+streams.clear()             # restores them
 
-Others replace the `write` of a stream too. IPython does so during each cell, and then puts back the
-one that it found at its beginning, which may be older than the run. So the `write` of a class of
-streams becomes a data descriptor, which comes before an attribute of the stream. A stream of a
-class that is written in C gets an attribute, again at the next `watch_current` if it was replaced.
+Others replace the `write` of a stream too. IPython does so during each cell, and then restores the
+`write` that it found at the beginning of the cell, which may be older than the run. So the `write`
+of a class of streams becomes a data descriptor, which comes before an attribute of the stream. A
+stream of a class that is written in C gets an attribute, again at the next `watch_current` if it
+was replaced.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from typing import Any
 Write = Callable[[str], int]
 Written = Callable[[Any, Write, str], int]
 
-_here = threading.local()  # stream: the one to which the thread writes
+_here = threading.local()  # stream: the stream to which the thread writes
 
 
 class Streams:
     """Watches the standard streams; one thread at a time.
 
     Args:
-        written: Called with a stream, the `write` that it has otherwise, and a text.
+        written: Called with a stream, its own `write`, and a text.
     """
 
     def __init__(self, written: Written) -> None:
@@ -36,7 +37,7 @@ class Streams:
         self._fronts: dict[type, _Front] = {}
 
     def watch_current(self) -> None:
-        """Watches the streams of now: `%%capture` and others replace them for a while."""
+        """Watches the current streams: `%%capture` and others replace them for a while."""
         before = self._watched
         self._watched = [each for each in (sys.stdout, sys.stderr) if hasattr(each, "__dict__")]
         for stream in before:
@@ -49,7 +50,7 @@ class Streams:
                     stream.write = _Taken(stream, write, self._written)
 
     def clear(self) -> None:
-        """Watches none."""
+        """Stops watching all streams."""
         watched, self._watched = self._watched, []
         while self._fronts:
             self._fronts.popitem()[1].remove()
@@ -76,10 +77,10 @@ class Streams:
 
 
 class _Taken:
-    """The `write` of a stream, whose texts are taken first.
+    """The `write` of a stream, whose texts are recorded first.
 
     Attributes:
-        write: The one that the stream has otherwise. It may call another `_Taken` of the stream.
+        write: The stream's own `write`. It may call another `_Taken` of the stream.
     """
 
     def __init__(self, stream: Any, write: Write, written: Written) -> None:
@@ -97,7 +98,7 @@ class _Taken:
 
 
 class _Front:
-    """The `write` of a class of streams, which comes before an attribute of a stream."""
+    """The `write` of a class of streams, which has priority over an attribute of a stream."""
 
     def __init__(self, kind: Any, taken: Callable[[Any, Write], Write]) -> None:
         self._kind, self._taken = kind, taken
@@ -112,7 +113,7 @@ class _Front:
         return self._taken(stream, _unwrapped(vars(stream).get("write") or before))
 
     def _is_super(self, kind: type) -> bool:
-        """Returns whether a stream of this class comes here by `super().write`."""
+        """Returns whether a stream of this class calls this `write` by `super().write`."""
         return kind is not self._kind and _found(kind) is not self
 
     def __set__(self, stream: Any, write: Write) -> None:
@@ -123,7 +124,7 @@ class _Front:
             raise AttributeError("write")
 
     def remove(self) -> None:
-        """Gives the class back what it had, unless others have replaced it."""
+        """Restores the class's own `write`, unless others have replaced it."""
         if vars(self._kind).get("write") is not self:
             return
         if self._is_own:
@@ -139,7 +140,7 @@ def _found(kind: type) -> Any:
 
 
 def _write_of(kind: type) -> Any:
-    """The `write` that a class has otherwise."""
+    """The class's own `write`."""
     found = _found(kind)
     return found.before if isinstance(found, _Front) else found
 
@@ -149,7 +150,7 @@ def _unwrapped(write: Write) -> Write:
 
 
 def _release(stream: Any) -> None:
-    """Takes nothing more from a stream by its attribute."""
+    """Restores the `write` attribute of a stream."""
     write = vars(stream).get("write")
     if isinstance(write, _Taken):
         del stream.write

@@ -19,13 +19,13 @@ MOST_LINES = 200
 class Log(logging.Filter):
     """The last lines that TensorFlow's logger passed in one thread.
 
-    Lines below the user's verbosity (`tf.compat.v1.logging.set_verbosity`) do not come here.
-    Information is stored here instead of going to the logger's handlers, which would print it
-    under whichever cell ran last. Warnings go to both.
+    Lines below the user's verbosity (`tf.compat.v1.logging.set_verbosity`) are not passed here.
+    Information is stored here instead of going to the logger's handlers, which would print it under
+    whichever cell ran last. Warnings go to both.
 
     Attributes:
         is_false: Returns whether a line is known to be wrong; such lines are dropped.
-        keep: Takes the records that do not go on to the handlers.
+        keep: Called with each record that is not passed to the handlers.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Log(logging.Filter):
             logger.removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keeps a record of the thread; returns whether it goes on to the handlers."""
+        """Keeps a record of the thread; returns whether it is passed to the handlers."""
         if record.thread != self._ident:
             return True
         if _is_internal(record):
@@ -94,7 +94,8 @@ def hushed() -> Iterator[None]:
 def _is_internal(record: logging.LogRecord) -> bool:
     """Returns whether a record is a deprecation warning for TensorFlow's own Saver.
 
-    For example when it deletes its oldest checkpoint. Only TensorFlow can fix this.
+    TensorFlow logs one when it deletes its oldest checkpoint, for example, and only TensorFlow can
+    fix this.
     """
     args = record.args
     caller = str(args[0]) if isinstance(args, tuple) and args else ""

@@ -1,1 +1,1 @@
-"""A run's door to other processes, and its mirror in a store."""
+"""The connection of a run to other processes, and its mirror in a store."""

@@ -1,10 +1,10 @@
-"""The door of a run to other processes: its status file and its mailbox, five times a second.
+"""Writes the status file of a run and reads its mailbox, five times a second.
 
-A thread of its own does this, so that a slow disk holds up neither the records nor the panel.
+A separate thread does this, so that a slow disk delays neither the records nor the panel.
 
 mail = Mail(run, logdir)
-mail.tick()        # the looper: the status about once a second, and what has come
-mail.tick()        # once more after the end: the last status, and the last answers
+mail.tick()        # the looper: writes the status about once a second, posts new commands
+mail.tick()        # once more after the end: writes the last status, and the last answers
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from nbtrain.rundir.mailbox import Address, Letter, Mailbox
 
 TICK_SECS = 0.2
 
-# Commands from the mailbox that wait in the queue of the run, which holds twice as many; and how
-# often in a tick that many are taken.
+# The most commands from the mailbox that wait in the queue of the run, which has room for twice as
+# many; and how often in a tick that many are read.
 _AT_ONCE = 32
 _TURNS = 8
 
-# Answers that cannot be written, after which a tick writes no other: on a full disk all fail.
+# A tick stops after this many answers that cannot be written: on a full disk all fail.
 _FAILURES = 16
 
-# Seconds to wait for an answer before looking again.
+# Seconds to wait for an answer before the mailbox is read again.
 _ANSWER_SECS = 0.05
 
 # Seconds between two deletions of old answers.
@@ -52,7 +52,7 @@ _EARLY = "It was sent before the run was started again; send it again if it is s
 
 
 class MailedRun(Protocol):
-    """The run behind the door."""
+    """The run that executes the commands."""
 
     @property
     def status(self) -> Status:
@@ -68,8 +68,8 @@ class _Sent:
 
     Attributes:
         receipt: Its receipt.
-        planned: Whether it is for a later step, so that it takes no place in the queue.
-        told: The outcome that its sender is told; None before the first.
+        planned: Whether the command is for a later step, so that it takes no place in the queue.
+        told: The last outcome that was sent; None before the first.
     """
 
     receipt: Receipt
@@ -79,7 +79,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer, and if it is the last one to its command."""
+    """An answer, and whether it is the last one to its command."""
 
     fields: dict[str, Any]
     last: bool = True
@@ -90,10 +90,10 @@ class Mail:
 
     Args:
         run: The run.
-        logdir: Its folder, which it holds locked.
+        logdir: Its folder, which the run has locked.
         note: Shows a message about a topic, or (None) clears it.
         gone: Returns whether the folder is gone, so that nothing may be written there.
-        leaves_as_was: Returns whether this start leaves the folder of an earlier run as it was.
+        leaves_as_was: Returns whether this start leaves the folder of an earlier run unchanged.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Mail:
         attempt, launch = self._status.writer.attempt, self._status.launch
         self._mailbox = Mailbox(self._folder, attempt, launch)
         self._sent: dict[str, _Sent] = {}
-        self._answers: dict[str, _Answer] = {}  # those that are to be written
+        self._answers: dict[str, _Answer] = {}  # not written yet
         self._tidy_due = 0.0
         self._opened = False
         self._error: OSError | None = None  # the first one of the last tick
@@ -126,7 +126,7 @@ class Mail:
         return Address(self._folder.absolute(), self._status.writer.attempt)
 
     def tick(self) -> None:
-        """Writes the status if it is due, takes what has come, and answers."""
+        """Writes the status if it is due, posts the new commands, and answers them."""
         status = self._run.status
         if self._gone() or (status.phase.ended and self._status.is_of_another()):
             self._note("mailbox", None)
@@ -138,7 +138,7 @@ class Mail:
             self._try(self._mailbox.create)
         if self._opened:
             self._try(self._receive)
-        # An end that has come meanwhile is written by the last tick, after the last answers.
+        # If the run has ended meanwhile, the last tick writes that, after the last answers.
         later = status if status.phase.ended else self._run.status
         if status.phase.ended and self._leaves_as_was() and self._status.has_earlier:
             self._try(self._status.restore_earlier)
@@ -155,7 +155,7 @@ class Mail:
         self._note("mailbox", text)
 
     def _try(self, act: Callable[[], object]) -> None:
-        """Does one part of a tick: its error keeps no other part from being done."""
+        """Does one part of a tick; an error does not prevent the other parts."""
         try:
             act()
         except OSError as error:
@@ -167,14 +167,14 @@ class Mail:
             self._mailbox.tidy()
 
     def _open(self) -> None:
-        """Opens the mailbox; answers what earlier starts have taken and not answered."""
+        """Opens the mailbox; answers commands that earlier starts have read but not answered."""
         for key in self._mailbox.open():
             if key not in self._sent:
                 self._answer_earlier(key, _UNANSWERED)
         self._opened = True
 
     def _answer_earlier(self, key: str, why: str) -> None:
-        """Answers a command of an earlier start, by the journal if that has it."""
+        """Answers a command of an earlier start, from its line in the journal if there is one."""
         entry = self._journal.get(key)
         if entry is not None:
             self._answers[key] = _Answer(answers.fields_of_entry(entry))
@@ -190,7 +190,7 @@ class Mail:
             return {}
 
     def _receive(self) -> None:
-        """Takes what has come and answers, in turns: more would fill the queue of the run."""
+        """Reads commands and answers them by turns: more would fill the queue of the run."""
         for _ in range(_TURNS):
             letters = self._mailbox.receive(_AT_ONCE - len(self._queued))
             for letter in letters:
@@ -221,12 +221,12 @@ class Mail:
         self._write_answers()
 
     def _write_answers(self) -> None:
-        """Writes the answers; one that cannot be written holds up no other, and is tried again."""
+        """Writes the answers; one that cannot be written delays no other, and is tried again."""
         if not self._answers:
             return
         status = self._run.status  # later than the outcomes
         if not status.phase.ended and any(answer.last for answer in self._answers.values()):
-            # First the status: who reads an answer finds its effects there.
+            # The status first, so that the reader of an answer finds its effects there.
             self._try(lambda: self._status.write(status, now=True))
         failures = 0
         for key, answer in list(self._answers.items()):
@@ -235,7 +235,7 @@ class Mail:
             try:
                 write(key, answer.fields)
             except OSError as error:
-                self._answers[key] = answer  # the last one in the next tick
+                self._answers[key] = answer  # comes last in the next tick
                 self._error = self._error or error
                 failures += 1
                 if failures == _FAILURES:

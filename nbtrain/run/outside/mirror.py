@@ -1,7 +1,7 @@
-"""Copies a run's folder to a store while it trains, by a thread beside the training.
+"""Copies a run's folder to a store while it trains, in a thread beside the training.
 
     mirror = Mirror(opened, folder, note, gone)
-    mirror.tick()          # the looper, twice a second: copies what is new, if that is due
+    mirror.tick()          # the looper, twice a second: copies new files if that is due
     mirror.text            # "ckpt-300, 2 files behind"
     mirror.finish(alive)   # the end of the run: waits until everything is copied
 
@@ -27,10 +27,10 @@ from nbtrain.rundir.folder import Logdir
 
 TICK_SECS = 0.5
 
-# Seconds between the copies of files that grow: a store cannot append, so each copies the whole.
+# Seconds between the copies of files that grow: a store cannot append, so each copy is whole.
 _PASS_SECS = 30.0
 
-# Seconds after a checkpoint in which its scalars come to the event file.
+# Seconds after a checkpoint until its scalars are in the event file.
 _SETTLED_SECS = 1.0
 
 # Seconds until the next try after an error.
@@ -47,8 +47,8 @@ class Mirror:
     """The mirror of one start of a run; one thread ticks, any thread may read.
 
     Args:
-        opened: The mirror, compared with the folder.
-        folder: The run's folder, which it holds locked.
+        opened: The mirror, already compared with the folder.
+        folder: The run's folder, which the run has locked.
         note: Shows a message about a topic, or (None) clears it.
         gone: Returns whether the folder is gone, so that its mirror stays as it is.
     """
@@ -72,7 +72,7 @@ class Mirror:
 
     @property
     def text(self) -> str:
-        """The newest checkpoint that is copied, how far behind it is, and when the next try is."""
+        """The newest copied checkpoint, the files behind, and the seconds until the next try."""
         name, behind = self._state
         parts = [name, f"{counted(behind, 'file')} behind" if behind else ""]
         if self._failing_since is not None:
@@ -80,7 +80,7 @@ class Mirror:
         return ", ".join(filter(None, parts))
 
     def tick(self) -> None:
-        """Copies what is new if that is due; reports an error."""
+        """Copies new files if that is due; reports an error."""
         is_pausing = self._failing_since is not None and self._clock() < self._due
         if self._done.is_set() or self._gone() or is_pausing:
             return
@@ -88,7 +88,7 @@ class Mirror:
         self._began = self._clock()
         try:
             is_whole = self._copy_due(last=last)
-        except Exception as error:  # noqa: BLE001 - the training goes on without its mirror
+        except Exception as error:  # noqa: BLE001 - the training continues without its mirror
             self._due = self._clock() + _RETRY_SECS
             if self._failing_since is None:
                 self._failing_since = self._began
@@ -100,13 +100,13 @@ class Mirror:
                 self._done.set()
 
     def _say(self, text: str | None) -> None:
-        """Shows the outcome of a try, unless the end of the run no longer waits for it."""
+        """Shows the outcome of a try, unless the run has stopped waiting for the mirror."""
         with self._saying:
             if not self._done.is_set():
                 self._note("mirror", text)
 
     def finish(self, alive: Callable[[], bool]) -> None:
-        """Waits until all is copied at the end of the run, as long as that gets on; any thread.
+        """Waits at the end of the run until all is copied, as long as copies progress; any thread.
 
         Args:
             alive: Returns whether the thread that ticks lives.
@@ -116,7 +116,7 @@ class Mirror:
         self._due = ends  # a pause after an error ends
         while not self._done.wait(0.05):
             now = self._clock()
-            failing = self._store.stalled_secs  # a copy may get on after an error
+            failing = self._store.stalled_secs  # a copy may make progress after an error
             if failing is None and (since := self._failing_since) is not None:
                 failing = now - since
             most = _ENDING_FAILING_SECS if endings.are_ending() else _LAST_FAILING_SECS
@@ -132,7 +132,7 @@ class Mirror:
                     endings.say(text)
 
     def _lack(self) -> str:
-        """Returns in words what the mirror lacks."""
+        """Describes the files that the mirror lacks."""
         try:
             look = mirror_files.snapshot(self._folder)
         except OSError as error:
@@ -145,7 +145,7 @@ class Mirror:
         )
 
     def _copy_due(self, *, last: bool) -> bool:
-        """Copies what is due; returns whether the mirror has everything."""
+        """Copies the files that are due; returns whether the mirror has everything."""
         while True:
             look = mirror_files.snapshot(self._folder)
             steps = mirror_plan.steps(look, self._mirrored)
@@ -163,7 +163,7 @@ class Mirror:
         return now >= self._due
 
     def _copy(self, look: Snapshot, steps: Sequence[CopyStep]) -> bool:
-        """Does all steps; returns False if the run has saved meanwhile, or no longer waits."""
+        """Does all steps; returns False if the run has saved meanwhile, or has stopped waiting."""
         with mirror_files.kept_aside(self._folder, steps) as places:
             if places is None:
                 return False
@@ -177,7 +177,7 @@ class Mirror:
         return True
 
     def _update(self, look: Snapshot) -> None:
-        """Notes how far behind the mirror is."""
+        """Updates how far behind the mirror is."""
         name = mirror_plan.latest(look, self._mirrored) or self._state[0]
         self._state = name, len(mirror_plan.lacking(look, self._mirrored))
 
@@ -187,7 +187,7 @@ class Mirror:
             self._store.delete(step.path)
             self._mirrored.pop(step.path, None)
             return
-        self._mirrored[step.path] = None  # if the copy fails, it is unknown what is there
+        self._mirrored[step.path] = None  # if the copy fails, the content of the mirror is unknown
         if step.content is None:
             self._store.put(places[step.path], step.path)
         else:
@@ -196,11 +196,11 @@ class Mirror:
 
 
 def opened_mirror(address: str | None, folder: Logdir, *, is_branch: bool) -> Opened | None:
-    """Opens the mirror of a run, and fetches the run if the folder lacks it; None without a mirror.
+    """Opens the mirror of a run, and fetches the run if the folder lacks it.
 
     Args:
-        address: The folder of the store; None without a mirror.
-        folder: The run's folder, which it holds locked.
+        address: The folder of the store; None returns None: the run has no mirror.
+        folder: The run's folder, which the run has locked.
         is_branch: Whether this is the first start of a branch, which must not be in the mirror.
 
     Raises:

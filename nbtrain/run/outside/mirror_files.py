@@ -1,8 +1,8 @@
-"""A run's folder and its mirror: looks, holds what is being copied, compares, and fetches.
+"""Lists, keeps aside, compares and fetches the files of a run's folder and its mirror.
 
 opened("s3://bucket/runs", "digits", folder)   # fetches the run if the mirror has more of it
 snapshot(folder)                               # the versions of the files to mirror
-held(folder, steps)                            # the files of a snapshot, which the run may delete
+kept_aside(folder, steps)                      # keeps files that the run may delete meanwhile
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from nbtrain.run.outside import mirror_plan
 from nbtrain.run.outside.mirror_plan import FOLDERS, JOURNAL, STATE, CopyStep, Snapshot, Version
 from nbtrain.run.outside.store import PART, Store, words
 
-# The folder in a run's folder that a fetch writes into: while it is there, the fetch has not ended.
+# The folder in a run's folder that a fetch writes into. While it exists, the fetch has not ended.
 FETCHING = ".mirror-fetch"
 
-# The folder in a run's folder with links to what is being copied, and copies of what grows.
+# The folder in a run's folder with links to the files that are being copied, and copies of the
+# files that grow.
 HELD = ".mirror-held"
 
 
@@ -34,7 +35,8 @@ class Opened:
 
     Attributes:
         store: The folder of the run in the store.
-        mirrored: Its files; a version if it is the one of the folder.
+        mirrored: Its files by path, with the version of the folder's file if both are the same;
+            otherwise None.
     """
 
     store: Store
@@ -42,7 +44,7 @@ class Opened:
 
 
 def snapshot(folder: Path) -> Snapshot:
-    """Returns the files of a folder that belong into its mirror.
+    """Returns the files of a folder that belong in its mirror.
 
     Raises:
         OSError: The folder cannot be read.
@@ -52,12 +54,13 @@ def snapshot(folder: Path) -> Snapshot:
     for below in FOLDERS:
         path = folder / below / STATE
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, NotOwnError):
-            # The version first: if the file is replaced meanwhile, the next look sees another one.
+            # The version first: if the file is replaced meanwhile, the next snapshot has another
+            # one.
             version = _version(own_files.state(path))
             states[below] = _content(path)
             files[below + STATE] = version
     for below in FOLDERS:
-        # A file that is deleted meanwhile ends the look: the next one finds the rest.
+        # A file that is deleted meanwhile ends the snapshot: the next one finds the rest.
         with (
             contextlib.suppress(FileNotFoundError, NotADirectoryError),
             os.scandir(folder / below) as found,
@@ -80,13 +83,13 @@ def _version(found: os.stat_result) -> Version:
 
 @contextlib.contextmanager
 def kept_aside(folder: Path, steps: Sequence[CopyStep]) -> Iterator[dict[str, Path] | None]:
-    """Holds the files of some steps aside: the run may delete, replace or extend them meanwhile.
+    """Keeps the files of some steps aside: the run may delete, replace or extend them meanwhile.
 
     Yields:
         The places of the files by their paths; None if the run has already replaced one.
     """
     aside = folder / HELD
-    shutil.rmtree(aside, ignore_errors=True)  # a process was killed
+    shutil.rmtree(aside, ignore_errors=True)  # left by a killed process
     aside.mkdir()
     try:
         copies = [step for step in steps if step.version is not None and step.content is None]
@@ -98,7 +101,7 @@ def kept_aside(folder: Path, steps: Sequence[CopyStep]) -> Iterator[dict[str, Pa
 
 
 def _keep_aside(path: Path, place: Path, step: CopyStep) -> bool:
-    """Links a file aside, or copies one that grows; returns whether it is still that of the step.
+    """Links a file aside, or copies one that grows; returns whether its version is the step's.
 
     A file system without links gets a copy too.
     """
@@ -117,11 +120,11 @@ def _keep_aside(path: Path, place: Path, step: CopyStep) -> bool:
 def opened(address: str, name: str, folder: Path, *, new: bool) -> Opened:
     """Compares the folder with its mirror, and fetches the run if the mirror has more of it.
 
-    The journals decide, which are only appended to. If the folder has all lines of the mirror, the
-    run goes on from the folder.
+    Compares the journals, which are only appended to. If the folder's journal has all lines of the
+    mirror's, the run continues from the folder.
 
     Args:
-        address: The folder of the store that holds the mirrors of runs.
+        address: The folder of the store that contains the mirrors of runs.
         name: The run's name.
         folder: The run's folder, which is locked.
         new: Whether the run must be a new one, such as a branch.
@@ -153,7 +156,7 @@ def opened(address: str, name: str, folder: Path, *, new: bool) -> Opened:
 
 
 def _sizes(store: Store) -> dict[str, int]:
-    """Returns the sizes of the mirror's files; deletes what a killed process was writing."""
+    """Returns the sizes of the mirror's files; deletes parts that a killed process has left."""
     sizes = {}
     for path, size in store.sizes().items():
         if mirror_plan.is_mirrored(path.removesuffix(PART)):
@@ -167,10 +170,11 @@ def _sizes(store: Store) -> dict[str, int]:
 def _lacks_lines(store: Store, folder: Path, sizes: Mapping[str, int]) -> bool:
     """Returns whether the folder has an earlier state of the mirror, by their journals.
 
-    A folder without a journal counts as one if it is empty, or if a fetch into it has not ended.
+    A folder without a journal counts as an earlier state if it is empty, or if a fetch into it has
+    not ended.
 
     Raises:
-        ArgumentError: Each has lines that the other lacks.
+        ArgumentError: Each journal has lines that the other lacks.
     """
     files = snapshot(folder).files
     own = _content(folder / JOURNAL) if JOURNAL in files else b""
@@ -191,10 +195,10 @@ def _lacks_lines(store: Store, folder: Path, sizes: Mapping[str, int]) -> bool:
 
 
 def _compared(store: Store, folder: Path, sizes: Mapping[str, int]) -> dict[str, Version | None]:
-    """Returns the files of the mirror, with the versions of those that the folder has too.
+    """Returns the mirror's files, each with the folder's version if both are the same.
 
-    An index holds a checksum of each tensor, so files of checkpoints are the same if the indexes
-    are. Files that are only appended to are the same if they are as long.
+    An index contains a checksum of each tensor, so the files of two checkpoints are the same if
+    their indexes are. Files that are only appended to are the same if they have the same length.
     """
     found: dict[str, Version | None] = dict.fromkeys(sizes)
     files = snapshot(folder).files
@@ -238,7 +242,7 @@ def _fetch(store: Store, folder: Path, sizes: Mapping[str, int]) -> None:
 
 
 def _wanted(store: Store, sizes: Mapping[str, int]) -> list[str]:
-    """Returns the files of the mirror that are worth fetching: no parts of checkpoints.
+    """Returns the files of the mirror to fetch: all except parts of incomplete checkpoints.
 
     Raises:
         ArgumentError: The mirror names checkpoints, and none of them is whole.

@@ -2,11 +2,11 @@
 
 The journal comes first, so that the mirror has each edit before a checkpoint with it. Then come
 the files of a checkpoint, its index, the state file that names it, the event files, and at last
-the deletions. So the mirror holds a whole checkpoint at any moment. A checkpoint that was saved
-again under its name loses its index first: until it is whole again, the mirror does not have it.
+the deletions. So the mirror has a whole checkpoint at any moment. A checkpoint that was saved again
+under its name loses its index first: until it is whole again, the mirror does not have it.
 
     steps(snapshot, mirrored)     # what to do now, in order, for one checkpoint of each folder
-    lacking(snapshot, mirrored)   # all files of which the mirror lacks the present version
+    lacking(snapshot, mirrored)   # all files whose present version is not in the mirror
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ STATE = "checkpoint"
 
 JOURNAL = "steering.jsonl"
 
-# The folders of a run that may hold its checkpoints, and all that may hold checkpoints. The copies
-# in `last_good` are not mirrored: there may be one every ten seconds.
+# The folders that may contain a run's own checkpoints, and all folders that may contain
+# checkpoints. The copies in `last_good` are not mirrored: there may be one every ten seconds.
 OWN = ("", "checkpoints/")
 FOLDERS = (*OWN, "trial/", "checkpoints/trial/", "best/", "checkpoints/best/")
 
@@ -31,7 +31,7 @@ _NAMED = re.compile(r'^all_model_checkpoint_paths: "(.*)"', re.M)
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a file in the run's folder: another one differs in a field.
+    """A version of a file in the run's folder; two versions differ in at least one field.
 
     Attributes:
         size: Bytes.
@@ -77,7 +77,7 @@ Mirrored = Mapping[str, Version | None]
 
 
 def is_mirrored(path: str) -> bool:
-    """Returns whether a file of a run's folder belongs into its mirror."""
+    """Returns whether a file of a run's folder belongs in its mirror."""
     folder, name = _split(path)
     is_of_checkpoint = name == STATE or _PART.fullmatch(name) is not None
     return is_growing(path) or (is_of_checkpoint and folder in FOLDERS)
@@ -109,21 +109,22 @@ def complete(paths: Iterable[str], folder: str) -> dict[str, list[str]]:
 
 
 def _is_whole(kinds: Iterable[str]) -> bool:
-    """Returns whether these kinds of files, such as `data-00000-of-00002`, are a checkpoint."""
+    """Returns whether kinds of files, such as `data-00000-of-00002`, make a whole checkpoint."""
     data = [kind for kind in kinds if kind.startswith("data-")]
     return "index" in kinds and bool(data) and len(data) == int(data[0].rpartition("-")[2])
 
 
 def steps(snapshot: Snapshot, mirrored: Mirrored) -> list[CopyStep]:
-    """Returns what to do next, in order; of several new checkpoints, the newest is copied.
+    """Returns what to do next, in order; copies the newest of several new checkpoints.
 
-    The others follow when the folder has been looked at again: by then, a newer one may be there.
+    The others follow after the next snapshot, because there may be a newer one by then.
     """
     lacks = lacking(snapshot, mirrored)
     grown = [CopyStep(path, snapshot.files[path]) for path in lacks if is_growing(path)]
     found = [step for step in grown if step.path == JOURNAL]
     for folder in FOLDERS:
-        # A new checkpoint comes before one that was saved again, which the mirror loses meanwhile.
+        # A new checkpoint comes first, because the mirror loses one that was saved again while it
+        # is copied.
         todo = [files for files in _checkpoints(snapshot, folder) if set(lacks) & set(files)]
         for *data, index in sorted(todo, key=lambda files: files[-1] in mirrored)[:1]:
             if index in mirrored:
@@ -137,7 +138,7 @@ def steps(snapshot: Snapshot, mirrored: Mirrored) -> list[CopyStep]:
 
 
 def lacking(snapshot: Snapshot, mirrored: Mirrored) -> list[str]:
-    """Returns the files of which the mirror lacks the present version, the journal first."""
+    """Returns the files whose present version is not in the mirror, the journal first."""
     wanted = sorted(filter(is_growing, snapshot.files), key=lambda path: (path != JOURNAL, path))
     for folder in FOLDERS:
         if checkpoints := _checkpoints(snapshot, folder):
@@ -147,7 +148,7 @@ def lacking(snapshot: Snapshot, mirrored: Mirrored) -> list[str]:
 
 
 def latest(snapshot: Snapshot, mirrored: Mirrored) -> str | None:
-    """Returns the name of the newest checkpoint of which the mirror has a whole copy."""
+    """Returns the name of the newest checkpoint that is whole in the mirror; None without one."""
     for folder in FOLDERS:
         for files in _checkpoints(snapshot, folder):
             if all(mirrored.get(path) == snapshot.files[path] for path in files):
@@ -156,15 +157,15 @@ def latest(snapshot: Snapshot, mirrored: Mirrored) -> str | None:
 
 
 def _checkpoints(snapshot: Snapshot, folder: str) -> list[list[str]]:
-    """Returns the files of the checkpoints that a folder names and has whole, newest first."""
+    """Returns the files of the whole checkpoints that a folder's state file names, newest first."""
     whole = complete(snapshot.files, folder)
     return [whole[name] for name in reversed(named(snapshot.states.get(folder))) if name in whole]
 
 
 def _deletions(snapshot: Snapshot, mirrored: Mirrored) -> list[CopyStep]:
-    """Returns the deletions of checkpoints that the run has no more, each index before its data.
+    """Returns the deletions of checkpoints that the run has deleted, each index before its data.
 
-    A run that names no checkpoint of its own was damaged or has saved none, and its mirror stays.
+    A run that names no checkpoint of its own was damaged or has saved none; its mirror stays.
     """
     names = {folder: named(snapshot.states.get(folder)) for folder in FOLDERS}
     if not any(names[folder] for folder in OWN):

@@ -55,7 +55,7 @@ class StatusWriter:
         """Writes the status if that is due, its phase or checkpoints have changed, or `now`.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The status cannot be written.
         """
         clock, state = self._clock(), (status.phase, status.checkpoints)
         if now or clock >= self._due or state != self._state:
@@ -69,28 +69,28 @@ class StatusWriter:
         return self._before is not None
 
     def restore_earlier(self) -> None:
-        """Writes what was there before this start.
+        """Writes the status that the file had before this start.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The status cannot be written.
         """
         if self._before is not None:
             files.replace(self._folder / status_file.FILE, self._before, sync=False)
 
     def is_of_another(self) -> bool:
-        """Returns whether another run has taken the folder since this one has released it."""
+        """Returns whether another run has used the folder since this one has released it."""
         sign = self._last_sign()
         return sign is not None and sign.writer.attempt not in self._known
 
     def _fields(self) -> dict[str, Any] | None:
-        """The fields of the file as they are; None if there is none."""
+        """The present fields of the file; None if there is no file."""
         try:
             return files.read(self._folder / status_file.FILE)
         except (OSError, Untrusted):
             return None
 
     def _last_sign(self) -> SignOfLife | None:
-        """The content of the file; None if there is none."""
+        """The content of the file; None if there is no file."""
         try:
             return status_file.read(self._folder)
         except (OSError, Untrusted):

@@ -1,4 +1,4 @@
-"""A folder in a store: a bucket, a disk, or whatever else fsspec knows by an address.
+"""A folder in a store: a bucket, a disk, or any other place that fsspec knows by an address.
 
 store = Store("s3://bucket/runs", "digits")    # ArgumentError: no such scheme, a missing extra
 store.check()                                  # ArgumentError: no such bucket, no permission
@@ -22,7 +22,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 
-# Ends the name of a file on a disk that is being written.
+# The ending of the name of a file that is being written to a disk.
 PART = ".part"
 
 # The extra that reads an address of a scheme.
@@ -32,13 +32,13 @@ _EXTRAS = {
     **dict.fromkeys(("abfs", "abfss", "az", "adl"), "azure"),
 }
 
-# Seconds without an answer after which a store counts as one that does not answer. A slow line
-# needs longer for a large file: a second for so many bytes, of which a store tells its progress
-# after each part of this size at the latest.
+# Seconds without an answer after which a request fails. A slow line needs longer for a large file:
+# one more second for each `_BYTES_A_SEC`. A store reports its progress at least after each part of
+# `_PART_BYTES`.
 ANSWER_SECS = 30.0
 _BYTES_A_SEC, _PART_BYTES = 250_000, 100 << 20
 
-# Seconds to connect, and tries: the caller tries again, and says so.
+# Seconds to connect, and the number of tries: the caller tries again, and reports it.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {"config_kwargs": {"connect_timeout": 10, "retries": {"max_attempts": 2}}}
 }
@@ -46,15 +46,15 @@ _TRIES = 2
 
 _USER = re.compile(r"(?<=://)[^/@]*@")
 
-# The most characters of an error that are told.
+# The most characters of an error that are reported.
 _CHARS = 300
 
 
 class Store:
-    """A folder in a store, of its own for each run; any thread.
+    """The folder of one run in a store; any thread.
 
     Args:
-        address: The address of the folder that holds the folders of runs.
+        address: The address of the folder that contains the folders of runs.
         name: The name of the run.
 
     Attributes:
@@ -101,7 +101,7 @@ class Store:
         """Writes a file and deletes it.
 
         Raises:
-            ArgumentError: That is not possible.
+            ArgumentError: The store cannot be written.
         """
         probe = f".nbtrain-{secrets.token_hex(4)}"
         try:
@@ -117,7 +117,7 @@ class Store:
     def stalled_secs(self) -> float | None:
         """Seconds without an answer, beyond those that a large file needs on a slow line.
 
-        Any thread. It is 0 while bytes move, and None if no answer is waited for.
+        0 while bytes move; None if nothing waits for an answer. Any thread.
         """
         return (
             None
@@ -135,7 +135,7 @@ class Store:
         return {path[within:]: int(about["size"]) for path, about in found.items()}
 
     def put(self, local: Path, path: str) -> None:
-        """Copies a file of this machine, which replaces one of this path as a whole."""
+        """Copies a file of this machine to a path, and replaces a file there as a whole."""
 
         def put(callback: Any) -> Any:
             with self._replacing(path) as target:
@@ -156,7 +156,7 @@ class Store:
         """Returns the content of a small file.
 
         Args:
-            size: Its bytes, if they are known.
+            size: Its size in bytes; 0 if it is not known.
         """
         content = self._ask(lambda _: self._act("cat_file", self._at(path)), size)
         return bytes(content)
@@ -179,7 +179,7 @@ class Store:
         return f"{self._root.rstrip('/')}/{path}"
 
     def _act(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls a method of the file system: returns a coroutine if that has its own loop."""
+        """Calls a method of the file system; one with its own loop returns a coroutine."""
         name = f"_{method}" if self._store.async_impl else method
         return getattr(self._store, name)(*args, **kwargs)
 
@@ -188,10 +188,10 @@ class Store:
 
         Args:
             act: Asks the file system; gets a callback of fsspec's for the progress.
-            size: The bytes that it moves.
+            size: The number of bytes that `act` moves.
 
         Raises:
-            TimeoutError: Nothing has come. The request is taken back, if the store can do that.
+            TimeoutError: There was no answer. The request is cancelled, if the store can do that.
         """
         pending = self._pending = _Pending(ANSWER_SECS + min(size, _PART_BYTES) / _BYTES_A_SEC)
         hooks = {"moved": pending.moved}
@@ -207,7 +207,7 @@ class Store:
             self._pending = None
 
     def _asked(self, act: Callable[[], Any]) -> Future[Any]:
-        """Begins to ask: in the loop of the file system, or in a thread of its own."""
+        """Starts a request, in the loop of the file system or in a new thread."""
         if self._store.async_impl:
             return asyncio.run_coroutine_threadsafe(act(), self._store.loop)
         answer: Future[Any] = Future()
@@ -224,7 +224,7 @@ class Store:
 
     @contextlib.contextmanager
     def _replacing(self, path: str) -> Iterator[str]:
-        """Gives the place to write to: stores replace a file at once, and disks by a rename."""
+        """Yields the path to write to: stores replace a file at once, and disks by a rename."""
         target = self._at(path)
         if not self._is_local:
             yield target
@@ -236,7 +236,7 @@ class Store:
 
 
 class _Pending:
-    """A request that waits for its answer, for some seconds after each byte that moves."""
+    """A request that waits for its answer, for some seconds since bytes last moved."""
 
     def __init__(self, secs: float) -> None:
         self.secs = secs
@@ -248,7 +248,7 @@ class _Pending:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the answer is given up."""
+        """Seconds until the request fails."""
         return max(0.0, self._until - time.monotonic())
 
 

@@ -1,20 +1,20 @@
-"""The end of the process: every run stops at a step boundary and saves before it.
+"""Ends all runs before the process ends: each stops at a step boundary and saves.
 
 endings.enlist(attempt, thread)   # a run starts: it will end before the process does
 endings.dismiss(attempt)          # the run has ended by itself
-endings.afterwards(clean_up)      # is called at the end of the process, once all runs have ended
+endings.afterwards(clean_up)      # called at the end of the process, once all runs have ended
 
 The interpreter calls `_at_exit` at its end: at the end of a script, `sys.exit`, an error in the
 main thread, or the normal shutdown of a kernel. SIGTERM and SIGHUP also end all runs if they end
 the process. If the program has its own signal handler, the handler decides whether the process
-ends: every run saves before the handler is called, and goes on training. Nothing can be done
+ends: every run saves before the handler is called, and continues to train. Nothing can be done
 about `os._exit`, SIGKILL and crashes.
 
 A thread that returns from C++ after the interpreter is gone aborts the process. So all threads of
 nbtrain, known by their names, are stopped and joined here.
 
-A loop in the foreground of the main thread goes on to its next step boundary after the handler has
-returned. Once its run has saved or ended, the signal is sent again.
+A loop in the foreground of the main thread continues to its next step boundary after the handler
+has returned. Once its run has saved or ended, the signal is sent again.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ NAME = "nbtrain"
 # Live attempts (`attempt.Attempt`) with their training threads.
 _living: dict[Any, threading.Thread] = {}
 
-# Held from a signal during a loop in the foreground until it has been sent again.
+# Held after a signal during a loop in the foreground, until the signal has been sent again.
 _sending = _thread.allocate_lock()
 
-# Attempts whose grace is over, with their step at that time. They are not waited for twice.
+# Attempts whose grace is over, with their step at that time. Nothing waits for them twice.
 _late: dict[Any, int] = {}
 
 # Functions to call once all runs have ended. The order in which `atexit` would call them depends on
@@ -86,13 +86,13 @@ def enlist(attempt: Any, thread: threading.Thread) -> bool:
 
 
 def dismiss(attempt: Any) -> None:
-    """Forgets an attempt that has ended; any thread. Its threads are still joined."""
+    """Removes an attempt that has ended; any thread. Its threads are still joined."""
     _living.pop(attempt, None)
     _late.pop(attempt, None)
 
 
 def afterwards(act: Callable[[], object]) -> None:
-    """Has a function called at the end of the interpreter, once all runs have ended."""
+    """Registers a function to call at the end of the interpreter, once all runs have ended."""
     _afterwards.append(act)
 
 
@@ -111,7 +111,7 @@ def are_ending() -> bool:
 
 
 def say(text: str) -> None:
-    """Prints a message to the process's own stderr: a kernel's ends with its connection."""
+    """Prints a message to the process's own stderr; that of a kernel ends with its connection."""
     if sys.__stderr__ is not None:
         with contextlib.suppress(OSError, ValueError):  # stderr is closed
             visible.say(f"nbtrain: {text}", sys.__stderr__, flush=True)
@@ -131,7 +131,7 @@ class _Handler:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handles the signal; main thread."""
         if _ending:
-            return  # a repeated signal, such as Jupyter's after 2.5 s: the ending goes on
+            return  # a repeated signal, such as Jupyter's after 2.5 s: the ending continues
         is_second, self._is_second = self._is_second, False
         if _calling and callable(self.before):  # the program's newer handler calls this one
             self.before(number, frame)
@@ -198,7 +198,7 @@ def _apart(act: Callable[[], None]) -> None:
 
 
 def _save_all(name: str) -> None:
-    """Asks every run to save, and waits for it within its grace."""
+    """Asks every run to save, and waits for each within its grace."""
     global _ending
     began, _ending = time.monotonic(), True
     try:
@@ -215,7 +215,7 @@ def _end_all() -> None:
     try:
         for attempt, thread in list(_living.items()):
             if thread is threading.current_thread() or not thread.is_alive():
-                attempt.abandon()  # a loop in the foreground that nobody goes on with
+                attempt.abandon()  # a loop in the foreground that nobody continues
         living = _not_late()
         for attempt in list(_living):
             attempt.context.coord.request_stop()
@@ -237,14 +237,14 @@ def _at_exit() -> None:
 
 
 def _not_late() -> list[Any]:
-    """The attempts, without those whose grace was used up at the step where they still are."""
+    """The attempts, except those that are still at the step at which their grace ended."""
     return [attempt for attempt in list(_living) if _late.get(attempt) != attempt.step]
 
 
 def _wait_for_answers(
     asked: dict[Any, Callable[[float], bool]], began: float, signal_name: str | None = None
 ) -> None:
-    """Waits for each answer within the attempt's grace, and says what is not saved."""
+    """Waits for each answer within the attempt's grace, and reports unsaved steps."""
     happens = f"{signal_name} has come" if signal_name else "The process ends"
     patient = {
         attempt: wait
@@ -270,7 +270,7 @@ def _wait_for_answers(
 def _behind(
     asked: dict[Any, Callable[[float], bool]], began: float, most: float = float("inf")
 ) -> list[Any]:
-    """The attempts that do not answer within their grace, and at most `most` seconds."""
+    """Returns the attempts that do not answer within their grace and within `most` seconds."""
     behind = []
     for attempt, wait in asked.items():
         until = began + min(attempt.context.settings.grace, most)

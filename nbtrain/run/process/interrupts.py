@@ -1,9 +1,9 @@
-"""Ctrl-C, or the interrupt of a notebook, during a loop in the foreground.
+"""Handles Ctrl-C, or the interrupt of a notebook, during a loop in the foreground.
 
 interrupts = Interrupts(name, request_stop)
 interrupts.catch()         # the first one asks the run to stop; a second one is a KeyboardInterrupt
-interrupts.release()    # at the end of the loop
-with interrupts.holding() as held:    # the last save: the next one waits for it
+interrupts.release()       # at the end of the loop
+with interrupts.holding() as held:    # the last save, which delays the next interrupt
     ...
 """
 
@@ -21,7 +21,7 @@ from nbtrain.core.text.visible import say
 
 
 class Interrupts:
-    """Takes the first interrupt of a loop, unless the program handles interrupts itself.
+    """Handles the first interrupt of a loop, unless the program handles interrupts itself.
 
     A KeyboardInterrupt in the middle of a step would leave its variables half updated.
 
@@ -40,7 +40,7 @@ class Interrupts:
         self.has_come = False
 
     def catch(self) -> None:
-        """Takes the next interrupt; only the main thread can."""
+        """Handles the next interrupt from now on; does nothing outside of the main thread."""
         self._is_over = self.has_come = False
         before = signal.getsignal(signal.SIGINT)
         if isinstance(before, Interrupts) and before._is_over:
@@ -56,7 +56,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[threading.Event]:
-        """Holds the next interrupt for a block that saves; one more is a KeyboardInterrupt at once.
+        """Delays the next interrupt until a block has saved; one more is raised at once.
 
         Yields:
             An event that is set by an interrupt. The caller raises it after the block.

@@ -1,4 +1,4 @@
-"""Ends a process in which a step of TensorFlow is still running."""
+"""Ends a process while a step of TensorFlow is still running."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import signal
 
 
 def leave_without_crash() -> None:
-    """Keeps a step that is still running from crashing the end; without glibc, does nothing.
+    """Prevents a step that is still running from crashing the exit; does nothing without glibc.
 
     Two things would crash the process, and its exit status would be that of the crash:
 
-    1. The end of a process destroys objects that TensorFlow's threads use. Python does not know
-       the status with which the program has ended. glibc's `on_exit` does, and calls `_exit` with
-       it before any destructor.
+    1. The end of a process destroys objects that TensorFlow's threads use. Python does not know the
+       exit status of the program. glibc's `on_exit` does, and calls `_exit` with this status before
+       any destructor.
     2. Until then, a step that returns to Python ends its thread by `pthread_exit` (before Python
        3.14), which aborts in TensorFlow's C++ frames. The handler of SIGABRT lets that thread
        sleep until the process has ended, however long its objects take to be destroyed.

@@ -1,4 +1,4 @@
-"""The names by which a function reaches the model that it trains.
+"""Watches the names by which a function reaches the model that it trains.
 
 A function looks up the names of its notebook at every call. A cell that is run again binds them
 to new objects. The training would then train the new objects, but save the old ones.
@@ -30,7 +30,7 @@ _WITHOUT_EFFECT = (
     "start it: so it is traced with the change, and goes on from the last checkpoint."
 )
 
-# Seconds between two looks at the model: at hundreds of layers, one takes a millisecond.
+# Seconds between two checks of the model: with hundreds of layers, one takes a millisecond.
 _LOOK_SECS = 1.0
 
 _NO_NAMES: Mapping[str, object] = types.MappingProxyType({})
@@ -68,7 +68,7 @@ class Bindings:
         ]
 
     def trained(self) -> list[object]:
-        """Optimizers that the functions reach now, and variables that either of them changes."""
+        """The optimizers that the functions reach now, and the variables that either changes."""
         return Walk(self._functions).trained
 
     def rebound(self) -> tuple[str, ...]:
@@ -102,11 +102,11 @@ class Bindings:
         return tuple(sorted(changed.difference(self.rebound()))) if changed else ()
 
     def new_names(self) -> str:
-        """Describes all names of trained objects that refer to new ones now; empty if none do."""
+        """Describes all names of trained objects that refer to new ones now; empty if none does."""
         return _new(sorted({*self.rebound(), *self.elsewhere()}))
 
     def new_elsewhere(self, *, can_save: bool) -> str | None:
-        """Describes the names that refer to new objects, which the run does not train; or None.
+        """Describes the names that refer to new objects, which the run does not train; else None.
 
         Args:
             can_save: Whether a run that is started again continues from a checkpoint.
@@ -129,7 +129,7 @@ class Bindings:
         return f"{' and '.join(names)} {are} no longer what the run started with" if names else ""
 
     def advice(self, *, due: bool = False) -> str:
-        """Says why a further step would train other objects, and what to do; else empty.
+        """Returns why a further step would train other objects, and what to do; else empty.
 
         Training thread only, between two steps.
 
@@ -149,7 +149,8 @@ class Bindings:
 
         Args:
             structure: The model as it was traced.
-            again: Has the step traced again after a change; returns a reason if it cannot be.
+            again: Makes the step be traced again after a change; returns why if that is not
+                possible, otherwise "".
         """
         self._watched.append((structure, again))
 
@@ -170,7 +171,7 @@ class Bindings:
 
 
 def _new(names: Iterable[str]) -> str:
-    """Says that names refer to new objects; empty without names."""
+    """Returns the text that names refer to new objects; empty without names."""
     names = list(names)
     stand = "stands" if len(names) == 1 else "stand"
     return f"In the notebook {' and '.join(names)} {stand} for something new" if names else ""

@@ -1,4 +1,4 @@
-"""The `for` loops of a program's source, and how their lines are written to be tracked."""
+"""Finds the `for` loops of a program's source, and writes their lines with `track`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FIXED = (ast.Constant, ast.JoinedStr, ast.FormattedValue, ast.expr_context)
 
 
-# Python before 3.13 counts the depth of a tree for all threads together, so that two that parse at
-# the same time may fail with a SystemError.
+# Python before 3.13 counts the depth of a tree for all threads together, so that two threads that
+# parse at the same time may fail with a SystemError.
 _parsing = threading.Lock()
 
 
@@ -52,7 +52,7 @@ def around(tree: ast.AST, line: int) -> list[ast.For]:
 
 
 def has_in_body(loop: ast.For, line: int) -> bool:
-    """Returns whether a line is in the body of a loop; its first line may be both, and is not."""
+    """Returns whether a line is in the body of a loop; a line of its head is not."""
     return line > _last_of_head(loop) and any(_spans(each, line) for each in loop.body)
 
 
@@ -62,10 +62,10 @@ def are_fixed(loop: ast.For, line: int, arguments: Collection[str]) -> bool:
     Args:
         loop: The loop.
         line: A line of the call.
-        arguments: The names of the arguments. One that the call leaves out is the same.
+        arguments: The names of the arguments. An argument that the call omits counts as the same.
 
     Returns:
-        False if the call has none of them, or if it cannot be told, as for `next(names)`.
+        False if the call has none of them, or if it is not known, as for `next(names)`.
     """
     inside = [*ast.walk(loop)]
     bound = {each.id for each in inside if _is_name(each, ast.Store)}
@@ -79,13 +79,13 @@ def are_fixed(loop: ast.For, line: int, arguments: Collection[str]) -> bool:
 
 
 def begun_at(tree: ast.AST, line: int) -> ast.For | None:
-    """Returns a loop that has a line in its head; or None."""
+    """Returns a loop that has a line in its head; None if there is none."""
     loops = (node for node in ast.walk(tree) if isinstance(node, ast.For))
     return next((loop for loop in loops if loop.lineno <= line <= _last_of_head(loop)), None)
 
 
 def as_function(loop: ast.For, filename: str, names: dict[str, object]) -> FunctionType | None:
-    """Returns a function of a loop, to be looked at and not to be called.
+    """Returns a function of a loop, which is only examined and never called.
 
     Args:
         filename: The file of the program.
@@ -110,7 +110,7 @@ def as_function(loop: ast.For, filename: str, names: dict[str, object]) -> Funct
 
 
 def tracked_line(loop: ast.For, source: str, call: str) -> tuple[str, str | None]:
-    """Returns the line of a loop, and the same with the call that tracks it.
+    """Returns the line of a loop, and the same line with the call that tracks it.
 
     Args:
         source: The text of the program.
@@ -135,7 +135,7 @@ def _last_of_head(loop: ast.For) -> int:
 
 
 def _spans(node: ast.AST, line: int) -> bool:
-    """Returns whether a node has this line; one without lines has those of its parts."""
+    """Returns whether a node has this line, or has no lines, so that its parts decide."""
     first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
     return first is None or last is None or first <= line <= last
 

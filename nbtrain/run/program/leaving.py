@@ -1,7 +1,7 @@
 """Finds the error that leaves a `for` loop over a generator.
 
-Python closes the generator of a loop that a `break` or an error leaves, and does not tell the
-generator which of them it was.
+Python closes the generator of a loop that a `break` or an error leaves, and does not pass the
+reason to the generator.
 
     def turns():
         try:
@@ -10,8 +10,9 @@ generator which of them it was.
             left_by()  # None after a break, otherwise the error
             raise
 
-A traceback tells that an error leaves a frame at its present instruction. From Python 3.12 on, the
-error refers to this traceback. Before, most errors do not yet, and only the traceback is known.
+A traceback shows that an error leaves a frame at its present instruction. From Python 3.12 on, the
+error refers to this traceback. Before 3.12, most errors do not refer to it yet, and only the
+traceback is known.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _RAISES = frozenset({"RERAISE", "RAISE_VARARGS"})
 
 
 class UnknownError(RuntimeError):
-    """An error of the program of which only the traceback is known."""
+    """An error of the program whose traceback alone is known."""
 
 
 def left_by() -> BaseException | None:
@@ -47,7 +48,7 @@ def left_by() -> BaseException | None:
     """
     frame = _loop_of(sys._getframe(1).f_back)
     if frame is None or (instruction := _instruction(frame)) in _DROPS:
-        return None  # soon known: the others are found among the objects of the process
+        return None  # the quick case: otherwise all objects of the process are searched
     part: TracebackType | None = _newest(
         lambda each: (
             type(each) is TracebackType
@@ -78,7 +79,7 @@ def _unknown(frame: FrameType, part: TracebackType | None) -> UnknownError:
 
 
 def _loop_of(frame: FrameType | None) -> FrameType | None:
-    """Returns the frame of the loop: that of the generator's user, or of the user of this user."""
+    """Returns the frame of the loop: the generator's caller, behind generators that wait."""
     while frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR:
         if _instruction(frame) not in _YIELDS:
             break
@@ -93,8 +94,8 @@ def _instruction(frame: FrameType) -> str:
 def _raised_again(frame: FrameType) -> BaseException | None:
     """Returns the error that a frame raises again; None if nothing refers to it.
 
-    The program may keep errors that it has handled in the meantime: these came after the one that
-    is raised again, and have it as their context. Errors of earlier turns are older.
+    The program may keep errors that it has handled in the meantime. They came after the error that
+    is raised again, and have that error as their context. Errors of earlier turns are older.
     """
     found = [
         each
@@ -109,13 +110,13 @@ def _raised_again(frame: FrameType) -> BaseException | None:
 
 
 def _newest(fits: Callable[[Any], bool]) -> Any:
-    """Returns the object that was made last of those that fit; None if none does.
+    """Returns the newest object that fits; None if none does.
 
-    An earlier error of the same instruction may still be there: the program may keep it. The
-    collector has the youngest objects in its first generation, the newest at its end.
-    `gc.get_referrers` would find them too, but it can crash the process: some objects of
-    TensorFlow make others while it visits them, and a collection that then begins changes the
-    lists on which it is.
+    An earlier error of the same instruction may still exist, because the program may keep it. The
+    collector has the youngest objects in its first generation, with the newest at the end.
+    `gc.get_referrers` would find them too, but it can crash the process: some objects of TensorFlow
+    make others while it visits them, and a collection that then begins changes the lists that it
+    visits.
     """
     for generation in range(3):
         found = [each for each in gc.get_objects(generation) if fits(each)]

@@ -1,9 +1,9 @@
-"""The structure of a Keras model when a step was traced, and its changes since.
+"""Compares the structure of a Keras model with its structure when a step was traced.
 
 A traced step is a graph: freezing or replacing a layer does not change it. (Keras itself refuses
 to bind an attribute of a built model to another layer.)
 
-structure = Structure("model", model)    # when it is traced
+structure = Structure("model", model)    # when the step is traced
 structure.changed()                      # "dense_1.trainable is False now, and was True ..."
 """
 
@@ -36,14 +36,14 @@ class Structure:
         self._flags = [(layer, _trained(layer)) for layer in layers]
 
     def changed(self) -> str:
-        """Describes what was changed since; empty if nothing was."""
+        """Describes the changes since; empty if there are none."""
         now = {id(layer): layer for layer in _layers(self._model)}
         words = [
             f"{self.name} has no layer {layer.name} any more"
             for key, layer in self._layers.items()
             if key not in now
         ]
-        if isinstance(self._model, tf.keras.Sequential) and not words:  # others add when they build
+        if isinstance(self._model, tf.keras.Sequential) and not words:  # other models add some
             words += [
                 f"{self.name} has a new layer {layer.name}"
                 for layer in self._model.layers

@@ -1,4 +1,4 @@
-"""Walks through functions, the functions that they call by name, and the objects they hold."""
+"""Walks through functions, the functions that they call by name, and the objects that they use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEW = 64
 # The type of the functions that `tf.function` returns.
 COMPILED = tf.types.experimental.PolymorphicFunction
 
-# The most objects of a walk, the nearest first: an object of the user may hold very many.
+# The most objects of a walk, the nearest first: an object of the user may contain very many.
 _MANY = 2_000
 
 
@@ -54,7 +54,7 @@ class Walk:
     """One walk through functions, the functions that they call by name, and their objects.
 
     Attributes:
-        bindings: Every name that the walk met and that refers to a function or to state.
+        bindings: Every name found that refers to a function or to state.
         state: Models, optimizers, variables and graph tensors, by identity.
         named: The same and every `tf.function`, with the names by which they were reached. An
             object that is only a part of a container has the name of the container, or none.
@@ -75,7 +75,7 @@ class Walk:
         self._waiting: deque[tuple[str, Any, Any, frozenset[str]]] = deque(
             ("", function, None, frozenset()) for function in functions
         )
-        # Holds the objects too, because an identity is unique only while its object exists.
+        # The objects are kept too, because an identity is unique only while its object exists.
         seen: dict[object, object] = {}
         while self._waiting and len(seen) < _MANY:
             name, item, compiled, names = self._waiting.popleft()
@@ -208,7 +208,7 @@ def _is_of_library(code: object) -> bool:
 
 
 def held_by_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
-    """Yields the objects in the closure of a function, with names, and what it wraps."""
+    """Yields the objects in the closure of a function, with names, and its wrapped function."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # not bound yet
             yield name, cell.cell_contents
@@ -216,7 +216,7 @@ def held_by_function(function: types.FunctionType) -> Iterator[tuple[str, object
 
 
 def _held_by(item: Any) -> list[tuple[str, object]]:
-    """Returns what a partial, a small container or a user's object holds, with names."""
+    """Returns the parts of a partial, a small container or a user's object, with names."""
     if isinstance(item, functools.partial):
         return [*(("", part) for part in (item.func, *item.args)), *item.keywords.items()]
     if isinstance(item, (list, tuple)) and len(item) <= _FEW:
@@ -233,7 +233,7 @@ def _attributes(item: object) -> list[tuple[str, object]]:
 
 
 def _asked(item: object, name: str, *types: type) -> Any:
-    """Returns an attribute; None or an empty tuple if a user's property raises, or by its type."""
+    """Returns an attribute; None if it is missing or raises; () if it has none of the types."""
     found = None
     with contextlib.suppress(Exception):  # if it matters, the training will raise it too
         found = getattr(item, name, None)

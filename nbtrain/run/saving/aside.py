@@ -2,8 +2,8 @@
 
 path = policy.aside.save_start()   # checkpoints/trial
 path = policy.aside.save_best()    # checkpoints/trial_best
-policy.aside.delete()              # deletes them once the trial is over
-policy.aside.save_best_state(...)  # checkpoints/best: of the run, which stays
+policy.aside.delete()              # deletes both once the trial is over
+policy.aside.save_best_state(...)  # checkpoints/best: the best state of the run, which stays
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ class Aside:
         return listed(best.directory)[-1].path
 
     def save_best_state(self, **entry: object) -> None:
-        """Saves the best state of the run so far, in the place of the one before.
+        """Saves the best state of the run so far, which replaces the one before.
 
         Args:
             entry: Further fields of its line in the journal.
 
         Raises:
-            CheckpointError: It cannot be saved beside the checkpoints, or has gone bad.
+            CheckpointError: The state cannot be saved beside the checkpoints, or has gone bad.
         """
         saver = self._policy.saver
         best = saver.side_saver(BEST, 1) if saver is not None else None

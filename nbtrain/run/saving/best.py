@@ -1,7 +1,7 @@
 """Keeps the best state of a run beside its checkpoints, and ends a run that no longer improves.
 
-best.begin()         # first boundary: the best of an earlier start
-best.recorded(tags)  # the judged scalar was recorded: the next boundary looks
+best.begin()         # first boundary: reads the best value of an earlier start
+best.recorded(tags)  # the judged scalar was recorded: the next boundary judges it
 best.update()        # at a boundary, and after each evaluation between two steps: a better value
                      #   has its state saved
 """
@@ -49,20 +49,20 @@ class Best:
                     self._monitor.recall(entry)
 
     def recorded(self, tags: Iterable[str]) -> None:
-        """Lets the next boundary look if the judged scalar is among these."""
+        """Makes the next boundary judge the scalar if it is among these tags."""
         if self._monitor is not None and self._monitor.is_whole(tags):
             self._looks_at_once = True
             self._context.commands.call()
 
     def update(self) -> None:
-        """Saves the state of a better value, and says why the run ends."""
+        """Saves the state of a better value, and reports why the run ends."""
         monitor = self._monitor
         if monitor is None:
             return
         self._context.recorder.drain()
         if self._looks_at_once:
             self._looks_at_once = False
-            self._context.steps.tags = ()  # the next record of the scalar comes here again
+            self._context.steps.tags = ()  # the next record of the scalar calls `recorded` again
         if self._policy.trial_start.compares:
             monitor.rewind()  # the states of a trial are not those of the run
             return
@@ -74,7 +74,7 @@ class Best:
             self._end(monitor)
 
     def end(self) -> None:
-        """Says at the end of a run that the scalar was never recorded."""
+        """Reports at the end of a run that the scalar was never recorded."""
         self._report_missed(at_end=True)
 
     def _save(self, monitor: BestMonitor, better: Judged) -> None:
@@ -91,7 +91,7 @@ class Best:
             if not self._policy.can_save:
                 raise CheckpointError("this run saves nothing, or leaves it to the chief")
             self._policy.aside.save_best_state(**entry)
-        except Exception as error:  # noqa: BLE001 - the training goes on
+        except Exception as error:  # noqa: BLE001 - the training continues
             note("best", f"No best checkpoint at step {step:,} ({text}): {error_text(error)}")
         else:
             note("best", None)

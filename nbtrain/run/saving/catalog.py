@@ -30,7 +30,7 @@ class Catalog(Listing):
     def begin(self, saver: Saver) -> bool:
         """Lists a saver's folder, and logs checkpoints that are newer than the journal.
 
-        A line for an older checkpoint that the journal lacks would make it the newest.
+        An older checkpoint gets no line, because a line would make it the newest.
 
         Returns:
             Whether this is the first saver of this start.
@@ -58,13 +58,13 @@ class Catalog(Listing):
             super().read_if_changed(directory)
 
     def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
-        """Returns what can be restored; nothing from a lost folder, which may be another run's."""
+        """Returns the checkpoints of a folder; none of a lost one, which may be another run's."""
         folder = self._monitor.folder
         lost = folder.lost and folder.is_lost(directory)
         return () if lost else super().found_in(directory)
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
-        """Returns the checkpoints below a step that are not abandoned."""
+        """Returns the checkpoints of earlier steps than this that are not abandoned."""
         return tuple(each for each in self.checkpoints if not each.abandoned and each.step < step)
 
     def on_the_way(self) -> tuple[Checkpoint, ...]:
@@ -91,14 +91,14 @@ class Catalog(Listing):
         self.read(saver.directory)
 
     def rewind(self, restored: Restored, saver: Saver) -> int | None:
-        """Logs a restore; returns its step, or None if the saver's folder does not have it."""
+        """Logs a restore; returns its step, or None if it is not from the saver's folder."""
         step, path = restored.step, restored.path
         directory, own = Path(path).parent.resolve(), saver.directory.resolve()
         if own in (directory, *directory.parents):  # a copy is in a folder below
             self._monitor.log(event="back", step=step, checkpoint=path)
         else:
             lines = 0
-            with contextlib.suppress(OSError):  # the folder is not of a run
+            with contextlib.suppress(OSError):  # it is not the folder of a run
                 lines = sum(1 for _ in entries(run_of(Path(path))))
             self._monitor.log(event="origin", step=step, checkpoint=path, lines=lines)
         self.read(saver.directory)  # updates which checkpoints are abandoned

@@ -1,8 +1,8 @@
-"""Random draws and data, so that several trainings from one state have the same or others.
+"""Restores random draws and data, so that several trainings from one state have the same.
 
 draws = Draws(saver)
 draws.again()       # after a restore: the same draws as before
-draws.again(2)      # others, and other batches: the third of several repeats
+draws.again(2)      # other draws and other batches: the third of several repeats
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from nbtrain.inner.tensorflow import global_generator
 class Draws:
     """The states of random generators, at the time of the call; training thread only.
 
-    They are those of Keras's layers, which no checkpoint of TensorFlow holds, those that the
-    checkpoint holds, and those of the whole process, of TensorFlow and of Keras. An operation such
-    as `tf.random.normal` counts inside TensorFlow, where nothing can set it back.
+    These are the generators of Keras's layers, which no checkpoint of TensorFlow contains, the
+    generators in the checkpoint, and those of the whole process, of TensorFlow and of Keras. An
+    operation such as `tf.random.normal` has a counter inside TensorFlow, which cannot be set back.
     """
 
     def __init__(self, saver: Saver) -> None:
@@ -33,7 +33,7 @@ class Draws:
         """Sets the states back; returns whether a further repeat has other batches.
 
         Args:
-            repeat: The number of the repeat. 0 has the draws and the data as they were.
+            repeat: The number of the repeat. Repeat 0 has the same draws and data as before.
             steps: The steps of each repeat, so that no two have the same batches.
         """
         for state, value in self._states:
@@ -45,7 +45,7 @@ class Draws:
 
 
 def _of_the_process() -> list[tf.Variable]:
-    """The states of those generators of the whole process that exist."""
+    """The states of the generators of the whole process, if they exist."""
     if not tf.executing_eagerly():
         return []
     return [state for state in (global_generator(), global_seed()) if state is not None]

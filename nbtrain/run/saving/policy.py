@@ -1,7 +1,7 @@
 """Saves a run's checkpoints, by cadence, on request and at the end, and restores them.
 
-It uses the saver of the open session, at the step of the run's counter. If the session counts
-another step, or a checkpoint is restored, it moves the counter.
+The policy uses the saver of the open session, at the step of the run's counter. It moves the
+counter if the session counts another step, or if a checkpoint is restored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CheckpointPolicy:
         self._proof = RestoreProof(monitor, steps)
         self._saver: Saver | None = None
         self._closed: Saver | None = None  # of a session that is over, if it can still be used
-        self._held_instead: str | None = None  # restored after the end: the name of a checkpoint
+        self._held_instead: str | None = None  # the checkpoint restored after the end
         self._last_good: LastGood | None = None
         self._saved_step: int | None = None
         self._lost: str | None = None  # why there is no saver at present
@@ -56,7 +56,7 @@ class CheckpointPolicy:
 
     @property
     def next_step(self) -> float:
-        """The step at which a checkpoint, or a look at the restored variables, is due next."""
+        """The step at which a checkpoint, or a check of the restored variables, is due next."""
         due = math.inf if self.trial_start.compares else self._due.next_step
         return min(due, self._proof.next_step)
 
@@ -108,7 +108,7 @@ class CheckpointPolicy:
         """Saves a last checkpoint before the saver's session closes.
 
         Args:
-            gone_on: Whether the training may have gone on since the current step was saved.
+            gone_on: Whether the training may have continued since the current step was saved.
         """
         # Before its first step boundary, a start has changed nothing.
         lacks = self._saved_step != self._steps.step and not self._monitor.holds_back
@@ -139,7 +139,7 @@ class CheckpointPolicy:
             self._saver = None
 
     def outdate(self) -> None:
-        """Notes that a value was set since the last save, so that this step is saved again."""
+        """Makes this step be saved again, because a value was set since the last save."""
         self._saved_step = None
 
     def lose(self, why: str | None = None) -> None:
@@ -189,7 +189,7 @@ class CheckpointPolicy:
         self._write(self._saver)
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
-        """Lists the checkpoints below a step that exist now and are not abandoned."""
+        """Lists the checkpoints of earlier steps than this that exist now and are not abandoned."""
         if self._saver is not None:
             self.catalog.read(self._saver.directory)  # the user may have deleted some
         return self.catalog.below(step)
@@ -245,7 +245,7 @@ class CheckpointPolicy:
             self.save_with(last_good)
             self.catalog.add_copy(last_good.directory, saver)
             self._note_saved()
-        except Exception as error:  # noqa: BLE001 - the training goes on
+        except Exception as error:  # noqa: BLE001 - the training continues
             self._monitor.notices.note("copy", f"No copy of step {step:,}: {error}")
         else:
             self._monitor.notices.note("copy", None)
@@ -258,7 +258,7 @@ class CheckpointPolicy:
             wanted: Its step, its path, or None for the latest on the current branch, but no copy.
 
         Raises:
-            CheckpointError: It does not exist or does not fit; nothing was restored.
+            CheckpointError: The checkpoint does not exist or does not fit; nothing was restored.
         """
         if self._saver is None:
             raise CheckpointError(
@@ -281,14 +281,14 @@ class CheckpointPolicy:
 
     @property
     def restored_after_end(self) -> str | None:
-        """The name of the checkpoint that the objects hold in the place of the end; or None."""
+        """The name of the checkpoint in the objects, if not that of the end; otherwise None."""
         return self._held_instead
 
     def restore_after_end(self, wanted: int | str | None) -> Restored:
-        """Restores the objects of a checkpoint; neither the curve nor the step goes back.
+        """Restores the objects of a checkpoint; the curve and the step do not change.
 
         Raises:
-            CheckpointError: It does not exist or does not fit; nothing was restored.
+            CheckpointError: The checkpoint does not exist or does not fit; nothing was restored.
         """
         assert self._saver is not None, "in_closed_session() was entered"
         restored = self._saver.restore_objects(self._find(self._saver, wanted).path)
@@ -298,10 +298,11 @@ class CheckpointPolicy:
         return restored
 
     def check_own(self, wanted: int | str | None) -> None:
-        """Checks what another process asks to restore.
+        """Checks a checkpoint that another process asks to restore.
 
         Raises:
-            CheckpointError: It does not exist, or is neither listed nor in the run's folder.
+            CheckpointError: The checkpoint does not exist, or is neither listed nor in the run's
+                folder.
         """
         if self._saver is None or not isinstance(wanted, str):
             return
@@ -364,7 +365,7 @@ class CheckpointPolicy:
             self.catalog.read_if_changed(saver.directory)
 
     def _note_saved(self) -> None:
-        """Notes that a checkpoint other than the start of a trial holds the state now."""
+        """Deletes the start of a trial, which is not needed once another checkpoint is saved."""
         if self.trial_start.alone:
             self.trial_start.alone = False
             self.aside.delete()
@@ -373,7 +374,7 @@ class CheckpointPolicy:
         step = self._steps.step
         try:
             save()
-        except Exception as error:  # noqa: BLE001 - the training goes on
+        except Exception as error:  # noqa: BLE001 - the training continues
             self._monitor.notices.note("save", f"No checkpoint at step {step:,}: {error}")
         else:
             name = Path(self.checkpoints[-1].path).name

@@ -1,8 +1,8 @@
-"""Checks that a restore has given a value to each trained variable, also to those created later.
+"""Checks that a restore has set each trained variable, also those that are created later.
 
 proof.begin(saver, restored)  # a checkpoint was restored
-proof.check_again(saver)      # at a boundary; a path: restore this checkpoint once more
-proof.reason                  # why the run must not go on; empty if it may
+proof.check_again(saver)      # at a boundary; returns the path of a checkpoint to restore once more
+proof.reason                  # why the run must not continue; empty if it may
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from nbtrain.core.text.text_table import some
 from nbtrain.core.text.tracebacks import error_text
 from nbtrain.run.beside.monitor import Monitor
 
-# The least and the most seconds between two looks for variables that do not exist yet.
+# The least and the most seconds between two checks for variables that do not exist yet.
 _SECS, _MOST_SECS = 1.0, 30.0
 
 _NEVER = float("inf")
 
 
 class RestoreProof:
-    """Reports gaps of a restore, and variables that no checkpoint holds; training thread only.
+    """Reports gaps of a restore, and variables that no checkpoint contains; training thread only.
 
     Attributes:
         reason: Why nothing may be trained or saved after the last restore; empty if it may.
@@ -36,20 +36,20 @@ class RestoreProof:
         self._steps = steps
         self.reason = ""
         self._path: str | None = None  # the restored checkpoint while variables may come late
-        self._had_gaps = False  # of the last restore, at first
+        self._had_gaps = False  # whether the last restore had gaps at first
         self._is_accepted = False
         self._lacking: Lacking | None = None
-        self._stage: tuple[int, str] | None = None  # one that begins with the next step
-        self._from: int | None = None  # the step at which nothing was looked at yet
+        self._stage: tuple[int, str] | None = None  # the stage that begins with the next step
+        self._from: int | None = None  # the last restore or start, until the next check
         self._due, self._secs = _NEVER, _SECS
 
     @property
     def next_step(self) -> float:
-        """The step at which the next look is due: the first after a restore or a start."""
+        """The step at which the next check is due: the first after a restore or a start."""
         return _NEVER if self._from is None else self._from + 1
 
     def begin(self, saver: Saver, restored: Restored) -> Restored:
-        """Checks a restore; returns its proof with the variables that no checkpoint holds."""
+        """Checks a restore; returns its proof with the variables that no checkpoint contains."""
         self.report_unsaved(saver, restored.step)
         self._path, self._secs = restored.path, _SECS
         self._due = 0.0 if restored.unused else _NEVER
@@ -68,20 +68,20 @@ class RestoreProof:
         return self._from == self._steps.step and self._due < _NEVER
 
     def hasten(self) -> None:
-        """Makes the next look due."""
+        """Makes the next check due."""
         self._due = 0.0
 
     def accept(self) -> None:
-        """Lets the run go on from the values that its variables hold."""
+        """Lets the run continue from the present values of its variables."""
         self._is_accepted = self._is_accepted or bool(self.reason)
         self.reason = ""
 
     def check_again(self, saver: Saver | None) -> str | None:
-        """Looks again at what the first step has created, and now and then after that.
+        """Checks the variables that the first step has created, and checks again now and then.
 
         Returns:
-            The path of the restored checkpoint if variables that it holds were created since, with
-            other values than its own; otherwise None.
+            The path of the restored checkpoint if variables that it contains were created since,
+            with other values than its own; otherwise None.
         """
         step, is_first = self._steps.step, False
         if self._from is not None and step > self._from:
@@ -95,7 +95,7 @@ class RestoreProof:
         path, self._due = self._path, _NEVER
         try:
             proof = saver.proof()
-        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+        except Exception as error:  # noqa: BLE001 - a check of a model ends no training
             self._monitor.notices.note(
                 "restore",
                 f"The restored variables could not be examined again: {error_text(error)}",
@@ -114,10 +114,10 @@ class RestoreProof:
         return None
 
     def check_complete(self, saver: Saver) -> None:
-        """Checks before a save that no variable has been created that waits for its value.
+        """Checks before a save that no created variable still waits for its restored value.
 
         Raises:
-            CheckpointError: There is one; the next look goes back.
+            CheckpointError: There is one; the next check restores the checkpoint again.
         """
         if self._path is None or self._due == _NEVER:
             return
@@ -130,7 +130,7 @@ class RestoreProof:
             )
 
     def fail(self, path: str, why: str) -> None:
-        """Notes that variables that came late could not be restored."""
+        """Records that variables that were created late could not be restored."""
         name = Path(path).name
         self.reason = (
             f"variables whose values are in {name} were created after it was restored, and {name} "
@@ -147,7 +147,7 @@ class RestoreProof:
         self._from = step
         try:
             lacking = None if saver is None else saver.lacking()
-        except Exception as error:  # noqa: BLE001 - a look at a model never ends its training
+        except Exception as error:  # noqa: BLE001 - a check of a model ends no training
             self._monitor.notices.note(
                 "lacking", f"The trained variables could not be examined: {error_text(error)}"
             )
@@ -165,7 +165,7 @@ class RestoreProof:
 
 
 def _reason(restored: Restored) -> str:
-    """Says which trained variables lack their value in a checkpoint; empty if none does."""
+    """Returns which trained variables lack their value in a checkpoint; empty if none does."""
     name, parts = Path(restored.path).name, []
     if valueless := restored.valueless:
         have = "has" if len(valueless) == 1 else "have"

@@ -18,7 +18,7 @@ class TrialStart:
 
     Attributes:
         undecided: The step at which an undecided trial began; None if there is none.
-        alone: Whether no other checkpoint holds the present state.
+        alone: Whether no other checkpoint contains the present state.
         compares: Whether several values are tried, during which nothing else is saved.
     """
 
@@ -28,7 +28,7 @@ class TrialStart:
         self.alone = self.compares = False
 
     def drop_best(self, saver: Saver) -> None:
-        """Deletes the best state of a trial that has not ended: the run goes back to its start."""
+        """Deletes the best state of a trial that has not ended: the run rewinds to its start."""
         if listed(saver.directory / TRIAL):
             delete_all(saver.directory / TRIAL_BEST)
 
@@ -41,7 +41,7 @@ class TrialStart:
             )
 
     def report_undecided(self, restored: Restored, saver: Saver) -> None:
-        """Says that the run goes on with the edits of an undecided trial, or before them."""
+        """Reports that the run continues with the edits of an undecided trial, or before them."""
         begun = listed(saver.directory / TRIAL)
         if begun and begun[-1].path == restored.path and _is_cut_short(saver):
             self._notices.inform(
@@ -58,21 +58,21 @@ class TrialStart:
             )
 
     def saved(self) -> None:
-        """Notes that the start of a new trial was saved, which replaces the one before."""
+        """Records that the start of a new trial was saved, which replaces the one before."""
         self.undecided, self.alone = None, False
 
     def rewind(self, restored: Restored) -> None:
-        """Notes a restore, which may have gone back before the trial."""
+        """Handles a restore, which may have rewound to before the trial."""
         if self.undecided is not None and restored.step <= self.undecided:
             self.undecided = None
             self._notices.note("trial", None)
         self.alone = side_folder(restored.path) == TRIAL
 
     def delete(self, saver: Saver) -> bool:
-        """Deletes the checkpoint once the trial is over; returns whether it did.
+        """Deletes the checkpoint once the trial is over; returns whether it was deleted.
 
-        The checkpoint stays if the trial was not decided, or if no other checkpoint holds the
-        state from which the run goes on.
+        The checkpoint stays if the trial was not decided, or if no other checkpoint contains the
+        state from which the run continues.
         """
         if self.undecided is not None or self.alone:
             return False

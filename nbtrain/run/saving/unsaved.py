@@ -15,7 +15,7 @@ class Unsaved:
         self._said = False
 
     def say(self, when: str, *, yet: bool) -> str:
-        """Logs that the process ends and what is not saved; returns the message."""
+        """Logs that the process ends and which step is not saved; returns the message."""
         name, step = self._context.folder.name, self._context.steps.step
         if self._is_saved:
             return f"{when}, and the run {name!r} has saved, but has not ended."
@@ -30,7 +30,7 @@ class Unsaved:
     def say_saved(self) -> str | None:
         """Logs that the step reported by `say` is saved; returns the message.
 
-        Returns None if it is not saved, or if `say` has not reported it.
+        Returns None if the step is not saved, or if `say` has not reported it.
         """
         if not (self._said and self._is_saved):
             return None

@@ -1,1 +1,1 @@
-"""The threads of a run, and what TensorFlow, Keras and NumPy keep for one thread."""
+"""The threads of a run, and the state that TensorFlow, Keras and NumPy keep for each thread."""

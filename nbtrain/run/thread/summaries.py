@@ -1,4 +1,4 @@
-"""Moves what `tf.summary` is given in the training thread to the run's own event file.
+"""Moves the summaries of `tf.summary` in the training thread to the run's own event file.
 
     tf.summary.image(...)  ──▶  a file in a temporary folder  ──▶  curves, event file
 
@@ -34,7 +34,7 @@ from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.tail import Tail
 
-# It is flushed at every drain; TensorFlow itself need not.
+# The writer is flushed at every drain; TensorFlow itself need not flush it.
 _QUEUED, _FLUSH_MILLIS = 1000, 600_000
 
 _NOT_RECORDED = "Summaries of tf.summary are not recorded: {}"
@@ -44,12 +44,12 @@ Note = Callable[[str, str | None], object]  # shows a message under a topic; Non
 
 
 class SummaryWriter:
-    """A writer of TensorFlow's, which one run after the other uses.
+    """A writer of TensorFlow, which one run after the other uses.
 
     Attributes:
         own: The writer.
         is_used: Whether a run uses it.
-        step: Returns the step that the run takes.
+        step: Returns the current step of the run.
 
     Raises:
         OSError: Its folder cannot be made.
@@ -67,11 +67,11 @@ class SummaryWriter:
 
     @property
     def is_there(self) -> bool:
-        """Whether its file exists; the system may delete old temporary files."""
+        """True if its file exists; the system may delete old temporary files."""
         return self._path.exists()
 
     def tail(self, decoder: Decoder) -> Tail:
-        """Returns a reader of what is written from now on."""
+        """Returns a reader of the records that are written from now on."""
         self.free()
         tail = Tail(str(self._path), decoder)
         tail.scan()
@@ -79,14 +79,14 @@ class SummaryWriter:
         return tail
 
     def free(self) -> None:
-        """Frees the room of what was written: the file goes on behind a hole, which takes none."""
+        """Frees the disk space of the written records: the file continues after a sparse hole."""
         self.flush()
         size = self._path.stat().st_size
         for length in (0, size):
             os.truncate(self._path, length)
 
     def flush(self) -> None:
-        """Writes what waits to the file."""
+        """Writes the waiting records to the file."""
         with eagerly(), tf.device("cpu:0"):
             self.own.flush()
 
@@ -98,8 +98,8 @@ class SummaryWriter:
 class RunStep:
     """The step of the run, as `tf.summary.experimental.get_step()` returns it.
 
-    It can be used like a tensor: compared, added, divided. In a traced function it is read at each
-    call, at no cost for steps without a summary.
+    The step can be used like a tensor: compared, added, divided. A traced function reads the step
+    at each call, at no cost for steps without a summary.
     """
 
     def __init__(self, writer: SummaryWriter) -> None:
@@ -136,7 +136,7 @@ for _name in ("add", "sub", "mul", "mod", "floordiv", "truediv"):
     setattr(RunStep, f"__r{_name}__", _reflected(_name))
 
 
-_lock = threading.RLock()  # protects the list, and who uses them
+_lock = threading.RLock()  # protects the list, and `is_used` of each writer
 _writers: list[SummaryWriter] = []
 
 
@@ -186,7 +186,7 @@ class TakenSummaries:
             self._writer.flush()
             self._read()
             self._note("tf.summary", None)
-        except Exception as error:  # noqa: BLE001 - no room, for example; the training goes on
+        except Exception as error:  # noqa: BLE001 - no room, for example; the training continues
             self._note("tf.summary", _NOT_RECORDED.format(named(error)))
         scalars, self._scalars = _parted(self._scalars, until)
         events = [each for each in self._events if each[0] <= until]
@@ -211,7 +211,7 @@ class TakenSummaries:
                 self._add(other.payload)
 
     def _add(self, payload: bytes) -> None:
-        """Takes a record that is no plain scalar, though it may be one in another form."""
+        """Adds a record that is not a plain scalar, but may be a scalar in another form."""
         plain = self._decoder.decode_one(0, payload)
         if plain is not None:
             self._scalars += plain
@@ -237,7 +237,7 @@ class TakenSummaries:
 
 
 def theirs() -> Callable[[], contextlib.AbstractContextManager[object]]:
-    """Returns what enters, in another thread, the writer and step that the calling one has set."""
+    """Returns a function that sets this thread's writer and step in another thread."""
     writer, step = summary_state.writer, summary_state.step
     if writer is None or _is_own(writer) or is_closed(writer):
         return contextlib.nullcontext
@@ -249,19 +249,20 @@ def for_tracing() -> Iterator[None]:
     """Makes the writer of the next run the default in a thread that only traces."""
     with contextlib.ExitStack() as entered:
         if summary_state.writer is None:
-            with contextlib.suppress(OSError, tf.errors.OpError):  # told by the run
+            with contextlib.suppress(OSError, tf.errors.OpError):  # the run reports it
                 entered.enter_context(_as_default(_free()))
         yield
 
 
 @contextlib.contextmanager
 def recording_summaries(recorder: Recorder, step: Callable[[], int], note: Note) -> Iterator[None]:
-    """Records what `tf.summary` is given by the calling thread within the block.
+    """Records the summaries of `tf.summary` in the calling thread within the block.
 
-    A thread with a default writer keeps it: it is the user's, or that of the run around this one.
+    A thread with a default writer keeps it: the writer is the user's, or that of the run around
+    this one.
 
     Args:
-        step: Returns the step that is being taken.
+        step: Returns the current step.
     """
     default = summary_state.writer
     if default is not None and not _is_left_over(default):
@@ -314,13 +315,13 @@ def _is_left_over(writer: Any) -> bool:
 
 
 def _can_record() -> bool:
-    """Returns whether the code at hand can record: XLA and TensorFlow 1's graphs cannot."""
+    """Returns whether the current code can record: XLA and TensorFlow 1's graphs cannot."""
     graph = tf.compat.v1.get_default_graph()
     return tf.executing_eagerly() or (graph.building_function and not is_in_xla(graph))
 
 
 def _parted(scalars: Sequence[Decoded], until: float) -> tuple[list[Decoded], list[Decoded]]:
-    """Parts scalars into those up to a wall time and those after it."""
+    """Splits scalars into those up to a wall time and those after it."""
     if until == math.inf:
         return [*scalars], []
     early = [each.take(each.wall_times <= until) for each in scalars]

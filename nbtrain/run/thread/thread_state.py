@@ -1,7 +1,7 @@
-"""Carries what TensorFlow, Keras and NumPy keep for one thread into a thread that a run starts.
+"""Copies the state that TensorFlow, Keras and NumPy keep for a thread to a run's new thread.
 
-A cell sets it for its own thread, by a call or by a `with` around the start, and the code that the
-run executes expects it there, as in a loop in the cell. A new thread starts without it.
+A cell sets this state for its own thread, by a call or by a `with` around the start. The code that
+the run executes expects the same state, as in a loop in the cell. A new thread starts without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nbtrain.run.thread.summaries import RunStep, theirs
 class ThreadState:
     """The state of the calling thread, to be entered in another.
 
-    Scopes of which TensorFlow does not say whether they are entered are not carried:
+    TensorFlow does not report whether some scopes are entered, so these are not copied:
     `tf.variable_creator_scope`, `tf.control_dependencies` and `tf.GradientTape`.
     """
 
@@ -47,7 +47,7 @@ class ThreadState:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Sets the state in this thread, which ends with the block, or soon after it."""
+        """Sets the state in this thread, which must end with the block or soon after it."""
         state_of_thread().update(self._keras)
         np.seterr(**self._errors)
         for callback in self._callbacks:

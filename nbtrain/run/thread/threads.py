@@ -23,7 +23,7 @@ from nbtrain.steer import registry
 class Coordinator(tf.train.Coordinator):
     """A `tf.train.Coordinator` whose threads run in a graph, and that reports a stop.
 
-    It takes the same arguments. Two things differ:
+    The arguments are the same. Two things differ:
 
     - `join` raises the first error of a thread, even if it comes after a request to stop.
       TensorFlow's coordinator loses such an error. Errors caused by the stop itself are dropped.
@@ -31,14 +31,15 @@ class Coordinator(tf.train.Coordinator):
 
     Args:
         clean_stop_exception_types: Errors that stop the threads but are not raised by `join`;
-            None takes `tf.errors.OutOfRangeError`, the end of an input queue.
+            None means `tf.errors.OutOfRangeError`, the end of an input queue.
         graph: Default graph of every thread that registers; None leaves them eager.
         on_stop: Called, in the stopping thread, each time a stop is requested.
 
     Attributes:
         exhausted: Whether the program has stopped by itself, at its end or at the end of its
             input (an error of a clean stop), and nobody else has requested a stop.
-        unanswered: Whether a request to stop waits for a join; an error of a thread is no request.
+        unanswered: Whether a request to stop waits for a join; an error of a thread is not a
+            request.
     """
 
     _exc_info_to_raise: Any  # TensorFlow's own
@@ -59,7 +60,7 @@ class Coordinator(tf.train.Coordinator):
 
     def register_thread(self, thread: threading.Thread) -> None:
         """Registers a thread before its start; if there is a graph, the thread runs in it."""
-        # Every thread that TensorFlow starts for a graph passes here before its start.
+        # TensorFlow calls this for every thread that it starts for a graph.
         if self._graph is not None and not getattr(thread, "_nbtrain_graph", None):
             run, graph = thread.run, self._graph
 
@@ -126,14 +127,14 @@ class Coordinator(tf.train.Coordinator):
 
 
 def serves(thread: threading.Thread) -> bool:
-    """Returns whether a thread works for a graph, like that of a queue runner or a looper."""
+    """Returns whether a thread works for a graph, such as a queue runner's or a looper's."""
     return hasattr(thread, "_nbtrain_graph")
 
 
 def names_of_live(coord: Any) -> list[str]:
     """Returns the names of a coordinator's live and working threads, sorted; any thread."""
     names = (thread.name for thread in registered_with(coord) if thread.is_alive())
-    # A queue runner has another thread, which only waits for the stop to close the queue.
+    # A queue runner has one more thread, which only waits for the stop to close the queue.
     return sorted(name for name in names if not name.endswith("-close_on_stop"))
 
 
@@ -141,8 +142,8 @@ class LooperThread(tf.compat.v1.train.LooperThread):
     """A daemon thread that calls a function at an interval until the coordinator stops.
 
     An error of the function stops the coordinator. A subclass may override `start_loop`,
-    `run_loop` and `stop_loop`. The thread takes the arguments of
-    `tf.compat.v1.train.LooperThread`, and differs in four things:
+    `run_loop` and `stop_loop`. The thread has the arguments of `tf.compat.v1.train.LooperThread`,
+    and differs in four things:
 
     - Missed ticks are dropped. TensorFlow's thread makes up for each, in a burst after a long
       call or the sleep of a laptop. The clock does not jump with the time of day.
@@ -153,7 +154,7 @@ class LooperThread(tf.compat.v1.train.LooperThread):
     - At the end of the process the coordinator is asked to stop, and the thread is joined.
 
     Args:
-        coord: The coordinator it registers with, nbtrain's or TensorFlow's.
+        coord: The coordinator that registers the thread, nbtrain's or TensorFlow's.
         timer_interval_secs: Seconds between two calls; None calls again at once.
         target: The function; None leaves the work to an overridden `run_loop`.
         args, kwargs: The arguments of `target`.

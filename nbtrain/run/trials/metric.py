@@ -41,7 +41,7 @@ class TrialMetric:
         """Returns the direction of the deciding scalar; None if no scalar decides by itself.
 
         Raises:
-            ArgumentError: Nothing tells it.
+            ArgumentError: The direction is not known.
         """
         wanted = asked.keep_if
         if asked.leaves_choice or callable(wanted):
@@ -49,11 +49,11 @@ class TrialMetric:
         return self._directions.asked("keep_if", _USUAL if wanted is None else str(wanted))[1]
 
     def measure(self, asked: Try) -> dict[str, float]:
-        """Returns the present deciding scalars: of an evaluation, and means of recorded ones.
+        """Returns the present deciding scalars, from an evaluation and as means of recorded values.
 
         Raises:
-            ArgumentError: `keep_if` of the command is neither a tag nor a function, or nothing
-                tells the direction of its scalar.
+            ArgumentError: `keep_if` of the command is neither a tag nor a function, or the
+                direction of its scalar is not known.
             UnknownTagError: Nothing was recorded under the tag.
         """
         if asked.sweep is not None:
@@ -132,7 +132,7 @@ def steps_of(asked: Try, step: int, total: int | None) -> int:
     """Returns the number of steps of a trial that begins at a step.
 
     Raises:
-        ArgumentError: The run has fewer left.
+        ArgumentError: The run has fewer steps left.
     """
     steps = whole("steps", asked.steps)
     if total is not None and step + steps > total:
@@ -158,7 +158,7 @@ def described(result: ArmResult) -> str:
 
 
 def _change(tag: str, old: float, new: float) -> str:
-    """Describes the change of a scalar, with enough digits to tell the two values apart."""
+    """Describes the change of a scalar, with enough digits to distinguish the two values."""
     for digits in (4, 7, 17):
         before, after = f"{old:.{digits}g}", f"{new:.{digits}g}"
         if before != after or old == new:

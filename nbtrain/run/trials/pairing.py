@@ -1,4 +1,4 @@
-"""Finds out if the arms of a trial had the same batches and random draws.
+"""Detects whether the arms of a trial had the same batches and random draws.
 
 A learning rate acts from the first update on. If everything else was set back, the first step of
 every arm records the same scalars. Other values, such as the rate of a dropout, may act on the
@@ -26,7 +26,7 @@ class Pairing:
     def __init__(self) -> None:
         self.same_batches = False
         self._firsts: dict[object, Mapping[str, float]] = {}  # of the first arm, by repeat
-        self._alike: dict[object, Mapping[str, float]] = {}  # also by what acts on the first step
+        self._alike: dict[object, Mapping[str, float]] = {}  # also by values that act at once
         self._differs: _Difference | None = None
         self._differs_alike: _Difference | None = None
         self._has_alike = False
@@ -46,7 +46,7 @@ class Pairing:
 
     @property
     def text(self) -> str:
-        """Names what was not the same in every arm; empty if all was."""
+        """Describes what was not the same in every arm; empty if everything was."""
         said = []
         differs = self._differs_alike if self._has_alike else self._differs
         if differs is not None:
@@ -62,7 +62,7 @@ class Pairing:
 
 
 def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> _Difference | None:
-    """Returns the first tag whose values differ, with both of them; None if all are the same."""
+    """Returns the first tag whose values differ, with both values; None if all are the same."""
     for tag, before in one.items():
         now = other.get(tag, before)
         if before != now and not (math.isnan(before) and math.isnan(now)):

@@ -1,7 +1,7 @@
-"""The current trial: its arms, their turns, their results, and the words for them.
+"""The current trial: its arms, their turns, their results, and their descriptions.
 
-A trial of one value has one arm. It differs in one rule, `apart`: one value is part of the run,
-so its state stays unless it is worse, and several values are trained beside the run.
+A trial of one value has one arm, and differs in one rule, `apart`: the training with one value is
+part of the run, so its state stays unless it is worse. Several values are trained beside the run.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class Trial:
     Attributes:
         saved: Path of the checkpoint of its start; None if nothing saves the run.
         old: The values before it, by name.
-        before: The deciding scalars before it, by tag; a single one if several values are tried.
+        before: The deciding scalars before it, by tag; one scalar if several values are tried.
         wanted: The values of each arm.
         results: The results of the arms so far; empty if one value is tried.
         direction: Which of the results is the best; None if no scalar decides.
         draws: The random draws at its start; None if they cannot be set back.
-        sweep: The range test that this is; None if it is another trial.
-        turn: The number of the training at hand: all repeats of the first arm come first.
-        edits: The edits with which the arm at hand began.
+        sweep: The range of rates if this is a range test; otherwise None.
+        turn: The number of the current training: all repeats of the first arm come first.
+        edits: The edits with which the current arm began.
         best: Path of the checkpoint of the best arm so far; None if there is none.
-        verdict: The index of the arm that goes on, and why; None goes back.
+        verdict: The index of the arm that is kept, and why; None if the run rewinds.
     """
 
     receipt: Receipt
@@ -65,18 +65,18 @@ class Trial:
     def apart(self) -> bool:
         """True if several values are tried, or one several times.
 
-        Nothing else can then be saved, set or tried, and the run goes back unless one is kept.
+        Nothing else can then be saved, set or tried, and the run rewinds unless one is kept.
         """
         return self.asked.is_comparison
 
     @property
     def number(self) -> int:
-        """The index of the arm at hand."""
+        """The index of the current arm."""
         return self.turn // self.asked.repeats
 
     @property
     def repeat(self) -> int:
-        """The number of the repeat at hand; the last is 0, whose state may stay."""
+        """The number of the current repeat; the last is 0, whose state may stay."""
         return self.asked.repeats - 1 - self.turn % self.asked.repeats
 
     @property
@@ -86,38 +86,38 @@ class Trial:
 
     @property
     def is_best_so_far(self) -> bool:
-        """True if the arm at hand has ended, and better than those before it."""
+        """True if the current arm has ended with a better result than all before it."""
         if self.repeat or self.direction is None:
             return False
         return best_of(self.results[: self.number + 1], self.direction) == self.number
 
     @property
     def name(self) -> str:
-        """The name of the arm at hand; of a range test with both limits."""
+        """The name of the current arm; for a range test with both limits."""
         more = f" to {self.asked.sweep[1]:.10g}" if self.asked.sweep else ""
         return f"{self.arms[self.number].name}{more}"
 
     @property
     def which(self) -> str:
-        """The number of the arm at hand, and of the repeat, in words."""
+        """The numbers of the current arm and repeat, in words."""
         return f"{self.number + 1} of {len(self.arms)}{self.again}"
 
     @property
     def again(self) -> str:
-        """The number of the repeat at hand, in words that follow others; empty without repeats."""
+        """The number of the current repeat, in words to append; empty without repeats."""
         repeats = self.asked.repeats
         return f", repeat {repeats - self.repeat} of {repeats}" if repeats > 1 else ""
 
     @property
     def what(self) -> str:
-        """The arm at hand in words; of one value, as its variables hold it."""
+        """The current arm in words; for one value, as its variable has it."""
         if self.apart:
             return f"{self.which}: {self.name}"
         return ", ".join(f"{edit.name} {edit.new:.10g}" for edit in self.edits)
 
     @property
     def said(self) -> str:
-        """The arm at hand and its steps in words."""
+        """The current arm and its steps in words."""
         return f"Trying {self.what} from step {self.begun:,} to {self.begun + self.steps:,}"
 
     def check_set(self, names: Collection[str]) -> None:
@@ -147,13 +147,14 @@ class Trial:
 
     @property
     def _way_out(self) -> str:
-        """Describes how to leave the trial; empty if that is not possible."""
+        """Describes how to end the trial early; empty if that is not possible."""
         return f", or leave it by run.restore({name_of(self.saved)!r})" if self.saved else ""
 
     def choose(self) -> tuple[int | None, str]:
-        """Returns the index of the best of several arms, and the results in words; None for none.
+        """Returns the index of the best of several arms, and the results in words.
 
-        None is best if the choice is the user's, or if the best is worse than before the trial.
+        The index is None if the choice is the user's, if no arm could be measured, or if the best
+        is worse than before the trial.
         """
         if self.direction is None:
             said = "the choice is yours: " + "; ".join(map(described, self.results))
@@ -172,7 +173,7 @@ class Trial:
 
     @property
     def suggested(self) -> tuple[ArmResult, ...]:
-        """The suggestion of a range test, which has no result; empty if there is none."""
+        """The suggested rate of a range test as an arm without a result; empty if there is none."""
         if self.sweep is None or self.sweep.suggestion is None:
             return ()
         ((name, _),), (result,) = self.old.items(), self.results

@@ -1,11 +1,11 @@
-"""The trials of a run, of one value or of several: one trial at a time, arm after arm.
+"""Executes the trials of a run, of one value or of several: one at a time, arm after arm.
 
 trials.advance(receipt, asked)  # saves the start, sets the first values; None until the outcome
-trials.advance(receipt, asked)  # at the planned step: goes back, sets the next values; None
-outcome = trials.advance(...)   # after the last arm: keeps one, or goes back
+trials.advance(receipt, asked)  # at the planned step: rewinds, sets the next values; None
+outcome = trials.advance(...)   # after the last arm: keeps one, or rewinds
 
-trials.fail(why, restore=True)  # the arm at hand has gone bad: it has lost
-trials.rewind(step)             # whatever ends a trial without a decision
+trials.fail(why, restore=True)  # the current arm has gone bad: it has lost
+trials.rewind(step)             # the run went back: ends a trial without a decision
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Trials:
         return self._trial is not None and self._trial.receipt is receipt
 
     def advance(self, receipt: Receipt, asked: Try) -> Outcome | None:
-        """Begins a trial, or continues it when its receipt comes again; None until its end.
+        """Begins a trial, or continues it when its receipt is due again; None until its end.
 
         Raises:
             PhaseError: Another trial has not ended, or the run was asked to stop meanwhile.
@@ -93,12 +93,11 @@ class Trials:
             self._trial.check_set(names)
 
     def fail(self, why: str, *, restore: bool) -> bool:
-        """Ends the arm at hand at this boundary; returns whether there is one.
+        """Ends the current arm at this boundary; returns whether there is one.
 
         Args:
-            restore: Whether the training has gone bad, and must go back to a checkpoint: nothing
-                is done without one. Otherwise the values have no effect, and no further arm
-                follows.
+            restore: True if the training has gone bad and must restore a checkpoint: without one,
+                nothing is done. False if the values have no effect: no further arm follows.
         """
         if (trial := self._trial) is None or (restore and trial.saved is None):
             return False
@@ -108,16 +107,16 @@ class Trials:
         return True
 
     def rewind(self, step: int) -> None:
-        """Ends a trial because the run has gone back to a step, of one value: before it."""
+        """Ends a trial because the run went back to a step; one value only if it began later."""
         trial = self._trial
         if trial is not None and (trial.apart or trial.begun >= step):
             self._end_undecided(trial, step, "the run went back", moved=True)
 
     @contextlib.contextmanager
     def restoring(self) -> Iterator[None]:
-        """Sets the values of before a trial of several while the block restores a checkpoint.
+        """Restores the values from before a trial of several while the block restores a checkpoint.
 
-        So those that the checkpoint does not hold do not stay as tried.
+        Otherwise values that are not in the checkpoint would stay as tried.
         """
         trial = self._trial
         if trial is None or not trial.apart:
@@ -148,7 +147,7 @@ class Trials:
         return said
 
     def report(self) -> None:
-        """Shows what is tried, and that it waits while the run is paused."""
+        """Shows the current arm, and that it waits while the run is paused."""
         if (trial := self._trial) is None:
             return
         paused = "a pause ends the trial" if trial.apart else "a pause holds it up"
@@ -174,10 +173,10 @@ class Trials:
             )
         arms = arms_of(asked.values, asked.settings)
         wanted = [known.check(arm.values) for arm in arms]
-        known.check(self._now(asked.names))  # it must be possible to set them back
+        known.check(self._now(asked.names))  # raises unless they can be set back
         sweep = None if asked.sweep is None else RateRange(*asked.sweep, steps)
-        # Several values are compared from one state: each has the draws that come before the
-        # evaluation. One value goes on from what the evaluation has left.
+        # Several values are compared from one state: each has the draws from before the evaluation.
+        # One value continues with the draws after it.
         draws = self._draws(asked) if asked.is_comparison else None
         before = self._metric.measure(asked)
         draws = draws or self._draws(asked)
@@ -220,10 +219,10 @@ class Trials:
         return {name: now[name] for name in names}
 
     def _draws(self, asked: Try) -> Draws | None:
-        """Returns the random draws of the present state; None if one value is tried without.
+        """Returns the random draws of the present state; None if one value has to do without.
 
         Raises:
-            CheckpointError: Several values are tried, and no checkpoint can hold their start.
+            CheckpointError: Several values are tried, and their start cannot be saved.
         """
         try:
             return self._policy.aside.draws()
@@ -233,7 +232,7 @@ class Trials:
             return None  # then only the edits are undone
 
     def _begin_arm(self, trial: Trial) -> int:
-        """Sets the values of the arm at hand; returns the step at which it ends."""
+        """Sets the values of the current arm; returns the step at which it ends."""
         if trial.draws is not None and trial.apart:
             moved = trial.draws.again(trial.repeat, trial.steps)
             trial.pairing.same_batches |= bool(trial.repeat) and not moved
@@ -250,7 +249,7 @@ class Trials:
         return trial.begun + (trial.steps if trial.sweep is None else 1)
 
     def _end(self, trial: Trial) -> Outcome | int:
-        """Ends the arm at hand, and begins the next; returns its end, or the outcome."""
+        """Ends the current arm, and begins the next; returns the next one's end, or the outcome."""
         (why, is_over), self._failed = self._failed or ("", False), None
         if is_over:
             return self._end_at_start(trial, why)
@@ -287,7 +286,7 @@ class Trials:
         return replace(outcome, arms=trial.suggested, curve=sweep.curve)
 
     def _measure(self, trial: Trial, why: str) -> None:
-        """Measures the arm at hand, and decides after the last one.
+        """Measures the current arm, and decides after the last one.
 
         Args:
             why: Why the arm has lost already; empty if it has not.
@@ -315,7 +314,7 @@ class Trials:
             trial.verdict = trial.choose()
 
     def _kept(self, trial: Trial, best: int, why: str) -> Outcome:
-        """Goes on from where an arm has ended."""
+        """Continues from the end of an arm."""
         step, results = self._steps.step, tuple(trial.results)
         if best != trial.number:
             assert trial.best is not None, "it was the best of the arms before the last"
@@ -367,8 +366,8 @@ class Trials:
     ) -> str:
         """Ends the trial without a decision; returns what was done.
 
-        If the run ends, one value stays as tried, and so does the checkpoint of the start. Several
-        values go back.
+        If the run ends, one value stays as tried, and the checkpoint of the start stays. Several
+        values are set back.
 
         Args:
             moved: Whether the run has gone back already.
@@ -401,7 +400,7 @@ class Trials:
         return trial.saved in orders and orders.get(path, 0.0) > orders[trial.saved]
 
     def _keep_start(self, trial: Trial, what: str, first: str = "") -> None:
-        """Keeps the checkpoint of the start beside the edits on trial; says how to go back."""
+        """Keeps the start's checkpoint beside the edits on trial; reports how to restore it."""
         text = f"{what} in a trial of {trial.what}, which stays as tried"
         if trial.saved is None:
             self._monitor.notices.note("trial", f"{text}.")
@@ -411,13 +410,13 @@ class Trials:
         self._monitor.notices.note("trial", f"{text}; {first}{undo}.")
 
     def _move(self) -> None:
-        """Opens a segment where the run has gone to, which does not end the trial."""
+        """Opens a segment at the restored step without ending the trial."""
         held, self._trial = self._trial, None
         self._went_back()
         self._trial = held
 
     def _back(self, trial: Trial) -> str:
-        """Goes back to the start if it was saved; returns what was done."""
+        """Restores the start if it was saved; returns what was done."""
         said = ", ".join(f"{name} {value:.10g} again" for name, value in trial.old.items())
         gone: CheckpointError | str = "nothing saves them"
         try:

@@ -1,16 +1,16 @@
-"""Records values that the program assigns to its hyperparameters, each at its own step.
+"""Records values that the program assigns to its hyperparameters, each at its exact step.
 
-changes.assign(step)                 # training thread: what was assigned belongs to this step
+changes.assign(step)                 # training thread: the assigned values belong to this step
 changes.flush()                      # monitor thread: reads the values, records the changed ones
 changes.edited(edits, step)          # an edit by the user, which the program may change again
 
-These assignments are recorded at their exact step: by Python (a callback, a step, a cell), by a
-`tf.function` that is traced under the run or is the step itself, and by the train op of a
-TensorFlow 1 graph in a session of this process.
+Assignments are recorded at their exact step if they are made by Python (a callback, a step, a
+cell), by a `tf.function` that is traced under the run or is the step itself, or by the train op of
+a TensorFlow 1 graph in a session of this process.
 
-The other values are read once a second: Python numbers of Keras, variables of a cluster, and
-variables assigned by an operation beside the train op or by an inner function that was traced
-before the run. After the first such change, the last two are read after every step.
+Other values are read once a second: Python numbers of Keras, variables of a cluster, and variables
+assigned by an operation beside the train op or by an inner function that was traced before the run.
+After the first such change, variables of the last two kinds are read after every step.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Changes:
         """
         try:
             values, now = self._hyperparameters.changed(assigned_alone=over), time.time()
-        except Exception as error:  # noqa: BLE001 - a look never ends a training
+        except Exception as error:  # noqa: BLE001 - a read never ends a training
             self._monitor.notices.note(
                 "hyperparameters", f"Hyperparameters could not be read: {error}"
             )
@@ -80,25 +80,25 @@ class Changes:
 
     def flush(self) -> None:
         """Reads the settled values and records those that have changed; any thread."""
-        with self._flushing:  # waits until another thread has recorded what it took
+        with self._flushing:  # waits until another thread has recorded the values that it removed
             while self._waiting:
                 step, name, wall, value = self._waiting.popleft()
                 self._record_change(step, name, wall, self._hyperparameters.number(name, value))
 
     def compare(self, step: int) -> None:
-        """Records values read again: a difference is a change, up to this step, without notice."""
+        """Compares the values that were read again; records a difference as an unnoticed change."""
         with self._flushing:
             for name, value in self._hyperparameters.values.items():
                 if self._record_change(step, name, time.time(), value):
                     self._hyperparameters.distrust(name)
 
     def recorded(self, step: int, values: Mapping[str, float]) -> None:
-        """Notes values that another part has recorded."""
+        """Stores values that another part has recorded."""
         with self._flushing:
             self._recorded.update({name: (step, value) for name, value in values.items()})
 
     def edited(self, edits: Iterable[Edit], step: int) -> None:
-        """Notes values that the user has set."""
+        """Stores edits of the user, to report if the program changes them."""
         with self._flushing:
             self._edits.update({edit.name: (step, edit) for edit in edits})
             self._monitor.notices.note("undone", None)

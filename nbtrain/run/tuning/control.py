@@ -2,7 +2,7 @@
 
 control.begin()      # writes the initial values as hparams of the event file
 control.set(values)  # makes an edit, a step in each curve
-control.update()     # at a boundary: notes what the program has set
+control.update()     # at a boundary: stores the values that the program has set
 control.flush()      # monitor thread: reads and records these values
 control.rewind()     # a checkpoint was restored
 control.end()        # records the last point of each curve
@@ -25,8 +25,8 @@ from nbtrain.run.tuning.changes import Changes
 from nbtrain.run.tuning.given import Given
 from nbtrain.run.tuning.rates import Rates
 
-# Seconds between two reads, which find values set without notice. More often would be slow for a
-# variable on an accelerator.
+# Seconds between two reads, which find changes that were not noticed. More reads would be slow for
+# a variable on an accelerator.
 _LOOK_SECS = 1.0
 
 _NEVER = sys.maxsize
@@ -88,7 +88,7 @@ class HyperparameterControl:
         self._rates.mark(self._steps.step, restart=True)
 
     def update(self) -> None:
-        """Notes what the program has set; reads all values again if that is due."""
+        """Stores the values that the program has set; reads all values again if that is due."""
         step = self._steps.step
         due = bool(self.hyperparameters) and self._clock() >= self._due
         if due:
@@ -114,7 +114,7 @@ class HyperparameterControl:
         self._rates.flush()
 
     def next_step(self) -> int:
-        """Returns the step of the next look if no change is noticed before."""
+        """Returns the step of the next update if no change is noticed before."""
         return self._steps.step + 1 if self.changes.expected else _NEVER
 
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
@@ -148,7 +148,7 @@ class HyperparameterControl:
         self._due = self._clock() + _LOOK_SECS
         try:
             self.hyperparameters.read()
-        except Exception as error:  # noqa: BLE001 - a look never ends a training
+        except Exception as error:  # noqa: BLE001 - a read never ends a training
             self._monitor.notices.note(
                 "hyperparameters", f"Hyperparameters could not be read: {error}"
             )
@@ -156,7 +156,7 @@ class HyperparameterControl:
             self._monitor.notices.note("hyperparameters", None)
 
     def _log_values(self, values: Mapping[str, float], **given: Mapping[str, float]) -> None:
-        """Logs the step and values with which the run goes on; a replay needs them."""
+        """Logs the step and values with which the run continues; a replay needs them."""
         self._monitor.log(event="segment", step=self._steps.step, values=values, **given)
 
     def _record(self, values: Mapping[str, float]) -> None:

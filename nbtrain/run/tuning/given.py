@@ -1,7 +1,7 @@
-"""Tells which values are used if a program gives other hyperparameters to a run that goes on.
+"""Reports which values a resumed run uses if its program sets other hyperparameters.
 
 given.read()          # before a checkpoint is restored: the values of the program
-given.report(values)  # after that: these are used
+given.report(values)  # after the restore: the values in use
 given.written         # for the journal, where the next start finds them
 """
 
@@ -17,10 +17,10 @@ from nbtrain.rundir.entries import entries, numbers_of
 
 
 class Given:
-    """The values that a program gives when it starts a run; training thread only.
+    """The hyperparameters that a program sets when it starts a run; training thread only.
 
-    They are known to be new only if they differ from those of the start before: a program that is
-    run again gives the same ones, and callbacks and edits have changed them since.
+    A value counts as new only if it differs from the value at the last start. A program that is run
+    again sets the same values, and callbacks and edits may have changed them since.
 
     Attributes:
         written: The values for the journal, by name.
@@ -36,9 +36,9 @@ class Given:
             self.written = self._hyperparameters.live()
 
     def report(self, values: Mapping[str, float]) -> None:
-        """Informs the user of values that are new and not used, with the line that sets them."""
+        """Informs the user of new values that are not used, with the line that sets them."""
         given, before = self.written, self._before()
-        # A model in memory has the values of the checkpoint, and the program has given others.
+        # A model in memory has the values of the checkpoint, although the program has set others.
         same = {name for name in given.keys() & before if given[name] == values.get(name)}
         self.written = {name: before[name] if name in same else given[name] for name in given}
         new = {

@@ -1,6 +1,6 @@
 """Records the learning rates of schedules, in addition to the factors on them.
 
-rates.mark(step)     # training thread, now and then: notes the position of each schedule
+rates.mark(step)     # training thread, now and then: stores the position of each schedule
 rates.flush()        # monitor thread: computes and records the rates up to this step
 """
 
@@ -36,11 +36,11 @@ class Rates:
         self._flushing = threading.Lock()  # protects the order of the points
 
     def mark(self, step: int, *, restart: bool = False) -> None:
-        """Notes the positions of the schedules; training thread.
+        """Stores the positions of the schedules; training thread.
 
         Args:
-            restart: Whether the run went back, so that no curve leads here from the last mark,
-                which is flushed.
+            restart: Whether the run went back, so that no points are added between the last mark,
+                which is flushed, and this one.
         """
         moments = self._hyperparameters.moments()
         if not moments:
@@ -54,7 +54,7 @@ class Rates:
 
     def flush(self) -> None:
         """Records the rates up to the last mark; any thread."""
-        with self._flushing:  # waits until another thread has recorded what it took
+        with self._flushing:  # waits until another thread has recorded the marks that it removed
             while self._waiting:
                 step, wall, name, factor, moment = self._waiting.popleft()
                 if name not in self._failed:
