@@ -143,8 +143,8 @@ class Sample:
         step: Its step.
         wall_time: Seconds since the epoch.
         value: One of the classes above, a text, a figure, or images; see `first_images`.
-        of: How many images there were.
-        segment: How often the run had gone back before.
+        of: The number of images in the recorded value.
+        segment: How many times the run had gone back to an earlier step before.
     """
 
     tag: str
