@@ -60,7 +60,7 @@ class EngineProcess:
         if self.code is None:
             try:
                 self.code = call(self._view, function, *args)
-            except Exception:  # noqa: BLE001 - ipyparallel has many for an engine that is gone
+            except Exception:  # noqa: BLE001 - ipyparallel raises many if an engine is gone
                 self.code = _ENGINE_GONE
 
     def join(self, secs: float) -> bool:

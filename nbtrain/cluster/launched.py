@@ -71,14 +71,14 @@ class LaunchedCluster:
             with the log and the status of the task.
         tasks: The tasks to start; the others, such as a chief, belong to this process.
         start: Starts the process of a task.
-        free: Frees what the launcher holds, such as ports.
+        free: Frees the launcher's resources, such as ports.
         restart: Whether to restart a task that has failed; one that was asked to end is not
             restarted. "all" then restarts all tasks, and ends the others once the first has ended
             by itself.
 
     Attributes:
         description: The cluster, for `nbtrain.train(build, cluster=...)` and others.
-        folder: As given.
+        folder: The folder of the cluster.
     """
 
     def __init__(
@@ -288,7 +288,7 @@ class LaunchedCluster:
         with self._lock:
             if first in self._asked:
                 return
-            for process in self._processes.values():  # none of them can continue
+            for process in self._processes.values():  # their current work is lost anyway
                 process.kill()
             for task in self._processes:
                 self._processes[task] = self._start(task)

@@ -1,8 +1,8 @@
 """Ends a process when its parent has ended, however the parent ended.
 
-The parent holds the writing end of a pipe, and never writes. When the parent ends, even by SIGKILL,
+The parent has the writing end of a pipe, and never writes. When the parent ends, even by SIGKILL,
 the system closes the pipe, and the child reads the end of the file. A process that the parent has
-forked may hold the pipe too, so the child also checks the process number of its parent.
+forked may have the pipe open too, so the child also checks the process number of its parent.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class RunMedia:
             self.extent = (len(counts), sum(counts))
 
     def tags(self) -> list[tuple[str, str, int]]:
-        """Returns kind, tag and number of values of each tag; tags of one kind stand together."""
+        """Returns kind, tag and number of values of each tag, in the order of `KINDS`."""
         with self._lock:
             return [
                 (kind, tag, index.count)

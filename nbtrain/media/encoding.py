@@ -62,7 +62,7 @@ def encoded(sample: Sample) -> tuple[bytes, str | None]:
 
 
 def keras_event(tag: str, model: str) -> Event:
-    """Returns an event that holds a model's JSON, as Keras's TensorBoard callback writes it."""
+    """Returns an event with a model's JSON, in the format of Keras's TensorBoard callback."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 

@@ -1,4 +1,4 @@
-"""Samples, which a step can record beside scalars: pictures, texts, histograms, sounds, curves.
+"""Samples, which a step can record besides scalars: pictures, texts, histograms, sounds, curves.
 
 An array of images, a Matplotlib figure and a text are recognized as they are. The classes below
 say what other arrays mean. The training thread only checks types and shapes, and keeps a
@@ -139,8 +139,8 @@ class Sample:
     """A value that waits to be encoded.
 
     Attributes:
-        tag: Its tag.
-        step: Its step.
+        tag: The tag of the value.
+        step: The step of the value.
         wall_time: Seconds since the epoch.
         value: One of the classes above, a text, a figure, or images; see `first_images`.
         of: The number of images in the recorded value.

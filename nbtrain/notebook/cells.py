@@ -136,7 +136,7 @@ class _Body(ast.NodeTransformer):
         return [node, *self._recorded_names(names, node)]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
-        """Handles `from math import pi`; `import *`, which no function may have, runs in the notebook."""
+        """Handles `from math import pi`; `import *`, illegal in functions, runs in the notebook."""
         if node.names[0].name == "*":
             return _parsed(f"exec({ast.unparse(node)!r}, {_NAMES})", node)
         return [

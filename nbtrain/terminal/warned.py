@@ -42,7 +42,7 @@ class Warnings:
         self._said: set[str] = set()
 
     def new(self, status: Status) -> Iterator[str]:
-        """Yields each new warning; a warning of which only the numbers have changed is not new.
+        """Yields each new warning; a warning is not new if only its numbers have changed.
 
         The message of a pause is left out, because the code that waits for the run writes it.
         """

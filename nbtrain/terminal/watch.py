@@ -79,7 +79,7 @@ def _lines(run: AttachedRun) -> None:
 
 
 def picture(run: AttachedRun, width: int) -> RenderableType:
-    """Returns the picture of a run: its numbers, curves, marks and messages.
+    """Returns the picture of a run: its numbers, curves, hyperparameters, marks and messages.
 
     Args:
         run: The run.

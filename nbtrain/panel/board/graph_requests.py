@@ -128,7 +128,7 @@ def _edge(hierarchy: Hierarchy, edge: Edge) -> dict[str, Any]:
 
 
 def _words(hierarchy: Hierarchy, view: View) -> list[str]:
-    """Returns sentences about what the picture leaves out, and what is wrong with the graph."""
+    """Returns sentences about missing parts of the picture, and about errors in the graph."""
     missing, words = hierarchy.graph.missing, []
     if not hierarchy.graph.nodes:
         words.append("The graph has no nodes.")
