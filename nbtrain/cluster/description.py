@@ -1,4 +1,4 @@
-"""One description of a cluster, whatever it was given as.
+"""The description of a cluster, read from any form in which a cluster may be given.
 
 described({"ps": ["10.0.0.2:2222"], "worker": ["10.0.0.3:2222", "10.0.0.4:2222"]})
 described(tf.train.ClusterSpec({...}))
@@ -29,12 +29,12 @@ _MOST_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class TaskAddress:
-    """One task of a cluster, and where it listens.
+    """One task of a cluster, and its address.
 
     Attributes:
-        job: Its job, such as "worker".
-        index: Its number in the job, from 0.
-        address: Where it listens, such as "10.0.0.3:2222".
+        job: The job, such as "worker".
+        index: The number of the task in its job, from 0.
+        address: The host and port at which the task listens, such as "10.0.0.3:2222".
     """
 
     job: str
@@ -48,11 +48,11 @@ class TaskAddress:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The tasks of a cluster, and which of them this process is.
+    """The tasks of a cluster, and the task that this process runs.
 
     Attributes:
         jobs: The addresses of each job's tasks.
-        job: The job of this process; None if it is none of the tasks.
+        job: The job of this process; None if this process is not a task of the cluster.
         index: The number of this process in its job.
     """
 
@@ -123,10 +123,10 @@ def described(given: Any = None) -> Description:
     Args:
         given: A dict of addresses by job, a `tf.train.ClusterSpec`, a `TF_CONFIG` as text or as a
             dict, a `tf.distribute.cluster_resolver.ClusterResolver`, or a launched cluster; None
-            takes `TF_CONFIG` of the environment.
+            reads `TF_CONFIG` from the environment.
 
     Raises:
-        ArgumentError: It describes no cluster.
+        ArgumentError: `given` does not describe a cluster.
     """
     if given is None:
         given = os.environ.get(TF_CONFIG)
@@ -189,7 +189,7 @@ def _of_config(config: Mapping[str, Any]) -> Description:
     try:
         return description.as_task(job, index)
     except ArgumentError:
-        if job == "evaluator":  # it is beside the cluster, not in it
+        if job == "evaluator":  # an evaluator runs beside the cluster, not in it
             return replace(description, job=job, index=index)
         raise ArgumentError(
             f"The task of {TF_CONFIG} is {job} {index}, which is not in its cluster: that has "

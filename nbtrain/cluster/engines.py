@@ -24,9 +24,9 @@ from nbtrain.core.errors import ArgumentError
 _SENDING = threading.Lock()
 # The exit code of a task whose engine does not answer.
 _ENGINE_GONE = 255
-# Seconds between two looks at the tasks.
+# Seconds between two polls of the tasks.
 _LOOK_SECS = 1.0
-# Seconds for an engine to answer, and for a task to end when it is asked to.
+# Seconds for an engine to answer, and for a task to end after it was asked to.
 _ANSWER_SECS, _END_SECS = 30.0, 10.0
 
 
@@ -45,22 +45,22 @@ class EngineProcess:
         self.code: int | None = None
 
     def poll(self) -> None:
-        """Asks the engine for the exit code, which also tells it that this process is there."""
+        """Asks the engine for the exit code, which also shows that this process still runs."""
         self._ask(on_engine.poll, self._key)
 
     def terminate(self) -> None:
-        """Asks the process to end, and waits until it has."""
+        """Asks the process to end, and kills it if it still runs after ten seconds."""
         self._ask(on_engine.end, self._key, _END_SECS)
 
     def kill(self) -> None:
-        """Ends the process at once."""
+        """Kills the process."""
         self._ask(on_engine.end, self._key, 0.0)
 
     def _ask(self, function: Any, *args: Any) -> None:
         if self.code is None:
             try:
                 self.code = call(self._view, function, *args)
-            except Exception:  # noqa: BLE001 - ipyparallel has many for an engine that is gone
+            except Exception:  # noqa: BLE001 - ipyparallel raises many if an engine is gone
                 self.code = _ENGINE_GONE
 
     def join(self, secs: float) -> bool:
@@ -81,24 +81,24 @@ def ipyparallel(
     env: Mapping[str, str] | None = None,
     restart: bool = False,
 ) -> LaunchedCluster:
-    """Starts a cluster of tasks on the engines of an ipyparallel cluster, one on each.
+    """Starts a cluster on the engines of an ipyparallel cluster, one task on each engine.
 
-    The engines must have nbtrain installed, and `folder` on a disk that they share with this
-    machine. If this process is killed, the engines end the tasks within half a minute.
+    nbtrain must be installed on the engines, and `folder` must be on a disk that they share with
+    this machine. If this process is killed, the engines end the tasks within half a minute.
 
     Args:
-        client: An `ipyparallel.Client` that nobody else uses until the end, or an
+        client: An `ipyparallel.Client` that no other code uses until the cluster is closed, or an
             `ipyparallel.Cluster` that was started.
         ps: The number of parameter servers.
         workers: The number of workers.
         program: What the workers run: a script, or a list of a script and its arguments. By
             default each worker is a TensorFlow server, as parameter servers always are.
-        folder: Where each task has its log; None takes a new `runs/cluster-1`.
+        folder: The folder for the logs of the tasks; None creates a new one, `runs/cluster-1`.
         env: Environment variables of the tasks that differ from those of the engine.
-        restart: Whether to start a task again that has died, at most five times each.
+        restart: Whether to restart a task that has died, at most five times each.
 
     Returns:
-        The cluster, a context manager that ends the tasks, and leaves the engines.
+        The cluster, a context manager that ends the tasks; the engines keep running.
 
     Raises:
         ArgumentError: A number is impossible, or there are fewer engines than tasks.
@@ -166,7 +166,7 @@ def _views(client: Any, count: int) -> list[Any]:
 def _description(
     view_of: Mapping[tuple[str, int], Any], keys: Mapping[tuple[str, int], str]
 ) -> Description:
-    """Holds a port on each engine, and returns the description with their addresses."""
+    """Reserves a port on each engine, and returns the description with the addresses."""
     hosts = {place: str(call(view, on_engine.host)) for place, view in view_of.items()}
     here = set(hosts.values()) == {socket.gethostname()}
     jobs: dict[str, tuple[str, ...]] = {}

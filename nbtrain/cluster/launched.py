@@ -27,9 +27,9 @@ from nbtrain.core.tasks import Task
 from nbtrain.core.text.text_table import in_columns
 from nbtrain.rundir.files import Polled
 
-# Seconds for tasks to end when they are asked to.
+# Seconds for tasks to end after they were asked to.
 _END_SECS = 10.0
-# Seconds between two looks at the tasks that are waited for.
+# Seconds between two polls during a wait for tasks.
 _LOOK_SECS = 0.1
 # Seconds for the processes to import TensorFlow, several at once on a small machine.
 _READY_SECS = 180.0
@@ -44,39 +44,41 @@ class Process(Protocol):
 
     @property
     def code(self) -> int | None:
-        """Its exit code, minus the signal that has ended it; None while it runs."""
+        """The exit code, or minus the signal that has ended the process; None while it runs."""
 
     def terminate(self) -> None:
         """Asks the process to end."""
 
     def kill(self) -> None:
-        """Ends the process and those that it has started, at once."""
+        """Kills the process and its children."""
 
     def join(self, secs: float) -> bool:
         """Waits until the process has ended; returns whether it has."""
 
 
-# True starts the task again that has died, "all" all of them.
+# True restarts a task that has died; "all" then restarts all tasks.
 Restart = bool | Literal["all"]
 
 
 class LaunchedCluster:
     """A cluster whose tasks this process has started; any thread.
 
-    The end of a `with` block ends them, and so does the end of this process, even if it is killed.
+    The tasks end with the `with` block, and with this process, even if it is killed.
 
     Args:
         description: The cluster.
-        folder: Where each task has a folder with its log and status, such as `tasks/worker-0`.
+        folder: The folder of the cluster. Each task has a folder in it, such as `tasks/worker-0`,
+            with the log and the status of the task.
         tasks: The tasks to start; the others, such as a chief, belong to this process.
         start: Starts the process of a task.
-        free: Frees what the launcher holds, such as ports.
-        restart: Whether to start a task again that has ended without being asked to; "all" starts
-            all of them again then, and ends them once the first has ended by itself.
+        free: Frees the launcher's resources, such as ports.
+        restart: Whether to restart a task that has failed; one that was asked to end is not
+            restarted. "all" then restarts all tasks, and ends the others once the first has ended
+            by itself.
 
     Attributes:
         description: The cluster, for `nbtrain.train(build, cluster=...)` and others.
-        folder: As given.
+        folder: The folder of the cluster.
     """
 
     def __init__(
@@ -96,8 +98,8 @@ class LaunchedCluster:
         self._files = Polled(task_file.read, task_file.FILE)
         self._folders = {task: task_file.folder_of(folder, task) for task in tasks}
         self._processes: dict[TaskAddress, Process] = {}
-        self._asked: set[TaskAddress] = set()  # those that were asked to end
-        self._lock = threading.RLock()  # protects the two above
+        self._asked: set[TaskAddress] = set()  # the tasks that were asked to end
+        self._lock = threading.RLock()  # protects _processes and _asked
         self._together = restart == "all"
         self._supervision = _supervision(self, restart)
         try:
@@ -149,7 +151,7 @@ class LaunchedCluster:
         """Waits until all programs have ended.
 
         Raises:
-            WaitError: A program has failed, or they have not ended after `timeout` seconds.
+            WaitError: A program has failed, or a program still runs after `timeout` seconds.
         """
         until = None if timeout is None else time.monotonic() + timeout
         while not all(each.state.over for each in self.tasks):
@@ -162,7 +164,7 @@ class LaunchedCluster:
         return self
 
     def restart(self, job: str, index: int = 0) -> None:
-        """Starts a task again, at its address; ends its process first if it still runs."""
+        """Restarts a task at the same address; first ends its process if it still runs."""
         task = self._launched(job, index)
         with self._lock:
             self._end([task])
@@ -170,13 +172,13 @@ class LaunchedCluster:
             self._asked.discard(task)
 
     def kill(self, job: str, index: int = 0) -> None:
-        """Ends a task at once, as a machine that is switched off; `restart` starts it again."""
+        """Kills a task, as if its machine were switched off; `restart` starts the task again."""
         task = self._launched(job, index)
         with self._lock:
             self._processes[task].kill()
 
     def end_silent(self) -> list[str]:
-        """Ends tasks that run and give no sign of life; returns their names."""
+        """Kills tasks that run but show no sign of life; returns their names."""
         silent = self._display.silent(self.tasks)
         for each in silent:
             self.kill(each.job, each.index)
@@ -211,7 +213,7 @@ class LaunchedCluster:
         return f"Cluster in {self.folder}\n{in_columns(rows)}"
 
     def _launched(self, job: str, index: int) -> TaskAddress:
-        """Returns one of the started tasks; raises an ArgumentError for another."""
+        """Returns a task that was started; raises an ArgumentError if there is no such task."""
         own = Description(
             {
                 each: tuple(task.address for task in self._processes if task.job == each)
@@ -227,7 +229,7 @@ class LaunchedCluster:
         return status
 
     def _first_has_ended(self, task: TaskAddress) -> bool:
-        """Returns whether the first task has ended by itself, so that the others cannot go on."""
+        """Returns whether a task cannot continue because the first one has ended by itself."""
         first = next(iter(self._processes))
         return self._together and task != first and self._seen(first).state is State.ENDED
 
@@ -258,7 +260,7 @@ class LaunchedCluster:
     # --- supervision ------------------------------------------------------------------
 
     def _died(self) -> list[TaskAddress]:
-        """The tasks that have ended without being asked to; a program may end by itself."""
+        """Returns the tasks that have failed, without those that were asked to end."""
         with self._lock:
             return [
                 task
@@ -273,12 +275,12 @@ class LaunchedCluster:
                 self._processes[task] = self._start(task)
 
     def _died_of_all(self) -> list[TaskAddress]:
-        """The first task if one has died. Once the first has ended by itself, ends the others."""
+        """Returns the first task if any has died; kills the others once the first has ended."""
         with self._lock:
             first, *others = self._processes
             if others and self._first_has_ended(others[0]):
                 self._asked.update(others)
-                for task in others:  # they wait for the first, and cannot be asked
+                for task in others:  # they wait for the first, so asking them has no effect
                     self._processes[task].kill()
             return [first] if self._died() and first not in self._asked else []
 
@@ -286,7 +288,7 @@ class LaunchedCluster:
         with self._lock:
             if first in self._asked:
                 return
-            for process in self._processes.values():  # what they do now is lost
+            for process in self._processes.values():  # their current work is lost anyway
                 process.kill()
             for task in self._processes:
                 self._processes[task] = self._start(task)

@@ -1,8 +1,8 @@
-"""Ends a process when the one that started it has ended, however it ended.
+"""Ends a process when its parent has ended, however the parent ended.
 
-The parent holds the writing end of a pipe, and never writes: the system closes it when the parent
-ends, also by SIGKILL, and the child reads the end of the file. A process that the parent has forked
-may hold the pipe too, so the child also looks who its parent is.
+The parent has the writing end of a pipe, and never writes. When the parent ends, even by SIGKILL,
+the system closes the pipe, and the child reads the end of the file. A process that the parent has
+forked may have the pipe open too, so the child also checks the process number of its parent.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import sys
 import threading
 from collections.abc import Callable
 
-# Seconds between two looks at the number of the parent.
+# Seconds between two checks of the parent's process number.
 _LOOK_SECS = 1.0
 
 
 def watch(end: Callable[[], object]) -> None:
-    """Calls `end` once, in a thread, when the parent has ended; its pipe is the standard input.
+    """Calls `end` once, in a thread, when the parent has ended.
 
-    The program reads an empty file as its standard input.
+    The standard input is the pipe of the parent. From this call on, the program reads an empty file
+    as its standard input.
     """
     parent = os.getppid()
     pipe = os.dup(0)

@@ -1,7 +1,7 @@
-"""The side of an ipyparallel engine: the task that it runs for a launcher elsewhere.
+"""Functions that run on an ipyparallel engine: they run a task for a launcher elsewhere.
 
-The launcher calls `poll` about once a second. If it has not for some time, it is gone, and the
-engine ends the task.
+The launcher calls `poll` about once a second. After `LEASE_SECS` without a call, the engine assumes
+that the launcher is gone, and ends the task.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nbtrain.cluster.description import described
 from nbtrain.cluster.ports import HeldPort
 from nbtrain.cluster.process import TaskProcess
 
-# Seconds without a call of the launcher after which its task is ended.
+# Seconds without a call from the launcher after which the task is ended.
 LEASE_SECS = 30.0
 
 
@@ -41,17 +41,17 @@ class Held:
         self.port.release()
 
 
-# By an identifier that the launcher has chosen.
+# The ports and processes, by an identifier that the launcher has chosen.
 _HELD: dict[str, Held] = {}
 
 
 def host() -> str:
-    """The name of this machine."""
+    """Returns the name of this machine."""
     return socket.gethostname()
 
 
 def reserve(key: str, listens_at: str) -> int:
-    """Holds a free port for a task; returns its number."""
+    """Reserves a free port for a task; returns the port's number."""
     _HELD[key] = Held(HeldPort(listens_at))
     return _HELD[key].port.number
 
@@ -59,7 +59,7 @@ def reserve(key: str, listens_at: str) -> int:
 def start(
     key: str, tf_config: str, folder: str, program: Sequence[str], env: Mapping[str, str] | None
 ) -> int:
-    """Starts the process of a task; returns its number."""
+    """Starts the process of a task; returns the process's number."""
     held = _HELD[key]
     held.port.lend()
     held.process = TaskProcess(described(tf_config), Path(folder), program, env)
@@ -74,7 +74,7 @@ def poll(key: str) -> int | None:
 
 
 def end(key: str, secs: float) -> int | None:
-    """Ends a task's process: asks it, and kills it after some seconds; returns its exit code."""
+    """Asks a task's process to end, and kills it after `secs` seconds; returns its exit code."""
     process = _HELD[key].process
     if process is None:
         return None

@@ -1,4 +1,4 @@
-"""The cluster that this process is a task of, for the panel of a run in the task's program.
+"""The cluster to which this process belongs, for the panel of a run in the task's program.
 
 own_cluster.join(description, folder)    # nbtrain.worker
 own_cluster.source()                     # the watch of a run
@@ -30,12 +30,12 @@ def join(description: Description, folder: Path) -> None:
 
 
 def source() -> Callable[[], Sequence[Task]] | None:
-    """Returns what describes the tasks of the cluster; None if this process is no task of one."""
+    """Returns a function that describes the cluster's tasks; None if this process is no task."""
     return _joined
 
 
 class TasksOnDisk:
-    """The tasks of a cluster by their status files; those without one are not shown.
+    """The tasks of a cluster, read from their status files; tasks without a file are left out.
 
     Args:
         description: The cluster.
@@ -59,7 +59,7 @@ class TasksOnDisk:
 
 
 def _checked(status: TaskStatus) -> TaskStatus:
-    """Returns the status; that of a process that has ended without a word is FAILED."""
+    """Returns the status; FAILED if the process has ended without writing its last state."""
     sign = status.host, status.process, status.process_started, status.alive
     if status.state.over or not has_ended(*sign):
         return status

@@ -14,11 +14,11 @@ _CONNECT_SECS = 1.0
 
 
 class HeldPort:
-    """A free port that nobody else is given until `release`.
+    """A free port that is reserved until `release`.
 
-    Its socket is bound and does not listen. Linux lets a server bind to the same port all the same,
-    because both have SO_REUSEADDR, and never gives it to a program that asks for any free port. So
-    no other program can take it before the server starts, nor while the server is started again.
+    The socket is bound and does not listen. On Linux a server can still bind to the port, because
+    both sockets set SO_REUSEADDR, and a program that asks for any free port never gets this one. So
+    no other program can use the port before the server starts, or while the server is restarted.
     Other systems have no such rule: there the port is free from the first start of the server on.
 
     Args:
@@ -55,8 +55,8 @@ def check_free(address: str) -> None:
     """Checks that a server can listen at the port of an address on this machine.
 
     Raises:
-        OSError: It cannot; the message names the port, and the process that listens there if the
-            system tells.
+        OSError: A server cannot listen there. The message names the port, and the process that
+            listens there if the system reports it.
     """
     port = split(address)[1]
     with socket.socket() as probe:

@@ -18,12 +18,12 @@ from nbtrain.core import own_files
 
 
 class TaskProcess:
-    """The process of one task; it ends at the latest when this process does.
+    """The process of one task; it ends when this process ends, if not before.
 
     Args:
-        description: The cluster, as the task.
+        description: The cluster and the task; see `Description.as_task`.
         folder: The folder of the cluster, for log and status.
-        program: A script and its arguments; none for a server.
+        program: A script and its arguments; empty for a server.
         env: Environment variables that differ from those of this process.
 
     Raises:
@@ -43,12 +43,12 @@ class TaskProcess:
         (own / task_file.FILE).unlink(missing_ok=True)  # an earlier process wrote it
         command = [sys.executable, "-u", "-m", "nbtrain.worker", "--lifeline"]
         command += ["--folder", str(folder), *program]
-        # The figures of a script are not shown below a cell.
+        # A notebook's backend shows figures below a cell, and a script has none.
         left_out = {"MPLBACKEND"} if "inline" in os.environ.get("MPLBACKEND", "") else set()
         environment = {name: text for name, text in os.environ.items() if name not in left_out}
         environment |= {TF_CONFIG: description.tf_config, **(env or {})}
         with own_files.opened(own / task_file.LOG, own_files.APPEND) as log:
-            # An interrupt of the kernel is sent to its session only.
+            # In a session of its own: an interrupt of the kernel goes to the kernel's session.
             self._process = subprocess.Popen(  # noqa: S603 - the user's own script
                 command,
                 stdin=subprocess.PIPE,
@@ -65,23 +65,23 @@ class TaskProcess:
 
     @property
     def code(self) -> int | None:
-        """Its exit code, minus the signal that has ended it; None while it runs."""
+        """The exit code, or minus the signal that has ended the process; None while it runs."""
         return self._process.poll()
 
     def terminate(self) -> None:
-        """Asks the process, and those that it has started, to end; ends a halted one at once."""
+        """Asks the process and its children to end; kills them if the process is halted."""
         if self._process.poll() is None:
             self._signal(signal.SIGKILL if self._is_halted else signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends the process and those that it has started, at once."""
+        """Kills the process and its children."""
         if self._process.poll() is None:
             self._signal(signal.SIGKILL)
         self._process.wait()
         self._close()
 
     def join(self, secs: float) -> bool:
-        """Waits until the process has ended; returns whether it has, and ends what it has left."""
+        """Waits until the process has ended, then kills its children; returns whether it ended."""
         try:
             self._process.wait(max(0.0, secs))
         except subprocess.TimeoutExpired:

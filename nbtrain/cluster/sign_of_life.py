@@ -43,7 +43,7 @@ class TaskSigns:
             threading.Thread(target=self._beat, name="nbtrain task", daemon=True).start()
 
     def write(self, state: State, reason: str = "") -> None:
-        """Writes a state at once; after one that is over, nothing follows."""
+        """Writes a state at once; ignores it if the task has ended."""
         with self._writing:
             if not self._status.state.over:
                 self._status = replace(self._status, state=state, reason=reason)

@@ -1,4 +1,4 @@
-"""Starts tasks again that have died, a few times each."""
+"""Restarts tasks that have died, a few times each."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable
 
 from nbtrain.cluster.description import TaskAddress
 
-# Seconds between two looks at the processes.
+# Seconds between two polls of the processes.
 _LOOK_SECS = 0.2
-# Restarts of one task, and the seconds before the first; each further one waits twice as long.
+# Most restarts of one task, and seconds before the first; the wait doubles with each restart.
 _MOST_RESTARTS = 5
 _FIRST_WAIT_SECS = 0.2
 
 
 class Supervision:
-    """A thread that starts tasks again.
+    """A thread that restarts tasks that have died.
 
     Args:
         died: Returns the tasks that have died.
-        revive: Starts one again.
+        revive: Restarts a task.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Supervision:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread; from then on nothing is started again."""
+        """Ends the thread, so that no task is restarted any more, and waits for its end."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()

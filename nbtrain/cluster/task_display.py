@@ -1,4 +1,4 @@
-"""Shows the tasks of a launched cluster as a run's panel does: state, silence, end of the log."""
+"""Describes the tasks of a cluster for a run's panel: state, silence, end of the log."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TaskDisplay:
         self._heard: dict[tuple[str, int], tuple[float, float]] = {}
 
     def of(self, tasks: Sequence[TaskStatus]) -> tuple[Task, ...]:
-        """Describes the tasks; those that need attention with the end of their log."""
+        """Describes the tasks; adds the end of the log for tasks that need attention."""
         shown = [self._shown(each) for each in tasks]
         logged = {task.name for task in attention(shown)}
         return tuple(
@@ -51,7 +51,7 @@ class TaskDisplay:
         )
 
     def silent(self, tasks: Sequence[TaskStatus]) -> list[TaskStatus]:
-        """Returns the tasks that run, and give no sign of life."""
+        """Returns the tasks that run but show no sign of life."""
         return [
             each
             for each in tasks
@@ -66,7 +66,7 @@ class TaskDisplay:
         return Task(status.job, status.index, state, status.address, silent_s=silent)
 
     def _silence_of(self, status: TaskStatus) -> float | None:
-        """Seconds since the last sign of life; None before the first."""
+        """Returns the seconds since the last sign of life; None before the first."""
         if not status.alive:
             return None
         key, now = (status.job, status.index), self._clock()

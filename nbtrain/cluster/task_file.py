@@ -1,4 +1,4 @@
-"""The status of a task in its folder, `tasks/worker-0/task.json`, about once a second.
+"""The file with the status of a task, `tasks/worker-0/task.json`, written once a second.
 
 {"nbtrain": 1, "job": "worker", "index": 0, "address": "10.0.0.3:2222", "state": "serving",
  "host": "lab-3", "process": 4711, "process_started": 1790000000.25, "alive": 1790000321.5,
@@ -32,10 +32,10 @@ class State(str, Enum):
     """The state of a task."""
 
     STARTING = "starting"  # the process imports TensorFlow
-    SERVING = "serving"  # its server listens
-    RUNNING = "running"  # it runs a program
-    ENDED = "ended"  # it was asked to end, or its program has ended
-    FAILED = "failed"  # it has ended with an error, or was killed
+    SERVING = "serving"  # the task's server listens
+    RUNNING = "running"  # the task runs a program
+    ENDED = "ended"  # the task was asked to end, or its program has ended
+    FAILED = "failed"  # the task has ended with an error, or was killed
 
     def __str__(self) -> str:
         """Returns the word."""
@@ -52,15 +52,15 @@ class TaskStatus:
     """The contents of a task's `task.json`.
 
     Attributes:
-        job: Its job, such as "worker".
-        index: Its number in the job, from 0.
-        address: Where it listens.
-        state: Its state.
-        host: The name of its machine; empty if unknown.
-        process: Its number there; 0 if unknown.
+        job: The job, such as "worker".
+        index: The number of the task in its job, from 0.
+        address: The host and port at which the task listens.
+        state: The state of the task.
+        host: The name of the task's machine; empty if unknown.
+        process: The number of the process on that machine; 0 if unknown.
         process_started: When the process started, in seconds since the epoch.
-        alive: Its last sign of life, in seconds since the epoch, by the clock of its machine.
-        reason: Why it has ended; empty if it has not, or was asked to.
+        alive: The last sign of life, in seconds since the epoch, by the clock of that machine.
+        reason: Why the task has ended; empty if it still runs, or was asked to end.
     """
 
     job: str
@@ -75,7 +75,7 @@ class TaskStatus:
 
     @property
     def name(self) -> str:
-        """Its job and number, such as "worker 1"."""
+        """The job and number of the task, such as "worker 1"."""
         return f"{self.job} {self.index}"
 
 
@@ -88,7 +88,7 @@ def write(folder: Path, status: TaskStatus) -> None:
     """Replaces the file in the folder of a task.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     files.replace(folder / FILE, {"nbtrain": 1, **asdict(status)}, sync=False)
 
@@ -97,8 +97,8 @@ def read(folder: Path) -> TaskStatus:
     """Returns the contents of the file in the folder of a task.
 
     Raises:
-        OSError: It is not there, or cannot be read.
-        Untrusted: It is not the status of a task.
+        OSError: The file does not exist, or cannot be read.
+        Untrusted: The file does not contain the status of a task.
     """
     told = files.read(f"{folder}/{FILE}")  # a Path costs a tenth of the time
     try:
@@ -115,13 +115,13 @@ def seen(
     asked: bool,
     reading: Callable[[Path], TaskStatus] = read,
 ) -> TaskStatus:
-    """Returns the status of a task as its launcher sees it.
+    """Returns the status of a task, from its file and what its launcher knows.
 
     Args:
         folder: The folder of the task.
-        known: The task and its process, before it has written a file.
-        code: The exit code of the process, minus the signal that has ended it; None while it runs.
-        asked: Whether it was asked to end.
+        known: The status before the task has written a file.
+        code: The exit code, or minus the signal that has ended the process; None while it runs.
+        asked: Whether the task was asked to end.
         reading: Reads the file in a folder.
     """
     status = known

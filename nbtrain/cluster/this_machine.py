@@ -30,14 +30,14 @@ def local(
     Args:
         ps: The number of parameter servers.
         workers: The number of workers.
-        chief: Whether to reserve an address for a chief, which is this process: it is in the
-            description, and no process is started for it.
+        chief: Whether to reserve an address for a chief. This process is the chief: the
+            description contains its address, and no further process is started.
         program: What the workers run: a script, or a list of a script and its arguments. By
             default each worker is a TensorFlow server, as parameter servers always are.
-        folder: Where each task has its log; None takes a new `runs/cluster-1`.
+        folder: The folder for the logs of the tasks; None creates a new one, `runs/cluster-1`.
         env: Environment variables of the tasks that differ from those of this process.
-        restart: Whether to start a task again that has died, at most five times each. "all" starts
-            all of them again, for a program of a MultiWorkerMirroredStrategy: its workers wait for
+        restart: Whether to restart a task that has died, at most five times each. "all" restarts
+            all tasks, for a program that uses MultiWorkerMirroredStrategy: its workers wait for
             each other, and one alone cannot join again. Once the program of the first worker has
             ended, the others are ended.
 
@@ -88,7 +88,7 @@ def check_counts(ps: int, workers: int) -> None:
 def words_of(
     program: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
 ) -> tuple[str, ...]:
-    """Returns a script and its arguments.
+    """Returns the absolute path of a script, and its arguments; empty if there is no program.
 
     Raises:
         ArgumentError: There is no such script.
@@ -106,10 +106,10 @@ def words_of(
 
 
 def new_folder(given: str | os.PathLike[str] | None) -> Path:
-    """Creates the folder of a cluster, `runs/cluster-1` or the next free number.
+    """Creates the folder of a cluster; by default `runs/cluster-1`, or the next free number.
 
     Raises:
-        ArgumentError: It cannot be written.
+        ArgumentError: The folder cannot be written.
     """
     number = 0
     while True:

@@ -11,13 +11,13 @@ from nbtrain.tfevents.bunch import pieces_of
 from nbtrain.tfevents.decode import Decoder
 from nbtrain.tfevents.tail import CHUNK
 
-# Files of a bunch. The lock of the reader is held while they are read, a fifth of a millisecond
-# each.
+# Files of a bunch. The reader's lock is held while they are read, a fifth of a millisecond for each
+# file.
 _MOST = 100
 
 
 def read_small(runs: Sequence[EventRun], decoder: Decoder) -> Iterator[None]:
-    """Reads small runs, and pauses after each bunch of them; then what is left of each."""
+    """Reads small runs in bunches, then the unread rest of each run; pauses after each bunch."""
     waiting = deque(runs if len(runs) > 1 else ())
     while waiting:
         bunch: list[tuple[EventRun, list[bytes]]] = []

@@ -28,17 +28,17 @@ _RESULTS = ("last", "min", "max", "best_step")
 class Comparison:
     """A comparison of runs; any thread may use it.
 
-    It holds the data written up to the last `refresh`.
+    It contains the data written up to the last `refresh`.
 
     Attributes:
         runs: The names of the runs that have scalars, sorted.
         hparams: The hyperparameters of each run; runs without any are left out.
-        differing: By name, the values of each hyperparameter that is not the same in all runs with
-            hyperparameters; runs without this one are left out.
+        differing: By name, the value in each run of a hyperparameter that is not the same in all
+            runs with hyperparameters; runs without the hyperparameter are left out.
         same: By name, the value of each hyperparameter that is the same in all.
         metrics: By tag and run, the results of the scalars.
-        directions: By tag, whether the best value is the highest or the lowest; None if that is
-            not known, or not the same in all runs.
+        directions: By tag, whether the best value is the highest or the lowest; None if the
+            direction is not known, or not the same in all runs.
     """
 
     def __init__(self, scalars: Scalars) -> None:
@@ -70,7 +70,7 @@ class Comparison:
                 self.differing[name] = values
 
     def refresh(self) -> bool:
-        """Reads what was written since; returns whether there was anything."""
+        """Reads what was written since the last call; returns whether anything was."""
         found = self.scalars.refresh()
         self._load()
         return found

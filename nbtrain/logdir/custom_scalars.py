@@ -39,8 +39,8 @@ class Chart:
     """A chart of several tags; either `tags` or `margins` is not empty.
 
     Attributes:
-        title: Its title.
-        tags: Regular expressions: each tag is shown whose beginning matches one.
+        title: The title.
+        tags: Regular expressions: a tag is shown if its beginning matches one of them.
         margins: Values, each shown with its margin.
     """
 
@@ -54,7 +54,7 @@ class Category:
     """A group of charts.
 
     Attributes:
-        title: Its title.
+        title: The title.
         charts: The charts.
         closed: Whether it is collapsed at first.
     """
@@ -67,8 +67,8 @@ class Category:
 def custom_scalars(reader: Reader) -> tuple[Category, ...]:
     """Merges the layouts of all runs, as TensorBoard does.
 
-    Categories with the same title become one, in the order of the runs' names. Repeated charts are
-    left out, and so are layouts that cannot be read.
+    Categories with the same title become one, in the order of the runs' names. Repeated charts, and
+    layouts that cannot be read, are left out.
     """
     merged: dict[str, Category] = {}
     for run in reader.runs:

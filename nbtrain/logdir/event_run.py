@@ -25,7 +25,7 @@ from nbtrain.tfevents.messages import GRAPHS
 from nbtrain.tfevents.names import ENDING
 from nbtrain.tfevents.tail import Other, Piece, Tail, is_remote
 
-# The kinds that are kept beside scalars, by the names of TensorBoard's plugins.
+# The kinds that are kept besides scalars, by the names of TensorBoard's plugins.
 KINDS = (
     "images",
     "histograms",
@@ -38,7 +38,7 @@ KINDS = (
 )
 _SCALARS = ("scalars", None)  # for a tag without a stated kind
 
-# Bytes of a run that is read together with others: about ten thousand scalars.
+# The most bytes of a run that is read together with others: about ten thousand scalars.
 SMALL = 1 << 18
 _FIELDS = {"simple_value": "scalars", "image": "images", "histo": "histograms", "audio": "audio"}
 # The plugins whose values are graphs, and the tags of graphs that are events of their own.
@@ -48,7 +48,7 @@ _TAGS = dict(zip(GRAPHS, (_GRAPH, _META_GRAPH), strict=True))
 
 
 def cannot_read(*whys: str) -> str:
-    """Returns the sentence about curves of a run that could not be read, with the reasons."""
+    """Returns a sentence which says that curves of a run cannot be read, with the reasons."""
     return f"Some recorded curves cannot be read: {'; '.join(whys)}."
 
 
@@ -57,17 +57,17 @@ class EventRun:
 
     Args:
         folder: The folder.
-        decoder: What has been learnt of the records of other runs; None for a decoder of its own.
+        decoder: A decoder that knows the records of other runs; None for a new one.
 
     Attributes:
         series: The scalars by tag, in the order in which the tags first appeared.
         indexes: By kind (one of `KINDS`) and tag, the file positions of other values.
         starts: Step and wall time of each restart of the program. As in TensorBoard, the first
-            session of a folder is none. In a file of nbtrain's, each mark is a restart.
-        before: How many points of each tag came before each of these.
-        skipped: Bytes of the files that could not be read, being damaged.
+            session of a folder is no restart. In a file of nbtrain's, each mark is a restart.
+        before: For each restart, the number of earlier points of each tag.
+        skipped: Bytes of the files that could not be read because they are damaged.
         doubtful: Records that were read in spite of a wrong checksum.
-        unreadable: Files that could not be read since the last look, and why.
+        unreadable: Files that could not be read since the last scan, and why.
     """
 
     def __init__(self, folder: str, decoder: Decoder | None = None) -> None:
@@ -89,21 +89,21 @@ class EventRun:
 
     @property
     def files(self) -> set[str]:
-        """The names of the files of which anything was read."""
+        """The names of the files that were found by a scan."""
         return set(self._tails)
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes of its files that have not been read."""
+        """The number of bytes in the run's files that have not been read."""
         return sum(tail.size - tail.offset for tail in self._tails.values())
 
     @property
     def size(self) -> int:
-        """Bytes of its files."""
+        """The number of bytes in the run's files."""
         return sum(tail.size for tail in self._tails.values())
 
     def scan(self, names: list[str]) -> None:
-        """Checks what there is to read in its files; `names` in order of creation."""
+        """Finds what there is to read in the files; `names` in order of creation."""
         for name in names:
             if name not in self._tails:
                 self._tails[name] = Tail(f"{self.folder}/{name}", self._decoder)
@@ -119,13 +119,13 @@ class EventRun:
     def read(self) -> Iterator[None]:
         """Reads what is new, and pauses after every piece.
 
-        Another thread may look during a pause: if a file was replaced, everything is read again.
+        Another thread may scan during a pause. If a file was replaced, everything is read again.
         """
         tails = self._tails
         for file, tail in enumerate(list(tails.values())):
             with self._trying(tail):
                 while self._add(tail.poll(), file):
-                    yield  # holding nothing, so that other readers may pause too
+                    yield  # without any lock, so that other readers may pause too
                     if self._tails is not tails:
                         yield from self.read()
                         return
@@ -138,16 +138,16 @@ class EventRun:
         return unread and 0 < self.size <= SMALL and not is_remote(self.folder)
 
     def contents(self) -> list[bytes] | None:
-        """Returns all bytes of its files as of the last look; None if they have changed since."""
+        """Returns all bytes of the files as of the last scan; None if they have changed since."""
         try:
             found = [tail.contents() for tail in self._tails.values()]
         except OSError:
-            return None  # told by `read`
+            return None  # `read` reports the error
         sizes = [tail.size for tail in self._tails.values()]
         return found if [len(each) for each in found] == sizes else None
 
     def add(self, pieces: list[tuple[Piece, int] | None]) -> None:
-        """Takes what was decoded of its `contents`, up to the first file that was not."""
+        """Adds what was decoded of `contents`, up to the first file that was not decoded."""
         for file, (tail, found) in enumerate(zip(self._tails.values(), pieces, strict=True)):
             if found is None:
                 return
@@ -156,7 +156,7 @@ class EventRun:
 
     @contextlib.contextmanager
     def _trying(self, tail: Tail) -> Iterator[None]:
-        """Keeps what was read of a file even if an error follows."""
+        """Records an error of reading a file, so that what was read before is kept."""
         try:
             yield
         except FileNotFoundError:
@@ -167,7 +167,7 @@ class EventRun:
     def of(self, kind: str) -> Mapping[str, Series | Index]:
         """Returns the values of a kind, by tag.
 
-        A meta graph is left out where the run has the graph itself, as in TensorBoard.
+        A meta graph is left out if the run has the graph itself, as in TensorBoard.
         """
         found = self.indexes.get(kind, {})
         if kind == "graphs" and _GRAPH in found:
@@ -176,14 +176,15 @@ class EventRun:
 
     @property
     def directions(self) -> Directions:
-        """The directions of its scalars, as the status file of a run in this folder tells them."""
+        """The directions of the scalars, from the status file of a run in this folder."""
         return _directions(self.folder, _state_of(self.folder, status_file.FILE))
 
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.
 
-        The journal of a run tells which of its own points were abandoned. TensorBoard's rule is for
-        tags of other writers, for folders without a journal, and for restarts that it lacks.
+        The journal of a run determines which of its own points were abandoned. TensorBoard's rule
+        applies to tags of other writers, to folders without a journal, and to restarts that are not
+        in the journal.
         """
         points = self.series[tag].points(self.starts)
         limits = None if tag in self._foreign else self._limits()
@@ -205,13 +206,13 @@ class EventRun:
         return places
 
     def segments(self, timeline: Timeline) -> list[int] | None:
-        """Returns the segment of a timeline that each restart opens; None if one is not known."""
+        """Returns the segment of a timeline that each restart opens; None if any is not known."""
         return timeline.opened_by([(step - 1, wall_time) for step, wall_time in self.starts])
 
     def _limits(self) -> list[float] | None:
-        """The last steps that count before the first restart and after each of them.
+        """Returns the last steps that count before the first restart and after each restart.
 
-        None if the journal does not know them, or if there are no restarts.
+        Returns None if there are no restarts, or if one of them is not in the journal.
         """
         timeline = _timeline(self.folder, _state_of(self.folder, FILE)) if self.starts else None
         segments = None if timeline is None else self.segments(timeline)
@@ -224,7 +225,7 @@ class EventRun:
             return False
         self.skipped += piece.skipped
         self.doubtful += piece.doubtful
-        restarts: list[int] = []  # their rows
+        restarts: list[int] = []  # the rows of restarts
         stated = self._first_stated(piece.scalars)
         others = list(self._one_by_one(piece.others, file, restarts, stated))
         for tag in stated:
@@ -271,10 +272,10 @@ class EventRun:
     def _one_by_one(
         self, others: list[Other], file: int, restarts: list[int], stated: Mapping[str, int]
     ) -> Iterator[Decoded]:
-        """Yields the scalars of records that also hold other things; notes these, and restarts.
+        """Yields the scalars of records with other contents; indexes other values and restarts.
 
         Args:
-            stated: As of `_first_stated`.
+            stated: The result of `_first_stated`.
         """
         for other in others:
             if messages.is_file_version(other.payload):
@@ -295,7 +296,7 @@ class EventRun:
                 mark = (event.step, event.wall_time)
                 is_restart = self._has_begun or self._is_own(file)
                 self._has_begun = True
-                if is_restart and self.starts[-1:] != [mark]:  # which may be written twice
+                if is_restart and self.starts[-1:] != [mark]:  # a mark may be written twice
                     self.starts.append(mark)
                     restarts.append(other.row)
             record = (file, other.offset, len(other.payload))
@@ -319,10 +320,10 @@ class EventRun:
         return self.indexes.setdefault(kind, {}).setdefault(tag, Index())
 
     def _kind(self, value: Any, *, is_later: bool) -> str | None:
-        """Returns the kind of a value; None if the tag has another one.
+        """Returns the kind of a value; None if the tag has another kind.
 
-        The first statement of a tag decides, as in TensorBoard. Many writers state the kind only
-        with the first value of a tag.
+        The first kind that is stated for a tag decides, as in TensorBoard. Many writers state the
+        kind only with the first value of a tag.
 
         Args:
             is_later: Whether the tag was stated to be a scalar before.
@@ -338,7 +339,7 @@ class EventRun:
 
 
 def _state_of(folder: str, name: str) -> tuple[int, int] | None:
-    """The time of the last change and the size of a file of a run; None without one."""
+    """Returns the time of the last change and the size of a run's file; None if it is missing."""
     try:
         found = Path(folder, name).stat()
     except (OSError, ValueError):
@@ -348,13 +349,13 @@ def _state_of(folder: str, name: str) -> tuple[int, int] | None:
 
 @functools.lru_cache(maxsize=256)
 def _timeline(folder: str, state: tuple[int, int] | None) -> RunTimeline | None:
-    """The timeline of a run by its journal of this state, read once."""
+    """Returns the timeline of a run from its journal, which is read once for each state."""
     return None if state is None else RunTimeline.of(Path(folder))
 
 
 @functools.lru_cache(maxsize=256)
 def _directions(folder: str, state: tuple[int, int] | None) -> Directions:
-    """The directions of a run by its status file of this state, read once."""
+    """Returns the directions of a run from its status file, which is read once for each state."""
     if state is not None:
         with contextlib.suppress(OSError, Untrusted):
             return read(status_file.read(Path(folder)).status.directions)

@@ -1,4 +1,4 @@
-"""Finds the runs of a logdir: the folders with event files, and these files."""
+"""Finds the runs of a logdir: the folders with event files, and the files in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Folders:
     """The folders below a logdir; for one thread at a time.
 
     Raises:
-        ArgumentError: It is not a readable folder.
+        ArgumentError: The logdir is not a readable folder.
     """
 
     def __init__(self, logdir: str) -> None:
@@ -41,7 +41,7 @@ class Folders:
     def _walk(
         self, path: str, run: str, above: tuple[str, ...]
     ) -> Iterator[tuple[str, str, list[str]]]:
-        """Does the same for one folder; `above` has the real paths of it and its parents."""
+        """Scans one folder and those below; `above` has its real path and those of its parents."""
         folder = self._seen.get(path)
         try:
             changed = os.stat(path).st_mtime  # noqa: PTH116 - twice as quick, for hundreds
@@ -62,7 +62,7 @@ class Folders:
 
 
 class _Folder:
-    """The contents of a folder at its last change: event files, and folders with their runs."""
+    """The contents of a folder at its last change: event files, and subfolders as runs."""
 
     def __init__(self, path: str, run: str, changed: float) -> None:
         self._changed, self._read = changed, time.time()
@@ -85,10 +85,10 @@ class _Folder:
 
 
 def path_of(logdir: object) -> str:
-    """Returns the given path.
+    """Returns a given path as text.
 
     Raises:
-        ArgumentError: It is not a path.
+        ArgumentError: The argument is not a path.
     """
     if isinstance(logdir, (str, os.PathLike)):
         path = os.fspath(logdir)
@@ -103,13 +103,13 @@ def as_text(path: str) -> str:
 
 
 def folder_name(logdir: str) -> str:
-    """Returns the name of a logdir without the folders that it is in; "" for the root."""
+    """Returns the last part of a logdir's path; "" for the root."""
     path = logdir if is_remote(logdir) else os.path.abspath(logdir)  # noqa: PTH100 - links stay
     return as_text(path.rstrip("/").rpartition("/")[2])
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Returns whether it is a folder or a link to one; False for a link to itself."""
+    """Returns whether an entry is a folder or a link to one; False for a link to itself."""
     try:
         return entry.is_dir()
     except OSError:
@@ -117,14 +117,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _leads_up(entry: os.DirEntry[str]) -> bool:
-    """Returns whether it is a link to a folder that contains it: such a path would never end."""
+    """Returns whether an entry is a link to a folder that contains it: a path without an end."""
     return entry.is_symlink() and Path(entry.path).parent.resolve().is_relative_to(
         Path(entry.path).resolve()
     )
 
 
 def _check(logdir: str) -> None:
-    """Raises an error if a folder cannot be read."""
+    """Raises an ArgumentError if a folder cannot be read."""
     try:
         if not is_remote(logdir):
             with os.scandir(logdir):

@@ -1,4 +1,4 @@
-"""The graphs of a logdir, each with its scopes; the latest ones that were looked at are kept."""
+"""The graphs of a logdir, each with its scopes; the ones that were shown last are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _KEPT = 3  # a graph of 20,000 nodes has about 30 MB
 class Graphs(Summaries):
     """Runs and tags with the graphs that were written; any thread may use it.
 
-    The tag of a graph that is no summary is `graph`, or `meta_graph` where a run has only that.
+    The tag of a graph that is no summary is `graph`, or `meta_graph` if a run has only a meta
+    graph.
 
     Args:
         reader: Reads the event files.
@@ -26,17 +27,17 @@ class Graphs(Summaries):
     def __init__(self, reader: Reader) -> None:
         super().__init__(reader, "graphs")
         self._made: OrderedDict[tuple[str, str, str], Hierarchy] = OrderedDict()
-        self._lock = threading.Lock()  # protects what is kept; one graph is decoded at a time
+        self._lock = threading.Lock()  # protects _made; one graph is decoded at a time
 
     def hierarchy(self, run: str, tag: str) -> tuple[str, Hierarchy]:
-        """Returns the newest graph of a tag, and a text that identifies it.
+        """Returns a text that identifies the newest graph of a tag, and the graph.
 
-        A restart does not abandon a graph: its step means nothing.
+        A restart does not abandon a graph, because the step of a graph means nothing.
 
         Raises:
             UnknownTagError: There is no such run or tag.
-            ArgumentError: It is not a graph.
-            OSError: Its file is gone or was changed.
+            ArgumentError: The value is not a graph.
+            OSError: The file is gone or was changed.
         """
         history = self[run, tag]
         key = (run, tag, _identity(history))

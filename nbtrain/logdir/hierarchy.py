@@ -1,9 +1,9 @@
-"""The scopes of a graph, folded and unfolded: what is seen of it at once.
+"""The scopes of a graph, folded and unfolded, and the part of the graph that is visible.
 
-Each node and each scope is an item with a number; 0 is the graph itself. An item is seen if all its
-scopes are open. An edge between two nodes leads from the item that is seen in place of the one to
-that of the other: edges between the same two items are one, with their count. Edges within a folded
-scope are not seen.
+Each node and each scope is an item with a number; 0 is the graph itself. An item is visible if all
+scopes that contain it are open. A folded scope is visible in place of the nodes in it, so the edges
+of these nodes lead from and to the scope. Edges between the same two visible items become one, with
+a count. Edges within a folded scope are not visible.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import numpy as np
 from nbtrain.core.values.arrays import IntArray
 from nbtrain.tfevents.graphs import Graph
 
-# The most items of one scope and of all open ones that are seen, and edges between them: more can
-# be neither read nor laid out within a second.
+# The most visible items of one scope and of all open scopes, and edges between them: more can be
+# neither read nor laid out within a second.
 CHILDREN, ITEMS, EDGES = 80, 200, 400
-_DEPTH = 30  # scopes within each other; the names of deeper ones are one name
+_DEPTH = 30  # scopes within each other; the names of deeper scopes are joined into one label
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item that is seen: a node, a scope, or the rest of a scope that has too many.
+    """A visible item: a node, a scope, or the rest of a scope that has too many items.
 
     Attributes:
-        number: Its number; of a rest, minus that of its scope, minus 1.
-        parent: The number of its scope.
-        label: Its name within the scope.
-        count: How many nodes it stands for.
-        is_scope: Whether it can be opened.
-        is_open: Whether it is.
+        number: The number of the item; the rest of the scope `n` has the number `-n - 1`.
+        parent: The number of the item's scope.
+        label: The name within the scope.
+        count: The number of nodes that the item contains; 1 for a node.
+        is_scope: Whether the item can be opened.
+        is_open: Whether the item is open.
     """
 
     number: int
@@ -50,10 +50,10 @@ class Edge:
 
     Attributes:
         source: The number of an item that is a node, a folded scope or a rest.
-        target: The same.
-        count: How many carry data.
-        control: How many are control dependencies.
-        first: The index of the first of them in `Graph.edges`.
+        target: As `source`.
+        count: The number of edges that carry data.
+        control: The number of edges that are control dependencies.
+        first: The index of the first edge in `Graph.edges`.
     """
 
     source: int
@@ -65,13 +65,13 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A graph as it is seen with some scopes open.
+    """The visible part of a graph with some scopes open.
 
     Attributes:
-        items: A scope comes before what is in it.
-        edges: The thickest ones.
+        items: The visible items; a scope comes before its contents.
+        edges: The edges with the highest counts.
         left_out: How many other pairs of items have edges.
-        unopened: Scopes for which there is no room.
+        unopened: Scopes that could not be opened, because too many items would be visible.
     """
 
     items: list[Item]
@@ -81,22 +81,22 @@ class View:
 
 
 class Hierarchy:
-    """The scopes of a graph; nothing changes once it is made.
+    """The scopes of a graph; immutable.
 
     Attributes:
         graph: The graph.
-        labels: For each item its name within its scope.
-        parents: For each item the number of its scope.
-        children: For each item the items in it, in the order of the graph's nodes.
-        nodes: For each item the index of its node; -1 for a scope.
-        counts: For each item how many nodes it stands for.
-        items: For each node of the graph its item.
+        labels: For each item, the name within its scope.
+        parents: For each item, the number of its scope.
+        children: For each item, the items in it, in the order of the graph's nodes.
+        nodes: For each item, the index of its node; -1 for a scope.
+        counts: For each item, the number of nodes that it contains; 1 for a node.
+        items: For each node of the graph, its item.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.labels, self.parents, self.nodes = [""], [0], [-1]
-        first = [-1]  # the index of the first node in each
+        first = [-1]  # the index of the first node in each item
         scopes: dict[tuple[int, str], int] = {}
         homes: list[int] = []
         for index, node in enumerate(graph.nodes):
@@ -111,7 +111,8 @@ class Hierarchy:
         self.items = []
         for index, (node, home) in enumerate(zip(graph.nodes, homes, strict=True)):
             label = "/".join(node.path[_DEPTH - 1 :]) or node.path[-1]
-            inner = scopes.get((home, label))  # a scope of the same name: as TensorBoard shows it
+            # As in TensorBoard, a node with the name of a scope is shown inside the scope.
+            inner = scopes.get((home, label))
             if inner is not None:
                 home, label = inner, f"({label})"
             self.items.append(self._item(label, home, index))
@@ -126,7 +127,7 @@ class Hierarchy:
         return len(self.labels) - 1
 
     def _join_chains(self, scopes: int) -> None:
-        """Makes one scope of those that hold nothing but another scope."""
+        """Joins each scope that contains only another scope with that scope."""
         within = Counter(self.parents[1:])
         below = [0] * len(self.labels)
         for item in range(1, len(self.labels)):
@@ -136,7 +137,7 @@ class Hierarchy:
             if within[scope] == 1 and self.nodes[only] < 0:
                 self.labels[only] = f"{self.labels[scope]}/{self.labels[only]}"
                 self.parents[only] = self.parents[scope]
-                self.parents[scope] = -1  # it is gone
+                self.parents[scope] = -1  # the scope no longer exists
 
     def _count(self, first: Sequence[int]) -> None:
         self.children: list[list[int]] = [[] for _ in self.labels]
@@ -144,7 +145,7 @@ class Hierarchy:
         for item in sorted(range(1, len(self.labels)), key=first.__getitem__):
             if self.parents[item] >= 0:
                 self.children[self.parents[item]].append(item)
-        for item in range(len(self.labels) - 1, 0, -1):  # a scope comes before what is in it
+        for item in range(len(self.labels) - 1, 0, -1):  # a scope comes before its contents
             if self.parents[item] >= 0:
                 self.counts[self.parents[item]] += self.counts[item]
 
@@ -159,27 +160,27 @@ class Hierarchy:
         return "/".join(self.labels[each] for each in (*self.scopes_of(item), item) if each)
 
     def scopes_of(self, item: int) -> list[int]:
-        """The scopes that an item is in, the outermost first, without the graph itself."""
+        """Returns the scopes that contain an item, outermost first, without the graph itself."""
         found: list[int] = []
         while item and (item := self.parents[item]):
             found.insert(0, item)
         return found
 
     def find(self, text: str) -> Iterator[int]:
-        """Yields the nodes and scopes in whose names a text is found, whatever its case."""
+        """Yields the nodes and scopes whose names contain a text, ignoring case."""
         wanted = text.lower()
         for item in range(1, len(self.labels)):
             if self.parents[item] >= 0 and wanted in self.name(item).lower():
                 yield item
 
     def view(self, wanted: Sequence[int] = (), focus: int | None = None) -> View:
-        """Returns what is seen.
+        """Returns the visible part of the graph.
 
         Args:
-            wanted: The open scopes, in the order in which they were opened: one within another
-                that is not open is folded.
-            focus: An item that is seen even in a scope with too many, if its scopes are open: there
-                is room for these first.
+            wanted: The open scopes, in the order in which they were opened. A scope within a folded
+                scope is folded too.
+            focus: An item that is visible even in a scope with too many items, if the scopes that
+                contain the item are open; they are opened before the others.
         """
         kept, order = {*wanted}, list(wanted)
         if focus is not None and self._has(focus):
@@ -204,7 +205,7 @@ class Hierarchy:
         return 0 <= item < len(self.labels) and self.parents[item] >= 0
 
     def _seen_in(self, scope: int, kept: Collection[int]) -> list[int]:
-        """The items of a scope that are seen; at its end perhaps the rest."""
+        """Returns the visible items of a scope; the last may be the rest of the scope."""
         children = self.children[scope]
         if len(children) <= CHILDREN:
             return children
@@ -225,11 +226,11 @@ class Hierarchy:
                 yield from self._listed(item, seen)
 
     def _edges(self, seen: dict[int, list[int]]) -> list[Edge]:
-        """The edges between the items that are seen, those with the highest count first."""
+        """Returns the edges between visible items, those with the highest count first."""
         if not len(self.graph.edges):
             return []
         shown = {item for items in seen.values() for item in items}
-        place = list(range(len(self.labels)))  # for each item the one that is seen in its place
+        place = list(range(len(self.labels)))  # for each item, the one that is visible in its place
         for item in range(1, len(place)):
             parent = self.parents[item]
             if parent not in seen:
@@ -249,6 +250,6 @@ class Hierarchy:
 
 
 def _distinct(pairs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Returns the distinct rows, the first place of each, and for each row which it is."""
+    """Returns the distinct rows, the first place of each, and the index of each row among them."""
     found, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
     return found, first, which.reshape(-1)

@@ -20,7 +20,7 @@ from nbtrain.tfevents.values import Value, value_of
 
 
 class StaleError(OSError):
-    """A file is gone, or was changed, since it was looked at.
+    """A file has gone or changed since it was scanned.
 
     Args:
         fact: The sentence about it, without its full stop.
@@ -32,11 +32,11 @@ class StaleError(OSError):
 
 
 class GoneError(StaleError, FileNotFoundError):
-    """A file is gone since it was looked at."""
+    """A file has gone since it was scanned."""
 
 
 def fact_of(error: Exception) -> str:
-    """Returns the text of an error for a page, where nobody can type `refresh()`."""
+    """Returns the text of an error for a page, without the advice to type `refresh()`."""
     return f"{error.fact}." if isinstance(error, StaleError) else str(error)
 
 
@@ -63,8 +63,8 @@ class History:
         """Reads a value from its file.
 
         Raises:
-            IndexError: There are not that many.
-            StaleError: Its file is gone or was changed.
+            IndexError: There is no value with this index.
+            StaleError: The file is gone or was changed.
             ArgumentError: The value does not have the format of its kind.
         """
         number = operator.index(index)
@@ -84,7 +84,7 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
     """Reads the `Summary.Value` at one of the positions of a tag, or the `Event` of a graph.
 
     Raises:
-        StaleError: Its file is gone or was changed.
+        StaleError: The file is gone or was changed.
     """
     file, offset, length, which = places.records[index].tolist()
     path = places.paths[file]

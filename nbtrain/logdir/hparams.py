@@ -20,7 +20,7 @@ from nbtrain.logdir.sessions import Session, Sessions
 class HParams:
     """The runs that have hyperparameters, one per row; any thread may use it.
 
-    It holds the data written up to the last `refresh`.
+    It contains the data written up to the last `refresh`.
     """
 
     def __init__(self, scalars: Scalars) -> None:
@@ -40,7 +40,7 @@ class HParams:
 
     @property
     def metrics(self) -> list[str]:
-        """The names of the metrics, in the order in which the rows have them."""
+        """The names of the metrics, in the order in which they appear in the rows."""
         return list(dict.fromkeys(name for row in self.rows for name in row.metrics))
 
     @property
@@ -49,7 +49,7 @@ class HParams:
         return self._sessions.unreadable
 
     def refresh(self) -> bool:
-        """Reads what was written since; returns whether there was anything."""
+        """Reads what was written since the last call; returns whether anything was."""
         found = self.scalars.refresh()
         self._sessions = Sessions(self.scalars.reader)
         return found
@@ -89,7 +89,7 @@ class HParams:
 def hparams(logdir: str | os.PathLike[str], *, runs: str | None = None) -> HParams:
     """Returns the hyperparameters and metrics of every run below a folder.
 
-    They are found as in TensorBoard, if written by `tensorboard.plugins.hparams.api`,
+    As in TensorBoard, they are found if they were written by `tensorboard.plugins.hparams.api`,
     `hp.KerasCallback`, or `add_hparams` of PyTorch or tensorboardX.
 
     Args:

@@ -18,15 +18,15 @@ from nbtrain.tfevents.names import ENDING
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
 
-# Bytes that are read from the end, until they contain a step: enough for a hundred steps of a loss,
-# or for a large histogram.
+# Bytes that are read from the end; the next larger number if they contain no step. Enough for a
+# hundred steps of a loss, or for a large histogram.
 _ENDS = (1 << 13, 1 << 18, 1 << 22)
 
 
 def last_step(folder: Path) -> int:
-    """The last step in the newest event file of a run, without abandoned ones; 0 if none is found.
+    """Returns the last step in a run's newest event file, without abandoned steps; 0 without one.
 
-    A long run has gigabytes of events, and a folder may hold hundreds of runs.
+    A long run has gigabytes of events, and a folder may contain hundreds of runs.
     """
     for path in sorted(folder.glob(f"*{ENDING}"), reverse=True):
         for size in _ENDS:
@@ -43,7 +43,7 @@ def _events(path: Path, size: int) -> Iterator[Event]:
         begin = max(0, os.fstat(file.fileno()).st_size - size)
         file.seek(begin)
         data = np.frombuffer(file.read(size), np.uint8)
-    if begin:  # within a record
+    if begin:  # which may be within a record
         first = next_frame(data)
         data = data[len(data) if first is None else first :]
     frames = frames_in(data)

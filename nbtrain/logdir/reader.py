@@ -1,7 +1,7 @@
 """A logdir and its runs, read repeatedly as they grow.
 
-Runs are defined as in TensorBoard: folders that hold event files. What this kernel, another one or
-another machine writes is seen at the next poll. Nothing is ever written, locked or held open.
+Runs are defined as in TensorBoard: folders that contain event files. The next scan finds what this
+kernel, another one or another machine has written. No file is ever written, locked or kept open.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from nbtrain.logdir.folders import Folders, as_text, folder_name
 from nbtrain.logdir.series import Places, Points
 from nbtrain.tfevents.decode import Decoder
 
-# Seconds between two pieces of a sliced reading: otherwise waiting threads would never get the
-# lock.
+# Seconds between two pieces of a reading with a time limit: without a pause, waiting threads would
+# never get the lock.
 _TURN_SECS = 0.0005
 
 
@@ -31,11 +31,11 @@ class Reader:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
 
     Attributes:
-        version: A number that changes whenever something was read, or is gone, in any thread.
-        gone: Runs without event files; what was read of them is kept.
+        version: A number that changes whenever any thread has read something, or found a run gone.
+        gone: Runs whose event files are gone; what was read of them is kept.
 
     Raises:
-        ArgumentError: It is not a readable folder.
+        ArgumentError: The logdir is not a readable folder.
     """
 
     def __init__(self, logdir: str, *, verify: bool = True) -> None:
@@ -49,23 +49,23 @@ class Reader:
 
     @property
     def runs(self) -> list[str]:
-        """The sorted names of the runs: their folders below the logdir; "." is the logdir."""
+        """The sorted names of the runs: their paths below the logdir; "." is the logdir itself."""
         with self._lock:
             return sorted(self._runs, key=natural)
 
     def title(self, run: str) -> str:
-        """The name of a run in a sentence: that of its folder for the run "." if it is free."""
+        """Returns the name of a run in a sentence: the logdir's for the run ".", if it is free."""
         with self._lock:
             own = folder_name(self.logdir) if run == "." else ""
             return own if own and own not in self._runs else run
 
     def tags(self, run: str, kind: str = "scalars") -> list[str]:
-        """The tags of a run's scalars, or of another of its `KINDS`, in order of appearance."""
+        """Returns the tags of a run's scalars, or of one of the `KINDS`, in order of appearance."""
         with self._lock:
             return list(self._runs[run].of(kind))
 
     def count(self, run: str, tag: str, kind: str = "scalars") -> int:
-        """The number of points, or of values of another kind, of a tag in a run."""
+        """Returns the number of points, or of values of another kind, of a tag in a run."""
         with self._lock:
             found = self._runs[run].of(kind).get(tag) if run in self._runs else None
             return found.count if found else 0
@@ -76,13 +76,13 @@ class Reader:
             return self._runs[run].directions if run in self._runs else Directions()
 
     def has_lost_files(self) -> bool:
-        """True if it holds data of a file that no longer exists."""
+        """Returns whether a file that was read no longer exists."""
         with self._lock:
             there = {run: set(names) for run, _, names in self._folders.scan()}
             return any(run.files - there.get(name, set()) for name, run in self._runs.items())
 
     def progress(self) -> float:
-        """The fraction read of what was found at the last look: from 0 to 1."""
+        """Returns the fraction that was read of what the last scan found: from 0 to 1."""
         with self._lock:
             size = sum(run.size for run in self._runs.values())
             return 1 - sum(run.unread_bytes for run in self._runs.values()) / size if size else 1.0
@@ -98,17 +98,17 @@ class Reader:
             return self._runs[run].places(kind, tag)
 
     def skipped(self) -> dict[str, int]:
-        """For each run with damaged files, the number of bytes that could not be read."""
+        """Returns the number of bytes that could not be read, for each run with damaged files."""
         with self._lock:
             return {name: run.skipped for name, run in sorted(self._runs.items()) if run.skipped}
 
     def doubtful(self) -> dict[str, int]:
-        """For each run, the number of records read in spite of a wrong checksum."""
+        """Returns the number of records read in spite of wrong checksums, for each run with any."""
         with self._lock:
             return {name: run.doubtful for name, run in sorted(self._runs.items()) if run.doubtful}
 
     def unreadable(self) -> dict[str, str]:
-        """Folders and files that could not be read at the last attempt, and why."""
+        """Returns folders and files that could not be read at the last attempt, and why."""
         with self._lock:
             found = dict(self._folders.unreadable)
             for run in self._runs.values():
@@ -129,10 +129,10 @@ class Reader:
             self.gone = gone
 
     def read(self, secs: float = math.inf) -> bool:
-        """Reads what was found at the last look, alternating between the runs.
+        """Reads what the last scan has found, alternating between the runs.
 
         Args:
-            secs: Seconds after which to leave the rest to the next call.
+            secs: Seconds after which this call ends; the next call reads the rest.
 
         Returns:
             Whether there was something to read.

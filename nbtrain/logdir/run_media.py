@@ -5,7 +5,7 @@ media.tick()                          # now and then; reads what is new for a wh
 media.extent                          # (3, 120): tags, and values of all of them
 media.history("images", "samples")    # its steps, and its values, each read on request
 
-No value is kept in memory, only its position in the file: whoever wrote it, it is found.
+No value is kept in memory, only its position in the file. Values of all writers are found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nbtrain.tfevents.values import Value, value_of
 # The kinds, in the order in which they are shown.
 KINDS = ("images", "text", "pr_curves", "histograms", "audio")
 
-# Seconds between two looks for new values, and seconds of reading in one tick.
+# Seconds between two scans for new values, and seconds of reading in one tick.
 LOOK_SECS, READ_SECS = 0.5, 0.02
 
 
@@ -58,11 +58,11 @@ class RunMedia:
         self.extent = (0, 0)
 
     def tick(self, *, to_end: bool = False, secs: float = math.inf) -> None:
-        """Reads what is new if a look is due, for a while; the rest at the next ticks.
+        """Scans for new values if a scan is due, and reads some of them; later ticks read the rest.
 
         Args:
-            to_end: Whether to look at once, and to read all.
-            secs: The most seconds of this.
+            to_end: Whether to scan at once, and to read all.
+            secs: The most seconds of reading with `to_end`.
         """
         with self._lock:
             if self._reading is None:
@@ -78,7 +78,7 @@ class RunMedia:
             self.extent = (len(counts), sum(counts))
 
     def tags(self) -> list[tuple[str, str, int]]:
-        """The kind, the tag and the number of values of each; those of a kind together."""
+        """Returns kind, tag and number of values of each tag, in the order of `KINDS`."""
         with self._lock:
             return [
                 (kind, tag, index.count)
@@ -98,14 +98,15 @@ class RunMedia:
             return History(kind, tag, self._run.places(kind, tag))
 
     def value(self, kind: str, tag: str, number: int) -> tuple[Value, str]:
-        """Reads one value of a tag, and what its writer says about it.
+        """Reads one value of a tag, and its writer's description.
 
         Args:
-            number: Its index among all values of the tag.
+            number: The index among all values of the tag.
 
         Raises:
-            ArgumentError: There is no such kind, tag or number, or it has not the form of its kind.
-            OSError: Its file is gone or was changed.
+            ArgumentError: There is no such kind, tag or number, or the value does not have the
+                format of its kind.
+            OSError: The file is gone or was changed.
         """
         with self._lock:
             history = self.history(kind, tag)
@@ -116,12 +117,12 @@ class RunMedia:
         return value_of(kind, found, tag), found.metadata.summary_description
 
     def has_read(self, path: Path) -> bool:
-        """Returns whether it has read all that the last look found, this file included."""
+        """Returns whether all that the last scan found was read, including this file."""
         with self._lock:
             return self._reading is None and path.name in self._run.files
 
     def newest_graph(self, tag: str) -> Any:
-        """Returns the newest graph of a tag that was read, as it was written; None without one."""
+        """Returns the newest graph of a tag as it was written; None if none was found."""
         with self._lock:
             if tag not in self._run.indexes.get("graphs", {}):
                 return None

@@ -1,4 +1,4 @@
-"""The scalars of a logdir as columns: what TensorBoard would draw, without a server.
+"""The scalars of a logdir as columns: the data that TensorBoard would draw, without a server.
 
 log = nbtrain.scalars("runs")            # every run below the folder
 log["adam", "loss"].values               # of one run and tag
@@ -26,7 +26,7 @@ _COLUMNS = ("run", "tag", "step", "wall_time", "value")
 class Scalars(Selection[Points]):
     """Runs and tags with their points: `scalars["run", "tag"].values`; any thread may use it.
 
-    It holds the data written up to the last `refresh`.
+    It contains the data written up to the last `refresh`.
 
     Args:
         reader: Reads the event files.
@@ -85,15 +85,14 @@ def scalars(
 ) -> Scalars:
     """Reads the scalars of every run below a folder from its event files.
 
-    They are read as in TensorBoard, whoever wrote them. Files are never changed, locked or held
-    open.
+    Scalars of all writers are read as in TensorBoard. Files are never changed, locked or kept open.
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.
         runs: A regular expression, found anywhere in the names of the runs.
         tags: A regular expression, found anywhere in the tags.
-        verify: False also reads records with wrong checksums, with a warning: for files in which
-            only the checksums are damaged.
+        verify: Whether to skip records with wrong checksums. False reads them too, with a warning,
+            for files in which only the checksums are damaged.
 
     Raises:
         ArgumentError: The folder cannot be read, or a pattern is not a regular expression.

@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Selection(Mapping[tuple[str, str], T]):
     """Runs and tags with their values of one kind; any thread may use it.
 
-    It holds the data written up to the last `refresh`.
+    It contains the data written up to the last `refresh`.
 
     Args:
         reader: Reads the event files.
@@ -49,12 +49,12 @@ class Selection(Mapping[tuple[str, str], T]):
 
     @property
     def runs(self) -> list[str]:
-        """The sorted names of the runs that have values: their folders below the logdir."""
+        """The sorted names of the runs that have values: their paths below the logdir."""
         return list(dict.fromkeys(run for run, _ in self))
 
     @property
     def tags(self) -> list[str]:
-        """The tags of all runs, sorted; numbers in them by their value."""
+        """The tags of all runs, sorted; numbers in tags are compared by value."""
         return sorted({tag for _, tag in self}, key=natural)
 
     @property
@@ -75,7 +75,7 @@ class Selection(Mapping[tuple[str, str], T]):
             tags: A regular expression, found anywhere in the tags; None for all.
 
         Raises:
-            ArgumentError: It is not a regular expression.
+            ArgumentError: A pattern is not a regular expression.
         """
         fewer = copy.copy(self)
         fewer._runs = [*_patterns("runs", runs), *self._runs]
@@ -93,22 +93,22 @@ class Selection(Mapping[tuple[str, str], T]):
         return _found(self._runs, run)
 
     def having(self, tag: str) -> list[str]:
-        """The sorted names of the runs that have a tag."""
+        """Returns the sorted names of the runs that have a tag."""
         return [run for run in self._reader.runs if (run, tag) in self]
 
     def count(self, run: str, tag: str) -> int:
-        """The number of points or values of a tag in a run; 0 if there is no such tag."""
+        """Returns the number of points or values of a tag in a run; 0 if there is no such tag."""
         chosen = self.chooses(run) and _found(self._tags, tag)
         return self._reader.count(run, tag, self._kind) if chosen else 0
 
     def there(self) -> Iterator[tuple[tuple[str, str], T]]:
-        """Yields the items, except of a replaced file that another thread is reading again."""
+        """Yields the items, except while another thread reads a replaced file again."""
         for key in self:
             with contextlib.suppress(UnknownTagError):
                 yield key, self[key]
 
     def refresh(self) -> bool:
-        """Reads what was written since; returns whether there was anything."""
+        """Reads what was written since the last call; returns whether anything was."""
         self._reader.scan()
         return self._reader.read()
 
@@ -116,7 +116,7 @@ class Selection(Mapping[tuple[str, str], T]):
         """Yields the selection now and whenever something was written, without end.
 
         Args:
-            secs: Seconds between two looks at the files.
+            secs: Seconds between two scans of the files.
         """
         yield self
         while True:
@@ -128,7 +128,7 @@ class Selection(Mapping[tuple[str, str], T]):
         """Returns a copy of the values of a tag in a run.
 
         Raises:
-            UnknownTagError: There is no such run, or it has no such tag.
+            UnknownTagError: There is no such run, or the run has no such tag.
         """
         if key in self:
             with contextlib.suppress(KeyError):  # another thread may have found its file replaced
@@ -170,20 +170,20 @@ class Selection(Mapping[tuple[str, str], T]):
             holding = ", ".join(held) or "nothing that is shown"
             hold = "run holds" if len(runs) == 1 else f"{len(runs)} runs hold"
             return f"<no {self._kind} {where}: its {hold} {holding}{self._damaged()}>"
-        # The use of the machine is there only if a run took long enough, and a saved notebook has
-        # to say the same on every execution.
+        # The usage of the machine is recorded only if a run lasts long enough, and a saved notebook
+        # must have the same text on every execution.
         told = [tag for tag in self.tags if not tag.startswith(SYSTEM)] or self.tags
         found = f"{counted(len(self.runs), 'run')} and {counted(len(told), 'tag')}"
         return f"<{self._kind} of {found} {where}{self._damaged()}>"
 
     def _damaged(self) -> str:
-        """Says how much of the selected runs was skipped."""
+        """Returns a text that says how much of the selected runs was skipped; "" for nothing."""
         size = sum(size for run, size in self._reader.skipped().items() if self.chooses(run))
         return f"; {size:,} damaged bytes were skipped" if size else ""
 
 
 def _patterns(name: str, given: str | None) -> list[re.Pattern[str]]:
-    """The patterns that a name must match; empty if none were given, as there may be many names."""
+    """Returns the patterns that a name must match; empty if none was given, to save matching."""
     try:
         return [re.compile(given)] if given is not None else []
     except (re.error, TypeError) as error:

@@ -22,8 +22,8 @@ class Points:
         steps: int64 of shape (n,).
         wall_times: float64 of shape (n,): seconds since the epoch.
         values: float64 of shape (n,).
-        abandoned: bool of shape (n,): whether the program later went back to this step or before,
-            so that another point replaced this one.
+        abandoned: bool of shape (n,): whether the program later went back to the step of the point
+            or an earlier one, so that another point replaced this one.
     """
 
     steps: IntArray
@@ -45,8 +45,8 @@ class Places:
         wall_times: float64 of shape (n,): seconds since the epoch.
         abandoned: bool of shape (n,), as in `Points`.
         paths: The run's files.
-        records: int64 of shape (n, 4): index of the file, offset of the record's payload in it, its
-            bytes, and index of the value within the summary, or `EVENT`.
+        records: int64 of shape (n, 4): index of the file, offset and bytes of the record's payload
+            in the file, and index of the value within the summary, or `EVENT`.
     """
 
     steps: IntArray
@@ -57,7 +57,7 @@ class Places:
 
 
 class Series:
-    """The points of one tag; not thread-safe, its owner holds the lock."""
+    """The points of one tag; not thread-safe: the caller must hold the lock."""
 
     def __init__(self) -> None:
         self._steps, self._wall_times, self._values = array("q"), array("d"), array("d")
@@ -83,8 +83,8 @@ class Series:
         """Returns a copy of all points.
 
         Args:
-            starts: The run's restarts: points from this step on, written before this wall time,
-                were abandoned.
+            starts: Step and wall time of the run's restarts. Points from such a step on that were
+                written before that wall time were abandoned.
         """
         steps, wall_times = np.array(self._steps, np.int64), np.array(self._wall_times)
         gone = _abandoned(steps, wall_times, starts)
@@ -92,7 +92,7 @@ class Series:
 
 
 class Index:
-    """The file positions of one tag's values; not thread-safe, its owner holds the lock."""
+    """The file positions of one tag's values; not thread-safe: the caller must hold the lock."""
 
     def __init__(self) -> None:
         self._steps, self._wall_times, self._records = array("q"), array("d"), array("q")
@@ -118,7 +118,7 @@ class Index:
 def _abandoned(
     steps: IntArray, wall_times: FloatArray, starts: Sequence[tuple[int, float]]
 ) -> npt.NDArray[np.bool_]:
-    """Marks the points that others replaced: a later one has their step, or an earlier one."""
+    """Marks the points that were replaced: a later point has the same or an earlier step."""
     gone = np.zeros(len(steps), np.bool_)
     back = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     if len(back):

@@ -32,10 +32,11 @@ class Session:
     """A run that has hyperparameters.
 
     Attributes:
-        run: Its name.
-        hparams: Its hyperparameters, by name.
-        metrics: The last value of each metric: by its tag, or "run/tag" for a run below. They are
-            the metrics that an experiment names; if there are none, the scalars of all sessions.
+        run: The name of the run.
+        hparams: The hyperparameters, by name.
+        metrics: The last value of each metric: by its tag, or "run/tag" for a run below. The
+            metrics are those that an experiment names; if none has a value, the scalars of all
+            sessions.
         status: "running", "success", "failure" or "unknown".
         start_time: Seconds since the epoch; None if it was not written.
         end_time: Seconds since the epoch; None if it was not written.
@@ -52,7 +53,7 @@ class Session:
 
 
 class Sessions:
-    """The sessions of a logdir at the time of the look-up.
+    """The sessions of a logdir at the time of this object's creation.
 
     Attributes:
         by_run: The sessions, by the sorted names of their runs.
@@ -71,7 +72,7 @@ class Sessions:
             self.by_run[run] = _session(run, start, ends.get(run), metrics)
 
     def of(self, run: str) -> Session | None:
-        """Returns the session that a run belongs to: its own, or the nearest above."""
+        """Returns the session of a run or of the nearest run above; None if there is none."""
         above = _nearest(self.by_run, run)
         return None if above is None else self.by_run[above]
 
@@ -92,14 +93,14 @@ class Sessions:
                 self.unreadable[run] = fact_of(error)
 
     def _named(self) -> list[_Metric]:
-        """The metrics that the experiments name."""
+        """Returns the metrics that the experiments name."""
         infos = [
             info for _, each in self._infos("_hparams_/experiment") for info in each.metric_infos
         ]
         return list(dict.fromkeys((info.name.group, info.name.tag) for info in infos))
 
     def _found(self, sessions: Collection[str]) -> list[_Metric]:
-        """The scalars of all sessions, and of runs below them without their own session."""
+        """Returns the scalars of all sessions, and of runs below them that are no sessions."""
         found: dict[_Metric, None] = {}
         for run in self._reader.runs:
             above = _nearest(sessions, run)
@@ -113,7 +114,7 @@ class Sessions:
         return list(found)
 
     def _values(self, run: str, metrics: list[_Metric]) -> dict[str, float]:
-        """The last value of each metric of a session."""
+        """Returns the last value of each metric of a session."""
         values = {}
         for group, tag in metrics:
             below = f"{run}/{group.strip('/')}".removeprefix("./") if group else run
@@ -136,7 +137,7 @@ def _session(run: str, start: Any, end: Any, metrics: dict[str, float]) -> Sessi
 
 
 def _nearest(sessions: Collection[str], run: str) -> str | None:
-    """Returns the session that a run belongs to."""
+    """Returns the run itself or the nearest run above that is a session; None without one."""
     while run not in sessions:
         if run == ".":
             return None

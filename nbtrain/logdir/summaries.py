@@ -21,7 +21,7 @@ from nbtrain.tfevents.values import DECODERS
 class Summaries(Selection[History]):
     """Runs and tags with their histories: `summaries["run", "tag"][-1]`; any thread may use it.
 
-    It holds the data written up to the last `refresh`. No value is kept in memory.
+    It contains the data written up to the last `refresh`. No value is kept in memory.
 
     Args:
         reader: Reads the event files.
@@ -55,8 +55,8 @@ def summaries(
 ) -> Summaries:
     """Finds the images, histograms, text, audio, PR curves or graphs of every run in a folder.
 
-    They are found in its event files as in TensorBoard, whoever wrote them. Each value is read on
-    request. Files are never changed, locked or held open.
+    Summaries of all writers are found in the event files as in TensorBoard. Each value is read on
+    request. Files are never changed, locked or kept open.
 
     Args:
         logdir: The folder; one with a scheme, like `gs://`, is read through `tf.io.gfile`.

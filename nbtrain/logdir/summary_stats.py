@@ -16,11 +16,11 @@ class Extent:
 
     Attributes:
         last: The last value.
-        last_step: Its step.
+        last_step: The step of the last value.
         min: The lowest finite value.
-        min_step: The first step that has it.
+        min_step: The first step with the lowest value.
         max: The highest finite value.
-        max_step: The first step that has it.
+        max_step: The first step with the highest value.
         count: The number of points.
     """
 
@@ -34,7 +34,7 @@ class Extent:
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """All of them, in this order; `dataclasses.astuple` takes longer than the statistics."""
+        """All attributes in order; `dataclasses.astuple` would take longer than the statistics."""
         numbers = (self.last, self.last_step, self.min, self.min_step, self.max, self.max_step)
         return (*numbers, self.count)
 

@@ -1,6 +1,6 @@
-"""The values that `run.record` and `evaluate=` take besides scalars, images, figures and texts.
+"""The values that `run.record` and `evaluate=` accept besides scalars, images, figures and texts.
 
-Each says what an array means, which nbtrain could not tell from its shape:
+Each class says what an array means, because the shape of the array does not:
 `run.record(weights=nbtrain.media.Histogram(layer.kernel))`.
 """
 

@@ -1,4 +1,4 @@
-"""Draws figures with Matplotlib, without pyplot: a figure of the user's, and a confusion matrix."""
+"""Draws figures with Matplotlib, without pyplot: the user's figures and confusion matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Matplotlib draws in one thread at a time; also held by what draws the pictures of notebooks.
+# Matplotlib draws in one thread at a time; drawing the pictures of notebooks needs the lock too.
 DRAWING = threading.RLock()
 
 _DPI = 100
@@ -27,7 +27,7 @@ def png_of(figure: Any) -> bytes:
 
 
 def matrix_figure(counts: npt.NDArray[Any], names: Sequence[str]) -> Any:
-    """Draws a confusion matrix; a colour is the part of its row."""
+    """Draws a confusion matrix; the colour of a cell shows its share of the row."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -31,19 +31,19 @@ Array = npt.NDArray[Any]
 
 BUCKETS = 30  # of a histogram, as in TensorBoard
 THRESHOLDS = 201  # of a curve, as in TensorBoard
-MOST_PIXELS = 1 << 24  # of an image; a larger one is thinned, so that a picture takes no minute
+MOST_PIXELS = 1 << 24  # of an image; encoding a larger one would take too long, so it is thinned
 _LEAST_COUNT = 1e-7  # as in TensorBoard
 _MOST_FRAMES = 1 << 25  # of a sound: 64 MB as int16
 
 
 def encoded(sample: Sample) -> tuple[bytes, str | None]:
-    """Returns a serialized `Summary`, and a warning if its values are not what they should be.
+    """Returns a serialized `Summary`, and a warning about unexpected values or None.
 
-    The description in the summary says what it shows otherwise than it was given.
+    The description in the summary names each change to the values, such as clipping.
 
     Raises:
-        ValueError: It cannot be encoded.
-        Exception: A figure or a tensor has raised it.
+        ValueError: The sample cannot be encoded.
+        Exception: Any error that a figure or a tensor raises.
     """
     value, tag = sample.value, sample.tag
     if isinstance(value, str):
@@ -62,7 +62,7 @@ def encoded(sample: Sample) -> tuple[bytes, str | None]:
 
 
 def keras_event(tag: str, model: str) -> Event:
-    """Returns an event that holds a model's JSON, as Keras's TensorBoard callback writes it."""
+    """Returns an event with a model's JSON, in the format of Keras's TensorBoard callback."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 
@@ -157,7 +157,7 @@ def _images(tag: str, images: Array, of: int) -> tuple[bytes, str | None]:
 
 
 def _as_bytes(images: Array) -> tuple[Array, str]:
-    """Converts floats from 0 to 1 to bytes; says what lies elsewhere."""
+    """Converts floats from 0 to 1 to bytes; also returns a note on values outside that range."""
     note, finite = "", np.isfinite(images)
     if not finite.all():
         note = "its NaN and infinite values are drawn black"

@@ -1,8 +1,8 @@
-"""Samples, which a step can record beside scalars: pictures, texts, histograms, sounds, curves.
+"""Samples, which a step can record besides scalars: pictures, texts, histograms, sounds, curves.
 
 An array of images, a Matplotlib figure and a text are recognized as they are. The classes below
-say what other arrays mean. The training thread only looks at types and shapes, and keeps a
-reference or a copy; see `encoding` for the rest.
+say what other arrays mean. The training thread only checks types and shapes, and keeps a
+reference or a copy; `encoding` does the rest in another thread.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class Audio:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConfusionMatrix:
-    """The counts of how often each class was taken for each other one, drawn as a picture.
+    """The counts of true and predicted classes, drawn as a picture.
 
     Attributes:
         counts: Whole numbers of shape (classes, classes): the true class by row, the predicted one
-            by column, as `tf.math.confusion_matrix` and scikit-learn give them.
-        names: The names of the classes; none for their numbers.
+            by column, as `tf.math.confusion_matrix` and scikit-learn return them.
+        names: The names of the classes; if empty, the picture shows their numbers.
 
     Example:
         >>> matrix = tf.math.confusion_matrix(labels, predictions)
@@ -139,12 +139,12 @@ class Sample:
     """A value that waits to be encoded.
 
     Attributes:
-        tag: Its tag.
-        step: Its step.
+        tag: The tag of the value.
+        step: The step of the value.
         wall_time: Seconds since the epoch.
         value: One of the classes above, a text, a figure, or images; see `first_images`.
-        of: How many images there were.
-        segment: How often the run had gone back before.
+        of: The number of images in the recorded value.
+        segment: How many times the run had gone back to an earlier step before.
     """
 
     tag: str
@@ -156,7 +156,7 @@ class Sample:
 
     @property
     def size(self) -> int:
-        """About how many bytes it holds in memory."""
+        """The approximate size in memory, in bytes."""
         if isinstance(self.value, str):
             return len(self.value)
         held = (getattr(self.value, name, None) for name in ("values", "samples", "predictions"))
@@ -164,21 +164,21 @@ class Sample:
 
 
 def is_sample(value: object) -> bool:
-    """Returns whether a value is something else than a scalar, by its type and shape alone."""
+    """Returns whether a value is a sample and not a scalar, by its type and shape alone."""
     if isinstance(value, (str, Histogram, Audio, ConfusionMatrix, PRCurve)):
         return True
     return _is_figure(value) or len(getattr(value, "shape", None) or ()) in (3, 4)
 
 
 def kept_copy(tag: str, value: Any) -> tuple[Any, int]:
-    """Returns a value as it is kept until it is encoded, and how many images it has.
+    """Returns what is kept of a value until it is encoded, and the number of its images.
 
-    A tensor is kept by reference: it never changes. The numbers of an array or a variable are
-    copied, which takes 1 to 2 ms for each MB; of images only the first `IMAGES`. A figure is kept
-    by reference.
+    A tensor is kept by reference, because it never changes. The numbers of an array or a variable
+    are copied, which takes 1 to 2 ms for each MB; only the first `IMAGES` images are copied. A
+    figure is kept by reference.
 
     Raises:
-        ArgumentError: It is none of the kinds that can be recorded.
+        ArgumentError: The value is of no kind that can be recorded.
     """
     if isinstance(value, str):
         return value, 1

@@ -1,10 +1,10 @@
 """Keeps a kernel from counting as idle while a run trains in it.
 
 An idle culler shuts down a kernel that has sent nothing for some time, even if a run trains in it.
-This holds for the server's own (`MappingKernelManager.cull_idle_timeout`) and for JupyterHub's,
-which asks the server. They ignore outputs and status messages, but count widget messages. So a
-widget message is sent every 30 s while a run prepares, trains or stops. No page handles it. A
-paused run sends none.
+The server has such a culler (`MappingKernelManager.cull_idle_timeout`), and so has JupyterHub,
+which asks the server. Both ignore outputs and status messages, but count widget messages. So this
+module sends a widget message every 30 s while a run prepares, trains or stops. No page handles the
+message. A paused run sends none.
 
 The environment variable `NBTRAIN_KEEP_ALIVE` sets another interval in seconds; 0 disables it.
 """
@@ -61,7 +61,7 @@ def keep_alive(run: Run) -> None:
 
 
 def _secs(run: Run) -> float:
-    """Seconds between two messages; infinite if none are sent."""
+    """Returns the seconds between two messages; infinity if none are sent."""
     given = os.environ.get(VARIABLE, "")
     try:
         secs = float(given or SECS)

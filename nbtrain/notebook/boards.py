@@ -1,7 +1,7 @@
 """Shows a logdir in a cell: a board, and the thread that reads for it.
 
 The board shows at once what can be read quickly; a thread reads the rest. With `follow` the thread
-goes on reading, twice a second while a page is looking, until the board is closed. The picture
+continues to read, twice a second while a page is visible, until the board is closed. The picture
 below the board is redrawn as data arrives.
 """
 
@@ -27,18 +27,18 @@ from nbtrain.steer import registry
 POLL_SECS = 0.5
 # The longest time that a cell waits before it shows a large logdir.
 FIRST_SECS = 0.5
-# A page that has asked for nothing for so long has what it shows. The picture comes after that:
-# drawing it takes as long as the answers of a large logdir, and both need the interpreter.
+# A page that has requested nothing for this time has all its data. The picture is drawn after that:
+# drawing takes as long as the answers for a large logdir, and both need the interpreter.
 QUIET_SECS = 0.5
-# The longest time that a cell waits for an open page, and the runs from which on it does.
+# The longest time that a cell waits for an open page, and the least number of runs for a wait.
 ANSWER_SECS = 2.0
 MANY = 300
 # Time between two updates of the board while it is being read.
 SLICE_SECS = 0.25
-# The newest boards stay live: each holds the data that it read. Older ones keep only their picture.
+# The newest boards stay live, and keep the data that they read. Older ones keep only their picture.
 # A board whose cell was executed again is dropped.
 _KEPT = 32
-_DRAWN = ("scalars", "compare")  # the tabs of which a saved notebook keeps a picture
+_DRAWN = ("scalars", "compare")  # the tabs whose picture is kept in a saved notebook
 _AGAIN = "To look at it live, run the cell again."
 
 _boards: deque[Following] = deque()
@@ -49,8 +49,8 @@ _readers: WeakValueDictionary[str, Reader] = WeakValueDictionary()
 class _Poll(threading.Thread):
     """Calls a function every `POLL_SECS` until it returns False, or the process ends.
 
-    A `LooperThread` would load TensorFlow to show event files. Output of the function appears
-    under the cell that starts the thread.
+    This is no `LooperThread`, which would load TensorFlow only to show event files. Output of the
+    function appears below the cell that starts the thread.
     """
 
     def __init__(self, look: Callable[[], bool]) -> None:
@@ -60,7 +60,7 @@ class _Poll(threading.Thread):
         self._stopping = threading.Event()
 
     def request_stop(self) -> None:
-        """Asks the thread to end after the call at hand; any thread."""
+        """Asks the thread to end after the current call; any thread."""
         self._stopping.set()
 
     def _loop(self) -> None:
@@ -104,13 +104,13 @@ class Following:
                 thread = _Poll(self._tick)
                 try:
                     thread.start()
-                except RuntimeError as error:  # no thread available; the next look may succeed
+                except RuntimeError as error:  # no thread available; the next call may succeed
                     self.board.note(f"Reading has not begun: {error}")
                 else:
                     self._thread = thread
 
     def let_pages_ask(self) -> None:
-        """Waits until an open page has the curves of a large logdir, or seems to be missing."""
+        """Waits until an open page has the curves of a large logdir; at most `ANSWER_SECS`."""
         end = time.monotonic() + ANSWER_SECS
         if len(self._reader.runs) >= MANY:
             while self.board.quiet_secs < QUIET_SECS and time.monotonic() < end:
@@ -127,11 +127,11 @@ class Following:
         return (self._unread or self.board.follow) and not self.board.closed
 
     def _tick(self) -> bool:
-        """Reads what is new, and returns whether there is more to wait for."""
+        """Reads what is new, and returns whether the thread must continue."""
         try:
             if self._needed():
                 self._read()
-        except OSError as error:  # a file may just have been deleted; the next look may succeed
+        except OSError as error:  # a file may just have been deleted; the next tick may succeed
             self.board.note(str(error))
         except Exception as error:  # noqa: BLE001 - shown: there is no cell to raise it in
             self.board.note(f"Reading has ended: {type(error).__name__}: {error}")
@@ -182,7 +182,7 @@ def opened(logdir: str, runs: str | None = None, tags: str | None = None) -> tup
     reader.scan()
     until = time.monotonic() + FIRST_SECS
     reader.read(FIRST_SECS)
-    # A half-written last record is no reason to go on reading.
+    # A half-written last record is no reason to continue reading.
     return scalars, reader.progress() < 1 and time.monotonic() >= until
 
 
@@ -219,7 +219,7 @@ def show(
 
 
 def _state(scalars: Scalars, tab: str) -> tuple[object, ...]:
-    """Returns what the picture depends on: whether there is something to draw, and the version."""
+    """Returns the state that a picture shows: whether there is something to draw, the version."""
     if tab not in _DRAWN:
         return ()
     return any(True for _ in scalars), scalars.reader.version
@@ -228,10 +228,10 @@ def _state(scalars: Scalars, tab: str) -> tuple[object, ...]:
 def _picture(
     scalars: Scalars, text: str, *, tab: str = "scalars", x: str = "step", smooth: float = 0.0
 ) -> bundles.Bundle:
-    """The board as it stays in a saved notebook: a picture of its curves, or its text."""
+    """Returns the board for a saved notebook: a picture of its curves, or its text."""
     if tab not in _DRAWN:
         return {"text/plain": text}
-    # Loaded with the first picture: a board stands before its picture is drawn.
+    # Loaded with the first picture: a board is shown before its picture is drawn.
     from nbtrain.panel import board_figure
 
     png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))

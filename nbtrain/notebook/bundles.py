@@ -1,4 +1,4 @@
-"""Pictures in the form in which a cell shows and a notebook saves them."""
+"""Pictures in the format that a cell shows and a notebook saves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 Bundle = dict[str, Any]
 
-# Characters of a saved picture; a larger one is scaled down.
+# The most characters of a saved picture; a larger one is scaled down.
 BYTES = 190_000
 _COLOURS = 64
 
@@ -19,7 +19,7 @@ BLANK = (
 
 
 def bundle(png: bytes | None, text: str) -> Bundle:
-    """Returns a picture in the form shown by cells, exports and web sites without widgets."""
+    """Returns a picture in the format shown by cells, exports and web sites without widgets."""
     encoded = BLANK if png is None else b64encode(_small(png)).decode()
     return {"image/png": encoded, "text/plain": text}
 

@@ -27,7 +27,7 @@ def start(shell: Any, options: dict[str, Any], cell: str) -> Run:
 
 
 def _started(run: Run, names: dict[str, Any]) -> Run:
-    """Starts a run, which the name `run` of the notebook refers to from now on."""
+    """Starts a run, and binds the name `run` of the notebook to it."""
     __tracebackhide__ = True
     before = {"run": names["run"]} if "run" in names else {}
     names["run"] = run  # before the start: functions of other cells may look it up
@@ -60,7 +60,7 @@ def _value(names: dict[str, Any], option: str, expression: str) -> Any:
     except Exception as error:
         below = error.__traceback__ and error.__traceback__.tb_next
         if below and below.tb_next:
-            raise  # raised in a function that it calls: a traceback shows where
+            raise  # raised in a function that the expression calls: a traceback shows where
         raise UsageError(
             f"--{option} {expression}: {type(error).__name__}: {error}. Give "
             f"{EXPRESSIONS[option]}, or an expression that makes one."
@@ -68,7 +68,7 @@ def _value(names: dict[str, Any], option: str, expression: str) -> Any:
 
 
 def _explained(error: SyntaxError) -> str:
-    """Says what is wrong with a cell, and where."""
+    """Returns a text that says what is wrong with a cell, and where."""
     _, *shown = traceback.format_exception_only(SyntaxError, error)
     advice = "; the cell runs as a loop, in a thread of its own" if "outside" in error.msg else ""
     return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()

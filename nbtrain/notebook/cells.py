@@ -27,7 +27,7 @@ from nbtrain.core.errors import ArgumentError
 
 _RUN = "run"
 
-# A cell that names one of these has a step boundary, or knows best.
+# A cell that names one of these is trusted to have a step boundary.
 _BOUNDARIES = frozenset({"track", "should_stop", "ShouldStop"})
 
 # Python's name for the code of a cell: tracebacks then show its lines as those of a cell.
@@ -44,7 +44,7 @@ def loop_of(
 
     Args:
         compiler: A function like `compile` that knows the notebook's `__future__` imports; None for
-            none.
+            a notebook without such imports.
 
     Raises:
         SyntaxError: The cell is not valid Python, or has a `return` or `await` outside a function.
@@ -77,10 +77,10 @@ def loop_of(
 
 
 def uses_run(source: str) -> bool:
-    """Returns whether a program looks up `run` and does not bind it, as the loop of a run does.
+    """Returns whether a program uses `run` but does not bind it, as the loop of a run does.
 
     Raises:
-        SyntaxError: It is not Python.
+        SyntaxError: The program is not Python.
     """
     table = symtable.symtable(source, "<program>", "exec")
     is_bound = _RUN in table.get_identifiers() and _is_bound(table.lookup(_RUN))
@@ -94,7 +94,7 @@ class _Body(ast.NodeTransformer):
         self._own = own
 
     def visit_Assign(self, node: ast.Assign | ast.AugAssign) -> list[ast.stmt]:
-        """`x = 3`, `x += 3`."""
+        """Handles `x = 3` and `x += 3`."""
         self.generic_visit(node)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return [node, *self._recorded_names(_stored(targets), node)]
@@ -102,7 +102,7 @@ class _Body(ast.NodeTransformer):
     visit_AugAssign = visit_Assign  # noqa: N815 - the names of a NodeTransformer
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | list[ast.stmt]:
-        """`x: int = 3`: drops the annotation, which is an error for a `global` name."""
+        """Handles `x: int = 3`: drops the annotation, which is an error for a `global` name."""
         if not isinstance(node.target, ast.Name):
             return node
         if node.value is None:
@@ -110,7 +110,7 @@ class _Body(ast.NodeTransformer):
         return self.visit_Assign(ast.copy_location(ast.Assign([node.target], node.value), node))
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        """`(x := 3)`."""
+        """Handles `(x := 3)`."""
         self.generic_visit(node)
         if node.target.id in self._own:
             name, tell = ast.Constant(node.target.id), ast.Name(_TELL, ast.Load())
@@ -118,25 +118,25 @@ class _Body(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.stmt:
-        """`for x in data:`."""
+        """Handles `for x in data:`."""
         self.generic_visit(node)
         node.body[:0] = self._recorded_names(_stored([node.target]), node)
         return node
 
     def visit_With(self, node: ast.With) -> ast.stmt:
-        """`with open(path) as x:`."""
+        """Handles `with open(path) as x:`."""
         self.generic_visit(node)
         targets = [item.optional_vars for item in node.items if item.optional_vars]
         node.body[:0] = self._recorded_names(_stored(targets), node)
         return node
 
     def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
-        """`import os.path`."""
+        """Handles `import os.path`."""
         names = [alias.asname or alias.name.partition(".")[0] for alias in node.names]
         return [node, *self._recorded_names(names, node)]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
-        """`from math import pi`; one with a star runs in the notebook: no function may have it."""
+        """Handles `from math import pi`; `import *`, illegal in functions, runs in the notebook."""
         if node.names[0].name == "*":
             return _parsed(f"exec({ast.unparse(node)!r}, {_NAMES})", node)
         return [
@@ -147,7 +147,7 @@ class _Body(ast.NodeTransformer):
     def visit_FunctionDef(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     ) -> list[ast.stmt]:
-        """`def f(): ...`, picklable like one of a cell; its body is left alone."""
+        """Handles `def f(): ...`: picklable as if defined in a cell, with an unchanged body."""
         renamed = f"{node.name}.__qualname__ = {node.name!r}"
         rename = [] if node.decorator_list else _parsed(renamed, node)
         return [node, *rename, *self._recorded_names([node.name], node)]
@@ -155,7 +155,7 @@ class _Body(ast.NodeTransformer):
     visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - as above
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        """Leaves a lambda alone: its bindings are local."""
+        """Does not change a lambda, because its bindings are local."""
         return node
 
     def _recorded_names(self, names: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
@@ -186,10 +186,10 @@ def _stored(targets: Iterable[ast.AST]) -> list[str]:
 
 
 def _shared(tree: ast.AST) -> set[str]:
-    """The names of a cell that stay the notebook's.
+    """Returns the names of a cell that remain names of the notebook and do not become local.
 
-    These are names declared `global` in one of its functions and, for simplicity, names bound or
-    unbound by a `del`, an `except` or a `case`.
+    These are names declared `global` in one of the cell's functions and, for simplicity, names
+    bound or unbound by a `del`, an `except` or a `case`.
     """
     shared: set[str | None] = set()
     for node in ast.walk(tree):
@@ -204,7 +204,7 @@ def _shared(tree: ast.AST) -> set[str]:
 
 
 def _check_use(table: symtable.SymbolTable, tree: ast.Module) -> None:
-    """Checks that the cell can be a loop: it has a step boundary, or hands its run on."""
+    """Checks that the cell can be a loop: it has a step boundary, or passes its run on."""
     names = (getattr(node, "attr", getattr(node, "id", None)) for node in ast.walk(tree))
     asks = not _BOUNDARIES.isdisjoint(names)
     if asks or (

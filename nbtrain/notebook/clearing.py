@@ -1,4 +1,4 @@
-"""Tells where a training thread clears the outputs of its cell, as loops of tutorials do.
+"""Notifies listeners when a training thread clears its cell's outputs, as tutorials often do.
 
 clearing.listeners.append(show_again)   # called with the place, after it was cleared
 clearing.follow()                       # in the training thread
@@ -23,7 +23,7 @@ _here = threading.local()
 
 
 def follow() -> None:
-    """Follows what the calling thread clears; ipykernel calls its hooks for such messages."""
+    """Notifies the listeners when the calling thread clears outputs, by a hook of ipykernel."""
     publisher: Any = getattr(get_ipython(), "display_pub", None)
     if not hasattr(publisher, "register_hook") or getattr(_here, "followed", None) is publisher:
         return
@@ -41,6 +41,6 @@ def follow() -> None:
 
 
 def _is_captured(message: dict[str, Any]) -> bool:
-    """Returns whether an `Output` widget takes the message, and is cleared instead of the cell."""
+    """Returns whether an `Output` widget receives the message and is cleared, not the cell."""
     parent = message["parent_header"].get("msg_id")
     return any(isinstance(each, Output) and each.msg_id == parent for each in live_widgets())

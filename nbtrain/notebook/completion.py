@@ -23,12 +23,12 @@ from nbtrain.steer.verbs import CHECKPOINT, HYPERPARAMETER, SCALAR, Kind, named
 
 
 def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "") -> list[str]:
-    """Returns the words that may come next; none if the line is not one of nbtrain's.
+    """Returns the words that may come next; empty if the line is not a magic of nbtrain.
 
     Args:
-        words: The line before the word at the cursor.
+        words: The words of the line before the word at the cursor.
         names: The notebook's names.
-        begun: The part of that word before the cursor.
+        begun: The part of the word at the cursor before the cursor.
     """
     match words:
         case ["%%nbtrain", *_, "--checkpoint"]:
@@ -51,7 +51,7 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
 
 
 def _behind_verb(name: str, given: Sequence[str]) -> list[str]:
-    """Runs and options; the values of an option; hyperparameters that a line does not set yet."""
+    """Returns runs, options, values of an option, and hyperparameters that are not set yet."""
     known = [run for run in named_runs() if run.name in given]
     run, verb = _meant(known), named(name)
     if verb is not None:
@@ -98,7 +98,7 @@ def _checkpoints(run: AnyRun) -> list[str]:
 
 
 def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
-    """Folders and options; for the options, the runs and tags in the folder."""
+    """Returns folders and options; as values of `--runs` and `--tags`, those in the folder."""
     match given:
         case []:
             return _folders(begun)
@@ -115,7 +115,7 @@ def _of_board(tab: str, given: Sequence[str], begun: str) -> list[str]:
 
 
 def _folders(begun: str) -> list[str]:
-    """The folders whose paths begin with `begun`."""
+    """Returns the folders in the folder of `begun`."""
     above, slash, _ = begun.rpartition("/")
     try:
         below = sorted(Path(above + slash).expanduser().iterdir())
@@ -134,7 +134,7 @@ def _as_expression(name: str) -> str:
 
 
 def _meant(named: Sequence[AnyRun]) -> AnyRun | None:
-    """Returns the run that a line is about; None if that is ambiguous."""
+    """Returns the run that a line is about; None if there is none, or several are possible."""
     try:
         return named[0] if named else find_run()
     except ArgumentError:
@@ -144,7 +144,8 @@ def _meant(named: Sequence[AnyRun]) -> AnyRun | None:
 def _possible(name: str) -> list[str]:
     """Returns the names of the runs in whose phase a verb has an effect.
 
-    The buttons of the panel tell; a verb without one has an effect in every phase.
+    The phases are those in which the panel's button is enabled; a verb without a button has an
+    effect in every phase.
     """
     button = "try" if name == "find_learning_rate" else name
     without = button not in ("try", "evaluate", "list")
@@ -152,13 +153,13 @@ def _possible(name: str) -> list[str]:
 
 
 def _wanting(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Action | None:
-    """Returns the option whose value comes next; None if an option or another word may."""
+    """Returns the option whose value must come next; None if the last word needs no value."""
     options = (each for each in parser._actions if each.nargs != 0)
     return next((each for each in options if {*given[-1:]} & {*each.option_strings}), None)
 
 
 def _unused(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
-    """The options not given yet; if the last one still needs its value, those that it can have."""
+    """Returns the options not given yet; if the last option needs a value, its possible values."""
     if (wanting := _wanting(parser, given)) is not None:
         return [*map(word_of, wanting.choices or ())]
     unused = [each for each in parser._actions if not {*each.option_strings} & {*given}]
@@ -172,7 +173,7 @@ def _checkpoints_in(names: Mapping[str, object]) -> list[str]:
 
 
 def _optimizers_in(names: Mapping[str, object]) -> list[str]:
-    """The names of optimizers, and of dicts of variables or optimizers."""
+    """Returns the names of optimizers, and of dicts of variables or optimizers."""
     if (tf := _tensorflow()) is None:
         return []
     kinds = (tf.Variable, tf.keras.Variable, tf.keras.optimizers.Optimizer)
@@ -185,5 +186,5 @@ def _optimizers_in(names: Mapping[str, object]) -> list[str]:
 
 
 def _tensorflow() -> Any:
-    """TensorFlow if it is loaded; otherwise no name of the notebook holds an object of it."""
+    """Returns TensorFlow if it is loaded; otherwise the notebook has no objects of TensorFlow."""
     return sys.modules.get("tensorflow")

@@ -1,7 +1,7 @@
 """Runs a cell as a program in a process of its own: `%%nbtrain --detach`.
 
 The program is `script.py` in the run's folder: the sources of the cells that `--with` names, then
-the cell. If the cell is the loop of a run, it is `cell.py`, which the program calls.
+the cell. If the cell is the loop of a run, it is saved as `cell.py`, and the program loads it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def detached(shell: Any, options: dict[str, Any], cell: str) -> AttachedRun:
     Raises:
         UsageError: The program cannot run; nothing was started.
         ArgumentError: The folder cannot be written, or an option cannot be used.
-        BusyError: A run that has not ended holds the folder.
+        BusyError: A run that has not ended uses the folder.
     """
     numbers = _numbers(options.pop("cells", ""), shell)
     history = shell.history_manager.input_hist_raw
@@ -82,7 +82,7 @@ def _numbers(text: str, shell: Any) -> list[int]:
     """Returns the numbers of cells in a text such as "1-3,5".
 
     Raises:
-        UsageError: It has none, or there is no such cell.
+        UsageError: The text is not a list of numbers, or there is no such cell.
     """
     last = shell.execution_count - 1
     numbers: list[int] = []
@@ -98,10 +98,10 @@ def _numbers(text: str, shell: Any) -> list[int]:
 
 
 def _python(source: str, where: str) -> str:
-    """Returns a source that is Python.
+    """Checks that a source is Python, and returns it without blank lines around it.
 
     Raises:
-        UsageError: It is not, perhaps because it is IPython's.
+        UsageError: The source is not Python, perhaps because it contains IPython's syntax.
     """
     _compiled(source, where)
     return source.strip("\n") + "\n"
@@ -123,7 +123,12 @@ def _compiled(source: str, where: str) -> None:
 
 
 def _check_loop(cell: str) -> None:
-    """Checks that a cell can be the loop of a run; raises as `loop_of`."""
+    """Checks that a cell can be the loop of a run.
+
+    Raises:
+        UsageError: The cell is not valid Python, or has a `return` or `await` outside a function.
+        ArgumentError: The cell has no step boundary.
+    """
     try:
         loop_of(cell, CELL, {})
     except SyntaxError as error:
@@ -134,7 +139,7 @@ def arguments_of(options: dict[str, Any]) -> str:
     """Returns the options of the loop as arguments of a call.
 
     Raises:
-        ArgumentError: One cannot be used.
+        ArgumentError: An option cannot be used.
     """
     Settings(**{name: value for name, value in options.items() if name not in EXPRESSIONS})
     return ", ".join(
@@ -144,6 +149,6 @@ def arguments_of(options: dict[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    """Returns a value as it is written in a program."""
+    """Returns a value as Python source."""
     is_number = not isinstance(value, float) or math.isfinite(value)
     return repr(value) if is_number else f'float("{value}")'

@@ -51,11 +51,11 @@ class Display:
         self._forget = run.on_tick(self._tick)
 
     def is_of(self, run: AnyRun) -> bool:
-        """Returns whether this display is of `run` and can be shown again."""
+        """Returns whether this display belongs to `run` and can be shown again."""
         return self._run is run and not self._closed
 
     def forgotten(self) -> bool:
-        """Returns whether the run has ended, or is followed no longer, and nobody can find it."""
+        """Returns whether the run has ended and cannot be found, or is no longer followed."""
         if isinstance(self._run, AttachedRun):
             return not is_known(self._run)
         return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
@@ -75,7 +75,7 @@ class Display:
         show(self._run)
 
     def show_again(self, where: Place) -> None:
-        """Shows the panel again where the training thread has cleared it."""
+        """Shows the panel again if the training thread has cleared it."""
         run = self._run
         if isinstance(run, AttachedRun) or not run.trains_here():
             return
@@ -83,7 +83,7 @@ class Display:
             run.attempt.context.monitor.guarded("display", self.show)
 
     def close(self) -> None:
-        """Tells the pages the end, and replaces the panel with the last picture."""
+        """Sends the last status to the pages, and replaces the panel with the last picture."""
         with self._closing:
             if self._closed:
                 return
@@ -105,7 +105,7 @@ class Display:
         note("picture", None)  # first, because the picture contains the message
         try:
             self._still.redraw()
-        except Exception as error:  # noqa: BLE001 - told by its run: another cell may be at its end
+        except Exception as error:  # noqa: BLE001 - noted by its run: another cell may be ending
             note("picture", still.lack(error))
 
     def _tick(self) -> None:
@@ -117,14 +117,14 @@ class Display:
             self._still.draw_if_due()
 
     def _picture(self) -> bundles.Bundle:
-        """The picture; the cell of a loop in the foreground shows the traceback of an error."""
+        """Returns the picture, without the traceback if the cell of the loop shows it anyway."""
         picture = picture_of(self._run)
         if self.panel.unasked:
             picture.pop("text/html", None)
         return picture
 
     def _state(self) -> tuple[object, ...]:
-        """The state that a picture shows. A new phase and the first curve are drawn sooner."""
+        """Returns the state that a picture shows; a new phase or a first curve is drawn sooner."""
         status = self._run.status
         marks = self._run.marks.since()[1]
         return (status.phase, bool(status.values)), status.step, marks, status.message
@@ -134,7 +134,10 @@ _displays: dict[object, Display] = {}
 
 
 def _key(run: AnyRun) -> object:
-    """The name of a run of this kernel; a run of another process may have the same name."""
+    """Returns the key of a run: its name, or an id for a run of another process.
+
+    A run of another process may have the same name as one of this kernel.
+    """
     return id(run) if isinstance(run, AttachedRun) else run.name
 
 
@@ -145,7 +148,7 @@ def display_of(run: AnyRun) -> Display:
     if shown is None or not shown.is_of(run):
         for other_key, other in list(_displays.items()):
             if other_key == key or other.forgotten():
-                other.close()  # otherwise it would hold its run, and so a model, forever
+                other.close()  # otherwise it would keep its run, and so a model, in memory
         shown = _displays[key] = Display(run)
     return shown
 
@@ -163,7 +166,7 @@ at_end.append(redraw)
 
 
 def _show_again(where: Place) -> None:
-    """Shows again what a training thread has cleared."""
+    """Shows the panels again that a training thread has cleared."""
     for shown in list(_displays.values()):
         shown.show_again(where)
 
@@ -192,9 +195,9 @@ def show(run: AnyRun) -> None:
 
 
 def _await_records(run: AnyRun) -> None:
-    """Waits until a run that has ended has all its curves: its monitor may still read earlier ones.
+    """Waits until an ended run has all its curves: its monitor may still read earlier ones.
 
-    The caller holds no lock that the monitor needs.
+    The caller must not hold a lock that the monitor needs.
     """
     if not isinstance(run, AttachedRun):
         run.attempt.monitor_threads.wait_for_records(_LAST_LOOK_SECS)
@@ -232,7 +235,7 @@ def show_below(error: NbtrainError) -> None:
 
 
 def picture_of(run: AnyRun) -> bundles.Bundle:
-    """The run as it stays in the saved notebook; the HTML of a failed run is its traceback."""
+    """Returns a run's picture for the saved notebook; a failed run has its traceback as HTML."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
     last = state_of(run, time.strftime("%Y-%m-%d %H:%M:%S"))
     png = still.drawn(lambda: figure.png(status, curves, marks, last))
@@ -243,10 +246,10 @@ def picture_of(run: AnyRun) -> bundles.Bundle:
 
 
 def state_of(run: AnyRun, when: str) -> str:
-    """The last line of a picture: its time, and what to type if the run can be continued.
+    """Returns the last line of a picture: its time, and what to type to continue the run.
 
-    Only the picture has it, because the HTML below a live panel must not change later. The
-    cells of a run that failed on a checkpoint would fail again: its error says what to do.
+    Only the picture has this line, because the HTML below a live panel must not change later. If a
+    run failed on a checkpoint, its cells would fail again; the error says what to do.
     """
     status = run.status
     failed_on = (status.failure or "").partition(":")[0]
@@ -263,9 +266,9 @@ def state_of(run: AnyRun, when: str) -> str:
 
 
 def _again(run: AnyRun) -> str:
-    """HTML that says how to show later what was recorded; the same on every execution.
+    """Returns HTML that says how to show the recorded data later; the same on every execution.
 
-    It also stands below the picture of a run that has recorded no metrics.
+    The HTML also appears below the picture of a run that has recorded no metrics.
     """
     code = f"nbtrain.scalars({os.path.relpath(run.logdir)!r})"
     return f"To see what it recorded: <code>{html.escape(code)}</code>"

@@ -1,7 +1,7 @@
-"""Tracks the execution of cells, and shows runs at their end.
+"""Tracks the execution of cells, and shows runs at the end of a cell.
 
 run = nbtrain.fit(...)      # the cell shows the run at its end
-run                         # unless it does so itself, or ends with a semicolon
+run                         # unless the cell does so itself, or ends with a semicolon
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Show: TypeAlias = "Callable[[Run], object]"
 
 @dataclasses.dataclass
 class _Execution:
-    """The state of an execution. It holds only weak references to runs, which hold models.
+    """The state of an execution. It has only weak references to runs, which keep models in memory.
 
     Attributes:
-        started: Runs that it has started, each with the function that shows it.
-        due: Runs that it shows at its end, however many it has started.
-        shown: Runs that it has shown.
-        in_foreground: Runs that train in its thread.
+        started: Runs that the cell has started, each with the function that shows it.
+        due: Runs that the cell shows at its end, even if it has started several.
+        shown: Runs that the cell has shown.
+        in_foreground: Runs that train in the cell's thread.
     """
 
     started: dict[weakref.ref[Run], Show] = dataclasses.field(default_factory=dict)
@@ -48,8 +48,8 @@ class Place:
     """The place where outputs are shown.
 
     Attributes:
-        cell: The id of the cell; None if the front end gives none.
-        request: The request to execute it; None outside a kernel.
+        cell: The id of the cell; None if the front end sends none.
+        request: The id of the request to execute the cell; None outside a kernel.
     """
 
     cell: str | None
@@ -60,10 +60,10 @@ class Place:
         return self.cell is not None and self.cell == other.cell and self.request != other.request
 
 
-# Variables by which ipykernel knows whose output it is.
+# Variables by which ipykernel assigns output to a cell.
 _OF_THE_CELL = ("parent_header", "shell_parent", "shell_parent_ident")
 
-# Called at the end of each cell of a client without pages.
+# Functions that are called at the end of each cell of a client without pages.
 at_end: list[Callable[[], object]] = []
 
 # Executions that have not ended, by the request that each answers.
@@ -71,9 +71,10 @@ _executions: dict[str, _Execution] = {}
 
 
 def note_start(run: Run, show: Show) -> None:
-    """Notes that the calling cell has started a run; it shows its only one at its end.
+    """Notes that the calling cell has started a run.
 
-    A run in the foreground is shown at once.
+    A cell that has started only one run shows this run at its end. A run in the foreground is shown
+    at once.
     """
     keep_alive(run)
     execution = _current()
@@ -119,7 +120,7 @@ def _end(result: Any) -> None:
     only = execution.started if len(execution.started) == 1 else {}
     error = result.error_in_exec if result is not None else None
     for looped in execution.in_foreground if error is not None else ():
-        if not looped.status.phase.ended:  # its loop is held by the traceback
+        if not looped.status.phase.ended:  # the traceback keeps its loop alive
             looped.attempt.abandon(error)
     try:
         if not _is_quiet(result):
@@ -139,7 +140,7 @@ def context() -> contextvars.Context:
     """Returns the context for a thread started by the calling cell, so its prints appear there.
 
     A client without pages, such as nbclient, does not name cells and ignores outputs of a cell that
-    has ended. There the prints appear below the cell that is being executed.
+    has ended. With such a client, the prints appear below the cell that is being executed.
     """
     here = contextvars.copy_context()
     if cell() is not None or not _request():
@@ -152,10 +153,10 @@ def context() -> contextvars.Context:
 
 
 def _is_quiet(result: Any) -> bool:
-    """Returns whether the cell ends with a semicolon; False for one interrupted in an `await`.
+    """Returns whether the cell ends with a semicolon; False if interrupted in an `await`.
 
-    IPython's own `quiet()` looks at the last cell in its history, which may be another one, and
-    does not see a cell within `%%time`.
+    IPython's own `quiet()` reads the last cell in its history, which may be another one, and does
+    not find a cell within `%%time`.
     """
     if result is None:
         return False
@@ -167,7 +168,7 @@ def _is_quiet(result: Any) -> bool:
 
 
 def _current() -> _Execution | None:
-    """The execution that the calling thread belongs to; None elsewhere."""
+    """Returns the execution to which the calling thread belongs; None if it belongs to none."""
     request = _answered()
     if request is None:
         return None
@@ -176,10 +177,10 @@ def _current() -> _Execution | None:
 
 
 def _answered() -> str | None:
-    """The request of the execution that the calling thread belongs to; None elsewhere.
+    """Returns the id of the execution's request in the thread of a cell; None in other threads.
 
-    A cell is executed within an event loop. A thread that it started is not, though its output
-    appears below the cell.
+    A cell is executed within an event loop. A thread that the cell has started has no event loop,
+    although its output appears below the cell.
     """
     try:
         asyncio.get_running_loop()
@@ -194,6 +195,6 @@ def _answered() -> str | None:
 
 
 def _request() -> dict[str, Any]:
-    """The message that the calling thread answers; empty outside a kernel."""
+    """Returns the message that the calling thread answers; empty outside a kernel."""
     kernel = getattr(get_ipython(), "kernel", None)
     return kernel.get_parent() if kernel is not None else {}

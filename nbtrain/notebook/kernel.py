@@ -1,4 +1,4 @@
-"""The runs of this kernel by their names, and those of other processes that it follows."""
+"""Finds runs by name: those of this kernel, and those of other processes that it follows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def runs() -> dict[str, Run]:
     """Returns the runs of this kernel by name, the latest start last. Any thread may call it.
 
-    Only the last few ended runs are listed; older ones live as long as someone holds them.
+    Only the last few ended runs are listed; older ones exist as long as a variable refers to them.
     """
     return dict(registry.runs)
 
@@ -23,8 +23,8 @@ def runs() -> dict[str, Run]:
 def named_runs() -> list[Run | AttachedRun]:
     """Returns the runs that a magic may name.
 
-    First the attached runs that have ended and are not trained again, then those of this kernel,
-    then the live attached ones.
+    The order is: attached runs that have ended and are not trained again, runs of this kernel, live
+    attached runs.
     """
     others: list[Run | AttachedRun] = [*runs().values(), *attached()]
     again = {run.logdir for run in others}
@@ -38,13 +38,14 @@ def attached() -> list[AttachedRun]:
 
 
 def find_run(name: str | None = None) -> Run | AttachedRun:
-    """Returns the run of this name; one of this kernel before an attached one of the same name.
+    """Returns the run with a name.
 
-    Without a name: the live run, one of this kernel before an attached one; or else the latest
-    started.
+    If several runs have the name, a live run is preferred to an ended one, and then a run of this
+    kernel to an attached one. Without a name, returns the live run of this kernel; if there is
+    none, the live attached run; otherwise the latest started run.
 
     Raises:
-        ArgumentError: There is none, or several are live.
+        ArgumentError: There is no such run, or no name is given and several runs are live.
     """
     listed = named_runs()
     if not listed:

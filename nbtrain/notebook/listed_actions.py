@@ -1,7 +1,7 @@
 """The actions that `%nbtrain actions` listed last for each run, by their numbers from 1.
 
-A number means an action of the list that the reader has seen: an edit, a checkpoint or a restore
-between the list and the number would move the numbers of a new list.
+A number refers to the list that the reader has seen. A new list may have other numbers, because of
+an edit, a checkpoint or a restore in the meantime.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ def list_actions(run: AnyRun) -> str:
 
 
 def listed_actions(run: AnyRun) -> Sequence[Action]:
-    """Returns the actions that were listed last for a run; none after one was carried out."""
+    """Returns the actions that were listed last for a run; empty after one of them was used."""
     return _listed.get(run, ((), 0))[0]
 
 
 def action_by_number(run: AnyRun, number: int) -> Action:
-    """Returns the action with this number of the last list, which is used up then.
+    """Returns the action with a number of the last list, and empties this list.
 
     Raises:
-        UsageError: There is no such action, or it is no longer one of them; lists those that are.
+        UsageError: There is no such action, or it is no longer possible. The message lists the
+            possible actions.
     """
     listed, segment = _listed.get(run, (None, 0))
     if listed is None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nbtrain.remote.attached import AttachedRun
     from nbtrain.run.run import Run
 
-# Modules of runs are imported where they are used, because a board needs none of them.
+# Modules about runs are imported where they are used, because a board needs none of them.
 
 _NAME = "nbtrain"
 
@@ -110,8 +110,8 @@ def load_ipython_extension(shell: Any) -> None:
 def _complete_in(shell: Any) -> None:
     """Registers the completion of the magics with an IPython shell.
 
-    It is a matcher because, after a completer of `set_hook("complete_command", ...)`, Jedi adds
-    Python's own words.
+    A matcher is used because, after a completer of `set_hook("complete_command", ...)`, Jedi would
+    add Python's own words.
     """
 
     @context_matcher(identifier=_NAME)

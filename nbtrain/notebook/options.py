@@ -19,7 +19,7 @@ from nbtrain.steer.verbs import named, sentence
 if TYPE_CHECKING:
     from nbtrain.steer.options import Option
 
-# Options of a cell that are expressions with the notebook's names, and what these give.
+# Options of a cell that are expressions with the notebook's names, and what they evaluate to.
 EXPRESSIONS = {
     "checkpoint": "a tf.train.Checkpoint of this notebook, with what to save",
     "hyperparameters": "a dict of this notebook, name to variable, with what can be set",
@@ -37,12 +37,12 @@ class _Parser(argparse.ArgumentParser):
         raise HelpShown
 
 
-class HelpShown(Exception):  # noqa: N818 - no error: the help was asked for
+class HelpShown(Exception):  # noqa: N818 - no error: the user requested the help
     """The help was printed, and there is nothing more to do."""
 
 
 def line_parser() -> argparse.ArgumentParser:
-    """The parser of `%nbtrain`."""
+    """Returns the parser of `%nbtrain`."""
     parser = _Parser(prog="%nbtrain", description="Steer runs.")
     subparsers = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
     for name, text in verbs().items():
@@ -55,7 +55,7 @@ def line_parser() -> argparse.ArgumentParser:
 
 
 def cell_parser() -> argparse.ArgumentParser:
-    """The parser of `%%nbtrain`; an option that is not given is absent from its result."""
+    """Returns the parser of `%%nbtrain`; its result lacks options that are not given."""
     from nbtrain.steer.options import LoopOptions, options_of  # a board needs none of them
 
     parser = _Parser(
@@ -103,7 +103,7 @@ def _add_option(add: Callable[..., object], option: Option) -> None:
 
 
 def _value(text: str, kinds: Collection[Any]) -> object:
-    """Returns the value of one of the types in a text, or the text, which the run refuses."""
+    """Converts a text to one of the types; returns the text if it fits none: the run refuses it."""
     if NoneType in kinds and text.lower() == "none":
         return None
     for number in {int, float}.intersection(kinds):
@@ -113,7 +113,7 @@ def _value(text: str, kinds: Collection[Any]) -> object:
 
 
 def word_of(choice: object) -> str:
-    """Returns the word of a line for one of the values that an option can have."""
+    """Returns the word that stands for an option's value in a line."""
     return "none" if choice is None else str(choice)
 
 
@@ -122,7 +122,7 @@ def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
 
     Raises:
         UsageError: The line cannot be understood.
-        HelpShown: The line asked for the help, which was printed.
+        HelpShown: The line requested the help, which was printed.
     """
     try:
         words = shlex.split(line)

@@ -52,14 +52,14 @@ class RunFolder:
 
     Attributes:
         path: The folder.
-        began: When it was first started, in seconds since the epoch.
-        phase: Its current or last phase, in words.
+        began: When the run was first started, in seconds since the epoch.
+        phase: The current or last phase, in words.
         step: The number of completed steps according to the event file or the journal.
-        total_steps: The step at which it finishes; None if unknown.
-        parent: The folder of the run that it branches from; None if it is not a branch.
-        branch: Where it branches off, in words.
-        tags: The words by which it can be found again.
-        notes: The texts of its notes.
+        total_steps: The step at which the run finishes; None if unknown.
+        parent: The folder of the run from which this one branches; None if it is not a branch.
+        branch: The step and the edits with which the branch begins, in words.
+        tags: The tags by which the run can be found.
+        notes: The texts of the notes.
     """
 
     path: Path
@@ -88,7 +88,7 @@ class RunFolder:
         said = next((entry for entry in last if entry["event"] == "start"), {})
         total = said.get("total_steps")
         step = steps[-1] if steps else 0
-        if not ends:  # what came after the last line is in the event files alone
+        if not ends:  # the steps after the last line are in the event files alone
             step = max(step, last_step(path))
         born = next((entry for entry in lines if parent_of(entry)), None)
         parent = parent_of(born) if born is not None else None
@@ -121,7 +121,7 @@ class RunFolder:
         return name, phase, told, branch, ", ".join(self.tags), last
 
     def fits(self, tag: str | None, search: str) -> bool:
-        """Returns whether the run has a tag, and a text in its name, tags or notes, in any case."""
+        """Returns whether the run has a tag, and a text in name, tags or notes (ignoring case)."""
         words = "\n".join((self.path.name, *self.tags, *self.notes)).casefold()
         return (tag is None or tag in self.tags) and search.casefold() in words
 
@@ -133,7 +133,7 @@ def tree(
 
     Args:
         logdir: The folder; None for `runs`.
-        tag: Only runs that have this tag.
+        tag: Only runs that have this tag; None for all.
         search: Only runs with this text in their names, tags or notes.
 
     Raises:
@@ -177,7 +177,7 @@ def _rows(
     lead: str = "",
     mark: str = "",
 ) -> Iterator[tuple[str, ...]]:
-    """Yields the row of a run and those of its branches; `mark` stands before its own name."""
+    """Yields the row of a run and those of its branches; `mark` precedes the name of the run."""
     name = os.path.relpath(each.path, folder)
     far = not mark and each.parent is not None
     of = f"of {os.path.relpath(each.parent, folder)} " if far and each.parent else ""
@@ -216,12 +216,12 @@ def _unended(path: Path) -> str:
     liveness = Liveness(path, sign)
     liveness.update(there=True)
     phase = liveness.status.phase
-    if phase.ended:  # a sign of the start before
+    if phase.ended:  # a sign of life of an earlier start
         phase = Phase.RUNNING if held else Phase.FAILED
     return str(phase) if phase.ended else f"{phase}{_ELSEWHERE}"
 
 
 def _branch(step: int, lines: Sequence[Entry]) -> str:
-    """Describes where a run branches off, with the edits at its first boundary."""
+    """Describes the step at which a run branches off, and the edits at its first boundary."""
     first = next((entry for entry in lines if entry["step"] == step and edits_of(entry)), {})
     return ", ".join([f"from step {step:,}", *(str(Edit(*edit)) for edit in edits_of(first))])

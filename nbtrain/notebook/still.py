@@ -3,14 +3,15 @@
 still = Still(panel, "nbtrain run", words, draw, state)
 still.show(first)   # three outputs: the widget, and below it the picture and what to type, which a
                     # live widget hides; other threads may print between them
-still.draw_if_due()  # now and then: redraws it in a thread of its own, when that is due
-still.redraw()       # redraws it at once, if it has changed
+still.draw_if_due()  # now and then: redraws the picture in a thread of its own, if that is due
+still.redraw()       # redraws the picture at once, if it has changed
 still.finish()       # the same; the widget's output is empty from then on
 
-A saved notebook holds three outputs. The first is the widget, which JupyterLab cannot show without
-its kernel ("model not found"). The others are the picture, and HTML whose style hides the output of
-the widget. Updates reach the outputs of a page by their `display_id`. A reloaded page knows none of
-these ids: it also gets picture and words as a message, and puts them into its notebook.
+A saved notebook contains three outputs. The first is the widget, which JupyterLab cannot show
+without its kernel ("model not found"). The others are the picture, and HTML whose style hides the
+output of the widget. Updates reach the outputs of a page by their `display_id`. A reloaded page
+knows none of these ids, so the picture and the HTML are also sent to the page as a message, and the
+page puts them into its notebook.
 
 Only the pixels of the picture differ from one execution to the next, so nbval, which compares texts
 and HTML, finds the outputs unchanged.
@@ -48,13 +49,13 @@ SOON_SECS = 5.0
 SENDING_SECS = 0.002  # for the kernel's threads to send a widget, which drawing would delay
 # The share of time spent on drawing: a picture of many charts takes a second.
 _SHARE = 0.01
-# While no page is open, pictures queue up in the server. So the wait between two pictures is this
-# share of the time since a page was last heard.
+# While no page is open, pictures queue up in the server. So the wait between two pictures is at
+# least this share of the time since the last message of a page.
 _UNHEARD = 0.1
 _VIEW = "application/vnd.jupyter.widget-view+json"
 _CLASS = "nbtrain-still"
-# Hides an output before the words that holds only the text of a widget ("model not found"). A live
-# widget has elements.
+# Hides an output before the words that contains only the text of a widget ("model not found"). A
+# live widget contains elements.
 _STYLE = (
     "<style>.jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type], iframe))"
     ":not(:has(> .jp-OutputArea-output > *)):has(~ .jp-OutputArea-child "
@@ -62,7 +63,7 @@ _STYLE = (
 )
 
 _numbers = itertools.count(1)
-_leaving = threading.Event()  # set when the process ends: then only last pictures are drawn
+_leaving = threading.Event()  # set when the process ends: then only the last pictures are drawn
 
 
 # `endings` waits for the picture being drawn, after it has asked the runs to stop.
@@ -86,9 +87,9 @@ class _Outputs:
     def replace(self, which: str, data: Bundle) -> None:
         """Replaces one of the outputs.
 
-        A cell whose output is being captured does not get it. The message is sent as an answer to
-        the running cell, whatever context its thread was started in: nbclient drops answers to
-        earlier cells.
+        A cell whose output is being captured does not capture the message. The message is sent as
+        an answer to the running cell, whatever the context of the calling thread: nbclient drops
+        answers to earlier cells.
         """
         publisher = self.publisher or getattr(get_ipython(), "display_pub", None)
         if publisher is not None:
@@ -101,11 +102,11 @@ class Still:
     """The outputs of one widget, and their picture.
 
     Args:
-        text: Its plain text, the same on every execution.
+        text: The plain text of the widget, the same on every execution.
         words: HTML that says what to type once the kernel has gone, the same on every execution.
         draw: Returns a picture (see `bundle`), optionally with HTML to show below it, or only a
             text if there is no picture.
-        state: Returns what the picture depends on, the phase first.
+        state: Returns the state that the picture shows, the phase first.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Still:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._widget, self._text, self._words = widget, text, words
-        self._model = widget.model_id  # it has none any more once somebody has closed it
+        self._model = widget.model_id  # kept, because a closed widget has none
         self._draw, self._state, self._clock = draw, state, clock
         self._drawn: tuple[object, ...] = ()  # the state in the last picture
         self._drawn_at = clock()
@@ -130,11 +131,12 @@ class Still:
     def show(
         self, first: Bundle | None = None, *, before: Callable[[], object] = lambda: None
     ) -> None:
-        """Shows the widget in the calling cell, and below it `first` or else a picture.
+        """Shows the widget in the calling cell, and below it `first`, or a picture if it is None.
 
-        The widget is there before the picture is drawn, which may take a second, and before
-        `before` is called: a page that reaches the kernel during a cell fills it meanwhile. Without
-        a picture, its text is shown with the words; an error of the drawing is told in its place.
+        The widget is shown before the picture is drawn, which may take a second, and before
+        `before` is called: a page that reaches the kernel during a cell fills the widget meanwhile.
+        Without a picture, the text is shown with the words; an error of drawing is shown instead of
+        the picture.
         """
         from IPython.display import display
 
@@ -160,19 +162,19 @@ class Still:
         state = self._state()
         try:
             picture = self._draw()
-        except Exception as error:  # noqa: BLE001 - told where it is missing; the widget works
+        except Exception as error:  # noqa: BLE001 - shown where it is missing; the widget works
             return {"text/plain": f"{self._text}\n{lack(error)}"}
         self._drawn = state
         return picture
 
     def is_cleared(self) -> bool:
-        """Returns whether nothing is shown any more because the cell was executed again."""
+        """Returns whether all outputs have gone because the cell was executed again."""
         here, before = place(), self._outputs
         self._outputs = [each for each in before if not here.has_cleared(each.place)]
         return bool(before) and not self._outputs
 
     def forget(self, where: Place) -> bool:
-        """Forgets what is shown in a place that the program clears; returns whether any was."""
+        """Forgets the outputs in a place that the program clears; returns whether it had any."""
         before = self._outputs
         self._outputs = [each for each in before if each.place != where]
         return len(self._outputs) < len(before)
@@ -188,7 +190,7 @@ class Still:
             raise failure
         if not self._outputs or (self._thread and self._thread.is_alive()) or not self._is_due():
             return
-        self._drawn_at = self._clock()  # before start(), which may fail: no retry at each look
+        self._drawn_at = self._clock()  # before start(), which may fail: no retry at each call
         thread = threading.Thread(target=self._refresh, name="nbtrain picture", daemon=True)
         thread.start()
         self._thread = thread
@@ -213,7 +215,7 @@ class Still:
         gone = bundle(None, self._text)
         try:
             self._redraw()
-        except Exception as error:  # noqa: BLE001 - told where it is missing
+        except Exception as error:  # noqa: BLE001 - shown where it is missing
             gone = {"text/plain": f"{self._text}\n{lack(error)}"}
         shown, self._outputs = self._outputs, []
         for outputs in shown:
@@ -235,7 +237,7 @@ class Still:
             with DRAWING:
                 if not _leaving.is_set():
                     self._update()
-        except Exception as error:  # noqa: BLE001 - raised at the next look
+        except Exception as error:  # noqa: BLE001 - raised at the next call of draw_if_due
             self._failure = error
         finally:
             self._drawn_at = self._clock()
@@ -255,7 +257,7 @@ class Still:
         self._widget.send({"t": "still", "id": self._model, **drawn})
 
     def _below(self, drawn: Bundle) -> dict[str, Bundle]:
-        """The two outputs below that of the widget, which has the text."""
+        """Returns the two outputs below the widget; the plain text is in the widget's output."""
         picture = {"image/png": drawn.get("image/png", BLANK), "text/plain": ""}
         text = "" if "image/png" in drawn else f"<pre>{html.escape(drawn['text/plain'])}</pre>"
         page = f'{_STYLE}<div class="{_CLASS}">{self._words}{drawn.get("text/html", text)}</div>'
@@ -263,7 +265,7 @@ class Still:
 
 
 def lack(error: Exception) -> str:
-    """Says why there is no picture."""
+    """Returns a text that says why there is no picture."""
     return f"No picture of it: {type(error).__name__}: {error}"
 
 

@@ -1,4 +1,4 @@
-"""The arguments of the verbs of `%nbtrain`: those of the table, and the others of a cell."""
+"""The arguments of `%nbtrain`'s verbs: those of the common table, and those of a cell's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABS = {
 }
 CURVES = ("scalars", "custom_scalars", "compare")  # the tabs that draw curves
 
-# The verbs of a cell that are not in the table, because they need the kernel or send no command.
+# The cell's own verbs, which are not in the table: they need the kernel, or send no command.
 OWN = {
     "list": "list the runs of this kernel, and the attached ones",
     "runs": "show the runs below a folder, of every kernel, each branch below its parent",
@@ -41,7 +41,7 @@ _RUN = "a run's name; not needed where one run lives"
 
 
 def verbs() -> dict[str, str]:
-    """Returns the usual names of all verbs of `%nbtrain`, and what each does."""
+    """Returns the usual names of all verbs of `%nbtrain`, each with its help."""
     return {verb.in_cell or verb.name: verb.help for verb in VERBS.values()} | OWN
 
 
@@ -100,8 +100,8 @@ def _add_steering(parser: argparse.ArgumentParser, verb: Verb) -> None:
     for argument in verb.arguments:
         more = {}
         if argument is verb.words and verb.sets_values:
-            # The name is parsed with the values: as a separate argument, argparse would take the
-            # first value for it.
+            # The name is parsed with the values: if it were a separate argument, argparse would
+            # use the first value as the name.
             more = {"metavar": "[RUN] NAME=VALUE", "help": f"{_RUN}; then {argument.help_text}"}
         argument.add_to(parser, bare=False, **more)
 

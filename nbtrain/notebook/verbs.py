@@ -1,4 +1,4 @@
-"""The verbs of `%nbtrain` that are about runs."""
+"""Executes the verbs of `%nbtrain` that concern runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ANSWER_SECS = 1.0
 
 
 def execute(options: argparse.Namespace) -> Any:
-    """Carries out a line, prints or shows its answer, and returns the cell's value."""
+    """Executes a line, prints or shows the answer, and returns the cell's value."""
     __tracebackhide__ = True
     if options.verb in (None, "list"):
         say(table(named_runs()), sys.stdout)
@@ -70,7 +70,7 @@ def execute(options: argparse.Namespace) -> Any:
 
 
 def _opened(logdir: str) -> AnyRun:
-    """Returns the run of a folder; the one that is attached already, if there is one."""
+    """Returns the attached run of a folder; attaches it if it is not attached yet."""
     folder = Path(logdir).expanduser().absolute()
     return next((run for run in attached() if run.logdir == folder), None) or attach(logdir)
 
@@ -82,7 +82,7 @@ def _print_log(run: AnyRun, options: argparse.Namespace) -> None:
 
 
 def _asked(verb: Verb, options: argparse.Namespace) -> Asked:
-    """Returns what the verb of a line asks for; of `[RUN] NAME=VALUE ...`, separates the run."""
+    """Returns the command of a line; in `[RUN] NAME=VALUE ...`, first separates the run."""
     if verb.sets_values:
         options.run = None if "=" in options.values[0] else options.values.pop(0)
         if not options.values:
@@ -94,7 +94,13 @@ def _asked(verb: Verb, options: argparse.Namespace) -> Asked:
 
 
 def _answered(receipt: Receipt, timeout: float | None) -> Receipt:
-    """Waits for the answer to a receipt; None waits as long as it takes."""
+    """Waits for the answer to a command, and returns its receipt.
+
+    With `timeout` None, waits one second and raises no error if there is no answer.
+
+    Raises:
+        WaitError: There is no answer after `timeout` seconds.
+    """
     try:
         receipt.wait(_ANSWER_SECS if timeout is None else timeout)
     except WaitError:

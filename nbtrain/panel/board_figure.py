@@ -21,8 +21,8 @@ COLOURS = (
     *("#1a6fb0", "#c75300", "#187a4c", "#7d4bb3", "#8a6100", "#b3144f"),
     *("#00808f", "#d0309f", "#5f6f00", "#6d4126", "#52616b", "#e0483c"),
 )  # those of the page on white: the first fits are drawn, each in a colour of its own
-_CHARTS = 4  # the first are drawn
-_MOST = 1e300  # larger values are drawn here: the axis would overflow a float
+_CHARTS = 4  # the most charts that are drawn
+_MOST = 1e300  # larger values are drawn as this one: the axis would overflow a float
 _CHART, _LINE = 2.2, 0.2  # inches of a chart and of a line of the legend
 _NAME, _SUMMARY = 40, 100  # characters of a run in the legend, and of its title
 _COLUMNS = 2
@@ -30,7 +30,7 @@ _VALIDATION = (0, (3.5, 2))  # dashes, as in tags.js
 
 
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
-    """Draws the first charts, and below them the names of the first runs; None without charts."""
+    """Draws the first charts, and a legend of the first runs; returns None without charts."""
     tags, fits = scalars.tags, fits_of(scalars.runs)
     if not tags:
         return None
@@ -82,7 +82,7 @@ def _draw(axes: Axes, rows: np.ndarray[Any, Any], style: dict[str, Any], *, raw:
 
 
 def _name(figure: Figure, names: Sequence[str], title: str) -> None:
-    """Names the runs by their colours, and says what the picture leaves out."""
+    """Adds a legend with the runs' names and colours, and a title about what is left out."""
     from matplotlib.lines import Line2D
 
     legend = figure.legend(

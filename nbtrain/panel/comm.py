@@ -1,11 +1,12 @@
-"""Lets clicks reach a kernel whose main thread is busy, without side effects there.
+"""Delivers clicks to a kernel whose main thread is busy, without side effects there.
 
-ipykernel 7.4 needs two measures. First, a message to a widget made in a cell is routed to the main
-shell, where it waits until the running cell ends. It is routed to a subshell instead. Each kind of
-widget has its own, so a board that reads slow files does not delay a panel's clicks. Second, every
-message fires IPython's post_execute hooks, which close the pyplot figures that the running cell is
-drawing. The message is handed to the widget without these hooks. Where this support is missing
-(ipykernel 6, Colab, VS Code), the panel works, but clicks wait for the running cell.
+ipykernel 7.4 needs two measures. First, ipykernel would route a message for a widget of a cell to
+the main shell, where the message waits until the running cell ends. This module routes it to a
+subshell. Each kind of widget has its own subshell, so a board that reads slow files does not delay
+a panel's clicks. Second, every message fires IPython's post_execute hooks, which close the pyplot
+figures that the running cell is drawing. This module passes the message to the widget without these
+hooks. Where this support is missing (ipykernel 6, Colab, VS Code), the panel works, but clicks wait
+for the running cell.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ def harden(widget: Any) -> None:
             with _lock:
                 subshell = _own_subshell(type(widget).__name__)
             comm._reply_subshell_for = lambda _data, _default: subshell
-        except Exception:  # noqa: BLE001 - private parts of ipykernel: any change may come
+        except Exception:  # noqa: BLE001 - private parts of ipykernel may change in any way
             comm._reply_subshell_for = lambda _data, default: default
     if hasattr(comm, "handle_msg") and hasattr(comm, "_msg_callback"):
         comm.handle_msg = lambda message: comm._msg_callback and comm._msg_callback(message)
 
 
 def live_widgets() -> list[Any]:
-    """The widgets of this process that are not closed (ipywidgets 8 has no public name)."""
+    """Returns the widgets of this process that are not closed (ipywidgets 8 has no public API)."""
     from ipywidgets.widgets import widget
 
     return list(widget._instances.values())
 
 
 def _own_subshell(kind: str, timeout: float = 5.0) -> str:
-    """Returns the subshell for this kind of widget, which the kernel creates (ipykernel 7.4)."""
+    """Returns the subshell for a kind of widget; the kernel creates it first (ipykernel 7.4)."""
     from IPython import get_ipython
 
     kernel = get_ipython().kernel

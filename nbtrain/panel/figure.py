@@ -39,7 +39,7 @@ INK, AMBER, RED = "#5f6368", "#8a5a00", "#b3261e"
 _FAINT = 0.65  # opacity of the sign of an abandoned mark
 _WIDTH, _LINES = 104, 8  # characters in a line of text, and lines of one message
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
-_NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs between
+_NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs in between
 _TITLE_SIZE, _LEGEND_SIZE = 9.0, 8.5  # points
 TITLE, _HALF_TITLE = 36, 22  # characters of a tag above a chart, alone and beside its validation
 _APART = 0.07  # distance between two signs, as a fraction of the chart's width
@@ -55,7 +55,7 @@ def png(
     """Draws a run: its status in words, then a chart for each tag with its validation.
 
     Args:
-        last: The last lines of the words.
+        last: The last lines of the text above the charts.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -79,9 +79,9 @@ def png(
 
 
 def framed(count: int, row: float, more: float = 0.0) -> tuple[Figure, list[Axes]]:
-    """Returns a figure with so many axes in one or two columns.
+    """Returns a figure with `count` axes in one or two columns.
 
-    It has its own canvas: pyplot, its backend and its figures are not touched.
+    The figure has its own canvas: pyplot, its backend and its figures are not changed.
 
     Args:
         count: The number of axes.
@@ -167,7 +167,7 @@ def _draw_kept(axes: Axes, line: Line) -> None:
             axes.fill_between(steps, lo, hi, where=finite, color=_colour(line), alpha=0.2, lw=0)
     steps = np.concatenate([np.empty(0), *(part.steps[part.whole] for part in parts)])
     mean = np.concatenate([np.empty(0), *(part.mean[part.whole] for part in parts)])
-    order = np.argsort(steps, kind="stable")  # validations of two tags take turns
+    order = np.argsort(steps, kind="stable")  # validations of two tags may alternate
     steps, mean = steps[order], mean[order]
     finite = np.isfinite(mean)
     marker = "." if line.validates and len(steps) <= _FEW else ""
@@ -179,13 +179,13 @@ def _draw_kept(axes: Axes, line: Line) -> None:
 
 
 def between_gaps(finite: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Tells which values have no finite one beside them: no line reaches these."""
+    """Returns which values are finite but have no finite neighbour: no line reaches them."""
     beside = np.pad(finite, 1)
     return np.asarray(finite & ~beside[:-2] & ~beside[2:])
 
 
 def _tail(tail: Curve, curves: Sequence[Curve]) -> tuple[list[float], list[float]]:
-    """Steps and means of a tail, starting where it leaves the curve before it in its segment."""
+    """Returns steps and means of a tail, after the last point before the tail in its segment."""
     whole = tail.buckets.whole
     steps, mean = list(tail.buckets.steps[whole]), list(tail.buckets.mean[whole])
     same = (tail.tag, tail.segment)
@@ -205,7 +205,7 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
 
 
 def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> None:
-    """Writes the tag of a chart and its last value above it, and beside it those of a validation.
+    """Writes a chart's tag and last value above the chart, beside them those of a validation.
 
     Args:
         pad: The distance from the chart in points.

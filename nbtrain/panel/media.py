@@ -9,8 +9,8 @@ from typing import Any
 from nbtrain.core.errors import ArgumentError
 from nbtrain.tfevents.values import AudioValue, Images, Text
 
-# The most that a card shows: samples, pixels, bytes of all of them. The same limits apply to the
-# characters of a text and to the rows and columns of its table.
+# The most that a card shows: samples, their pixels and bytes in total; characters of a text, and
+# rows and columns of its table.
 SAMPLES, PIXELS, BYTES = 12, 1 << 23, 1 << 25
 CHARACTERS, ROWS, COLUMNS = 200_000, 500, 50
 
@@ -59,7 +59,7 @@ def sounds(value: AudioValue) -> Sent:
 
 
 def text(value: Text) -> Sent:
-    """Returns the rows of a table, or one text; of a larger tensor the first 2-D part."""
+    """Returns the rows of a table, or one text; from a larger tensor, the first 2-D part."""
     array, note = value.array, ""
     if array.ndim > 2:
         note = f"Of a text of shape {array.shape} this is the first part of two dimensions."

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Sequence
 
 NAME = "val"  # the name of a validation in the chart of its training curve
 
-# The beginnings of the tags that a validation may belong to, the best first; and those of a
+# The prefixes of the tags to which a validation may belong, the best first; and the prefixes for a
 # validation that is also recorded for each epoch.
 _TRAINED, _VALIDATED = ("", "batch_", "epoch_"), ("", "epoch_", "batch_")
 _VALIDATION_RUN = re.compile(r"(^|/)validation\Z")
@@ -22,10 +22,10 @@ _VALIDATION = re.compile(r"(epoch_)?val_(.+)", re.DOTALL)
 
 
 def fits_of(runs: Iterable[str]) -> dict[str, list[str]]:
-    """Groups runs as a reader counts them: Keras writes a fit as `train` and `validation`.
+    """Groups runs by fits: Keras writes one fit as two runs, `train` and `validation`.
 
     Returns:
-        The runs of each fit, by the run that names it: the training, or its only run.
+        The runs of each fit, by the run that names the fit: the training, or the only run.
     """
     known = dict.fromkeys(runs)
     found: dict[str, list[str]] = {}
@@ -36,7 +36,7 @@ def fits_of(runs: Iterable[str]) -> dict[str, list[str]]:
 
 
 def name_of(lead: str, runs: Sequence[str], known: Container[str]) -> str:
-    """Returns the name of a fit: that of its folder, if no other run has it.
+    """Returns the name of a fit: the name of its folder, if no other run has this name.
 
     Args:
         lead: The run that names the fit.
@@ -59,7 +59,7 @@ def folder_of(names: Sequence[str]) -> str:
 
 
 def charts_of(tags: Iterable[str]) -> dict[str, str]:
-    """Maps each validation tag to the tag whose chart shows it; to itself if there is none.
+    """Maps each validation tag to the tag whose chart shows it; to itself if it has its own chart.
 
     Args:
         tags: All tags of a run.

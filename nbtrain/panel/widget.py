@@ -21,12 +21,12 @@ class Shown(anywidget.AnyWidget):
     """One widget, in any number of views.
 
     Args:
-        bundle: The file of its front end.
+        bundle: The file of the front end.
         clock: Returns seconds that never go backwards.
 
     Attributes:
-        layout: None: ipywidgets makes a second widget, with a comm of its own, for a layout.
-        heard_at: When a page last sent something, or else when the widget was made.
+        layout: None, because ipywidgets makes a second widget, with its own comm, for a layout.
+        heard_at: When a page last sent a message; before the first, when the widget was made.
 
     Raises:
         NbtrainError: The package was installed without its front end.
@@ -46,9 +46,9 @@ class Shown(anywidget.AnyWidget):
         self.on_msg(self._hear)
 
     def _hear(self, widget: Any, content: dict[str, Any], buffers: Any) -> None:
-        """Passes a message on. A "there" only says that a page is open but not looked at.
+        """Passes a message to the handler. A "there" only says that a page is open but not visible.
 
-        Errors are caught: they would be printed into one of the user's cells.
+        A malformed message is reported to the page: an error would be printed into a user's cell.
         """
         self.heard_at = self._clock()
         if not isinstance(content, dict):
@@ -57,7 +57,7 @@ class Shown(anywidget.AnyWidget):
             self._on_message(widget, content, buffers)
 
     def note(self, text: str) -> None:
-        """Tells the page what went wrong. Any thread may call it."""
+        """Reports to the page what went wrong. Any thread may call it."""
         self.send({"t": "note", "text": text})
 
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:

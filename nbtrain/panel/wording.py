@@ -28,7 +28,7 @@ def speed(steps_per_s: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Formats seconds as `1:02:03`, or `2:03` below an hour; what is not finite, as a number."""
+    """Formats seconds as `1:02:03`, or `2:03` below an hour; NaN and infinities by name."""
     if not math.isfinite(seconds):
         return number(seconds)
     minutes, rest = divmod(int(seconds), 60)
@@ -39,8 +39,8 @@ def duration(seconds: float) -> str:
 def cut(text: str, limit: int) -> str:
     """Shortens a text of more than `limit` characters to its beginning and its end.
 
-    Cuts between words unless they are very long. The end is the longer part: in a stack or
-    traceback it says what happened last.
+    Cuts between words unless they are very long. The end is the longer part, because the end of a
+    stack or traceback says what happened last.
     """
     if len(text) <= limit:
         return text

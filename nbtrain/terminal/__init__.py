@@ -1,1 +1,1 @@
-"""The two sides of a run in a terminal: the line of a script, and the command line."""
+"""Runs in a terminal: the progress line of a script, and the command line."""

@@ -18,7 +18,7 @@ from nbtrain.rundir.answers import fields_of
 from nbtrain.steer.held_trial import Asked, post
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
 
-# Seconds of waiting for an answer that is held up, if nobody sees that it is.
+# Seconds of waiting for an answer that is delayed, if nobody sees the reason of the delay.
 _HELD_SECS = 1.0
 
 _CODES = {
@@ -29,7 +29,7 @@ _CODES = {
 
 
 def send(options: argparse.Namespace) -> int:
-    """Sends the command of a line, waits for the answer and prints it."""
+    """Sends the command of a line, waits for the answer and prints the answer."""
     told = posted(options.folder, asked(options), options.timeout)
     if options.json:
         say(json.dumps(told.fields), sys.stdout)
@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def state(self) -> str:
-        """The state of the command; a late one is unanswered, whether it was taken back or not."""
+        """The state of the command; unanswered if the answer is late, even after a withdrawal."""
         return command_states.UNANSWERED if self.late else self.outcome.state
 
     @property
@@ -77,12 +77,12 @@ def posted(
 ) -> Answer:
     """Sends a command to the run in a folder, and waits for the answer.
 
-    After `timeout` seconds the command is taken back, unless the run has taken it.
+    After `timeout` seconds the command is withdrawn, unless the run has received it already.
 
     Args:
-        asked: The command, or a function that makes it for the run.
-        is_seen: Whether somebody sees meanwhile what holds the answer up, such as a pause. Else it
-            is waited for no longer than a second.
+        asked: The command, or a function that makes the command for the run.
+        is_seen: Whether a reader sees meanwhile what delays the answer, such as a pause. If not,
+            this function waits at most a second for a delayed answer.
 
     Raises:
         ArgumentError: There is no such command for this run.
@@ -95,7 +95,7 @@ def posted(
             _wait(receipt, timeout, is_seen=is_seen)
         except WaitError:
             late, held = True, receipt.held()
-    # A command without an answer by now was taken back, or taken by the run.
+    # A command without an answer by now was withdrawn, or the run has received it.
     outcome = receipt.wait()
     if late and held:
         outcome = replace(outcome, text=f"{outcome.text} {held}")
@@ -113,10 +113,10 @@ def _wait(receipt: Receipt, timeout: float, *, is_seen: bool) -> None:
 
 
 def asked(options: argparse.Namespace) -> Asked:
-    """Returns what the verb of a line asks for.
+    """Returns the command of a line, or a function that makes it for the run.
 
     Raises:
-        ArgumentError: It is not understood, or a value is no number.
+        ArgumentError: The line is not understood, or a value is no number.
     """
     command: Asked = options.steers.read(vars(options))
     if isinstance(command, Set | Try):

@@ -1,4 +1,4 @@
-"""The exit codes of the command line, and the opening of a run's folder for it."""
+"""The exit codes of the command line, and a function that opens a run's folder."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ INTERRUPTED = 130  # as a shell reports an interrupt
 
 
 class NoRunError(NbtrainError):
-    """A folder that holds no run."""
+    """A folder contains no run."""
 
 
 def run_in(folder: str | Path) -> AttachedRun:
     """Opens the run of a folder, without waiting for its curves.
 
     Raises:
-        NoRunError: There is none.
+        NoRunError: The folder contains no run.
     """
     try:
         return opened(folder)

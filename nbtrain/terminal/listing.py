@@ -26,10 +26,10 @@ from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, NoRunError, run_in
 
 _HEAD = ("run", "phase", "step", "speed", "process", "folder", "tags")
 
-# Seconds without a sign of life after which a run is silent: two signs are missing.
+# Seconds without a sign of life after which a run is silent: two signs are overdue.
 _SILENT_SECS = 2.0
 
-# Folders of a run in which no other run is.
+# Subfolders of a run that contain no other runs.
 _OWN = {MAILBOX, "checkpoints"}
 
 
@@ -55,7 +55,7 @@ def ls(options: argparse.Namespace) -> int:
 
 
 def status(options: argparse.Namespace) -> int:
-    """Shows how a run stands."""
+    """Shows the status of a run."""
     with run_in(options.folder) as run:
         silent = is_silent(run)
         found, sign = run.status, run.sign
@@ -73,7 +73,7 @@ def status(options: argparse.Namespace) -> int:
 
 
 def is_silent(run: AttachedRun) -> bool:
-    """Returns whether a live run gives no sign of life; waits for one if the last is old."""
+    """Returns whether a live run shows no sign of life; waits for one if the last is old."""
     first = run.sign
     until = time.monotonic() + _SILENT_SECS
     old = abs(time.time() - first.alive) > _SILENT_SECS
@@ -88,13 +88,13 @@ def is_silent(run: AttachedRun) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A run as it is listed.
+    """A run in a list of runs.
 
     Attributes:
-        folder: Its folder.
-        sign: Its last sign of life.
-        status: Its status, which has failed if its process is gone.
-        silent: Whether it has not ended and gives no sign of life.
+        folder: The folder of the run.
+        sign: The last sign of life.
+        status: The status of the run; failed if its process is gone.
+        silent: Whether the run has not ended and shows no sign of life.
     """
 
     folder: Path
@@ -106,7 +106,8 @@ class Listed:
 def runs_below(base: Path) -> list[Listed]:
     """Returns the runs below a folder, the latest sign of life first.
 
-    The clock of another machine may differ, so that a sign of an old date is waited for.
+    The clock of another machine may differ. So if the last sign of life from there has an old date,
+    this function waits for the next one.
     """
     found = sorted(_below(base), key=lambda pair: -pair[1].alive)
     shown = []
@@ -142,7 +143,7 @@ def _fields_of(each: Listed) -> dict[str, Any]:
 
 
 def fields_of(folder: Path, sign: SignOfLife, found: Status) -> dict[str, Any]:
-    """Returns the status as in `status.json`, with what is known of the process."""
+    """Returns the fields of a run's `status.json`, with the status `found`."""
     return status_file.fields_of(SignOfLife(sign.writer, sign.alive, found), folder)
 
 

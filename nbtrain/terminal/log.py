@@ -1,4 +1,4 @@
-"""The verb `log`: what a run has printed and logged, and the process of a launched one."""
+"""The verb `log`: the lines that a run has printed and logged, or the process of a launched run."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from nbtrain.rundir.log_file import line_of
 from nbtrain.rundir.names import LOG
 from nbtrain.terminal.exits import DONE, NoRunError, run_in
 
-# Bytes at the end of a log that are read at most.
+# The most bytes that are read at the end of a log.
 _MOST_BYTES = 1 << 28
 
-# Seconds between two looks for more.
+# Seconds between two polls of the log.
 _SECS = 0.2
 
 
 def show(options: argparse.Namespace) -> int:
-    """Prints the last lines, and follows the file until the run has ended if asked to."""
+    """Prints the last lines; with `--follow`, also all new lines until the run has ended."""
     if options.lines < 0:
         raise ArgumentError(f"--lines {options.lines}: give 0 or more.")
     path = Path(options.folder).expanduser() / LOG
@@ -52,7 +52,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _show(lines: Iterable[str]) -> None:
-    """Prints lines; of one that a progress bar has written over and over, the last text."""
+    """Prints lines; of a line that a progress bar has overwritten, only the last text."""
     for line in lines:
         text = line.removesuffix("\n")
         say(at_return(text).rstrip("\r"), sys.stdout, end=line[len(text) :])
@@ -60,23 +60,23 @@ def _show(lines: Iterable[str]) -> None:
 
 
 class Chosen:
-    """Tells which lines of a log are asked for; called with each line, in their order."""
+    """Selects the lines of a log that match the options; called with each line, in order."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._filter = {"level": options.level, "source": options.source, "text": options.search}
         self._before: LogLine | None = None
 
     def __call__(self, text: str) -> bool:
-        """Returns whether the next line is one of them."""
+        """Returns whether the next line is selected."""
         self._before = line_of(text.rstrip("\n"), self._before)
         return bool(selected([self._before], **self._filter))
 
 
 def opened(path: Path, most_bytes: int = _MOST_BYTES) -> FileIO:
-    """Opens the log of a run, at the last `most_bytes` of it.
+    """Opens the log of a run, at its last `most_bytes` bytes.
 
     Raises:
-        NoRunError: It has none, or it cannot be read.
+        NoRunError: The run has no log, or the log cannot be read.
     """
     try:
         file = own_files.opened(path)
@@ -93,5 +93,5 @@ def opened(path: Path, most_bytes: int = _MOST_BYTES) -> FileIO:
 
 
 def lines_of(file: FileIO) -> Iterator[str]:
-    """Yields the lines of a log from where it was read to."""
+    """Yields the lines of a log that were not read before."""
     return (line.decode("utf-8", "replace") for line in own_files.lines(file))

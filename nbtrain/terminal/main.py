@@ -1,8 +1,8 @@
 """The command line: `nbtrain status runs/digits`, `nbtrain pause runs/digits`, and so on.
 
-The exit code tells what became of it: 0 done, or the run is well; 1 refused, or the run has failed;
-2 the line cannot be understood; 3 there is no such run; 4 no answer, or no sign of life, in time;
-130 ended by Ctrl-C.
+The exit codes are: 0 done, or the run is well; 1 refused, or the run has failed; 2 the line cannot
+be understood; 3 there is no such run; 4 no answer, or no sign of life, in time; 130 ended by
+Ctrl-C.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MCP = "serve the runs below a folder to an agent, by the Model Context Protocol
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the command line."""
+    """Returns the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="nbtrain",
         description="See and steer trainings from a terminal, through the folders of their runs.",

@@ -1,11 +1,11 @@
-"""Runs for an agent, by the Model Context Protocol over standard input and output.
+"""Serves runs to an agent, by the Model Context Protocol over standard input and output.
 
 nbtrain mcp runs                     # list_runs, get_status, get_curves, get_journal, get_log
 nbtrain mcp runs --allow-steering    # and the verbs that steer a run
 
-No port is opened, and only runs below the folder can be seen. Every command is answered, and the
-run's journal tells which client has asked. While the server runs, the protocol's library moves the
-standard output of everything else to the standard error.
+No port is opened, and only runs below the folder are visible. Every command is answered, and the
+run's journal names the client that has sent it. While the server runs, the protocol's library
+redirects all other standard output to the standard error.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _Parameters = ParamSpec("_Parameters")
 
 
 class _Server(MCPServer[Any]):
-    """A server that refuses arguments which it does not understand.
+    """A server that refuses unknown arguments.
 
-    The protocol's library drops unknown ones: `restore(step=1200)` would restore the latest
+    The protocol's library drops unknown arguments: `restore(step=1200)` would restore the latest
     checkpoint.
     """
 
@@ -92,7 +92,7 @@ def server(base: Path, *, allow_steering: bool) -> MCPServer[Any]:
     )
     if allow_steering:
         steering = Steering(FolderTools(base))
-        # Tools that can be undone stand before those that cannot.
+        # Tools whose effect can be undone come first.
         for verb in sorted(VERBS.values(), key=lambda verb: verb.is_destructive):
             hints = ToolAnnotations(destructive_hint=verb.is_destructive, open_world_hint=False)
             _add(made, hints, steering.tool(verb))
@@ -113,7 +113,7 @@ def _check(tool: str, arguments: Iterable[str], known: Sequence[str]) -> None:
 
 
 def _lacks(tool: str, error: ValidationError) -> str:
-    """Says which arguments are wrong."""
+    """Returns a text that names the wrong arguments."""
     lacks = {
         ".".join(map(str, each["loc"])): each["msg"][:1].lower() + each["msg"][1:]
         for each in error.errors(include_url=False, include_context=False, include_input=False)
@@ -123,7 +123,7 @@ def _lacks(tool: str, error: ValidationError) -> str:
 
 
 def _answering(tool: Callable[_Parameters, Fields]) -> Callable[_Parameters, Fields]:
-    """Returns a tool whose errors are answers in words, without a traceback."""
+    """Returns a tool that answers errors in words, without a traceback."""
 
     @functools.wraps(tool)
     def answer(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Fields:

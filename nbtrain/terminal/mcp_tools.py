@@ -1,7 +1,7 @@
-"""The tools that an agent gets: what they take, what they tell, and what they say of themselves.
+"""The tools of an agent: their arguments, results and descriptions.
 
-An agent reads the docstrings of the tools, and the table of verbs. Errors are raised as everywhere;
-`mcp` turns them into answers.
+The descriptions are the docstrings of the tools, and the table of verbs. The tools raise errors,
+and `mcp` turns them into answers.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from nbtrain.terminal import commands, listing, log
 from nbtrain.terminal.exits import NoRunError, run_in
 from nbtrain.terminal.summaries import summaries
 
-# Runs, checkpoints and characters of a log that are told at most; seconds to wait for curves.
+# The most runs, checkpoints and characters of a log in an answer; seconds to wait for curves.
 _RUNS, _CHECKPOINTS, _CHARS = 100, 10, 20_000
 _READ_SECS = 60.0
 
-# Bytes at the end of a log that are read: more than are told.
+# Bytes that are read at the end of a log: more than an answer contains.
 _LOG_BYTES = 1 << 22
 
 Fields = dict[str, Any]
@@ -42,10 +42,10 @@ Lines = Annotated[int, Field(ge=1, le=1000, description="The newest lines to ret
 
 
 class FolderTools:
-    """The folders of the runs that can be seen.
+    """The folders of the runs that are visible to an agent.
 
     Args:
-        base: The folder that holds them.
+        base: The folder that contains them.
     """
 
     def __init__(self, base: Path) -> None:
@@ -59,7 +59,7 @@ class FolderTools:
         """Returns the folder of a run.
 
         Raises:
-            ArgumentError: It cannot be one of these.
+            ArgumentError: The name is not that of a folder below `base`.
         """
         try:
             folder = (self.base / run).resolve()
@@ -141,7 +141,7 @@ class Reading:
         checkpoints, and what the run did by itself.
         """
         folder = self._folders.of(run)
-        with run_in(folder):  # says what is there if there is no run
+        with run_in(folder):  # raises an error if there is no run
             pass
         try:
             return {"lines": list(deque(entries(folder), last))}
@@ -170,7 +170,7 @@ class Steering:
         self._folders = folders
 
     def tool(self, verb: Verb) -> Callable[..., Fields]:
-        """Returns the tool of a verb; its signature is what the protocol's library reads."""
+        """Returns the tool of a verb, with the signature that the protocol's library reads."""
 
         def call(run: str, context: Context[Any, Any], timeout: float, **given: Any) -> Fields:
             return self._send(verb.make(**given), run, context, timeout)
@@ -207,7 +207,7 @@ def _annotated(argument: Argument) -> Any:
 
 
 def _client(context: Context[Any, Any]) -> str:
-    """Returns the name that the client gives itself, without what could disturb a line."""
+    """Returns the client's own name, without characters that cannot be printed."""
     known = context.session.client_params
     name = "" if known is None else "".join(filter(str.isprintable, known.client_info.name))
     return name[:80] or "a client without a name"

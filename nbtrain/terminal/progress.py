@@ -1,6 +1,6 @@
 """The line of a run in a script: step, speed, time left and the last values, as tqdm shows them.
 
-Warnings are written above it. It goes to the standard error.
+Warnings are written above the line. Both are written to the standard error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nbtrain.terminal.warned import Warnings, Watched
 # The last values that fit into a line.
 _MOST_VALUES = 4
 
-# For a terminal that tells no size, as in some containers: tqdm would show nothing there.
+# For a terminal that reports no size, as in some containers: tqdm would show nothing there.
 _UNKNOWN: dict[str, int | bool] = {"ncols": 80, "nrows": 24}
 
 
@@ -49,7 +49,7 @@ class ProgressLine:
         self._forget = run.on_tick(self.tick)
 
     def tick(self) -> None:
-        """Shows the present state; closes the line when the run has ended."""
+        """Shows the current status; closes the line when the run has ended."""
         status, bar = self._run.status, self._bar
         for text in self._warnings.new(status):
             bar.write(visible(f"{self._run.name}: {text}"), file=bar.fp)

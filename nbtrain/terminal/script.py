@@ -1,7 +1,7 @@
 """A run in a script: its line in the terminal, and Ctrl-C.
 
-Ctrl-C during `run.wait()` asks the run to stop after its step, with a last checkpoint. A second one
-ends the wait, and so a script.
+Ctrl-C during `run.wait()` asks the run to stop after the current step, with a last checkpoint. A
+second Ctrl-C ends the wait, and with it usually the script.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nbtrain.terminal.warned import Lines
 
 
 def register() -> None:
-    """Registers how a script shows a run, and what Ctrl-C does; again does nothing."""
+    """Registers how a script shows a run and reacts to Ctrl-C; a second call does nothing."""
     if show not in registry.listeners:
         registry.listeners.append(show)
         registry.interrupted = interrupted
@@ -26,7 +26,7 @@ def register() -> None:
 
 
 def show(run: Any) -> None:
-    """Shows the line of a run that has started, or only its warnings if no terminal shows it."""
+    """Shows the line of a run that has started; without a terminal, only its warnings."""
     if sys.stderr is not None and sys.stderr.isatty():
         from nbtrain.terminal.progress import ProgressLine
 
@@ -36,7 +36,7 @@ def show(run: Any) -> None:
 
 
 def how_to_resume(logdir: Path, *, in_foreground: bool) -> str:
-    """Says how a paused run of this folder goes on; the same in the foreground."""
+    """Returns a text that says how to resume a paused run; the same in the foreground."""
     del in_foreground
     folder = shlex.quote(shown(logdir))
     return (
@@ -46,7 +46,7 @@ def how_to_resume(logdir: Path, *, in_foreground: bool) -> str:
 
 
 def interrupted(run: Any) -> bool:
-    """Asks the run to stop after Ctrl-C; tells that the wait goes on."""
+    """Asks the run to stop after Ctrl-C, and says so; returns True: the wait continues."""
     run.request_stop()
     say(
         f"\nnbtrain: {run.name} stops after the step at hand and saves a last checkpoint. Ctrl-C "

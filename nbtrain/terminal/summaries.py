@@ -1,4 +1,4 @@
-"""Curves in few numbers, for a reader who pays for each line: an agent, or a log.
+"""Summarizes curves in few numbers, for readers of short texts: an agent, or a log.
 
 summary(run.scalars["loss"], points=3)
 # {"count": 5000, "abandoned": 120, "not_finite": 0, "first": [1, 2.3], "last": [5000, 0.02],
@@ -24,8 +24,8 @@ def summaries(
     """Summarizes the curves of a run.
 
     Args:
-        tags: The tags; without any, the first `MOST_TAGS` of the run.
-        points: The points of each curve to give, at most.
+        tags: The tags; if empty, the first `MOST_TAGS` of the run.
+        points: The most points of each curve in the summary.
         from_step: The step at which the summary begins.
 
     Returns:
@@ -40,9 +40,9 @@ def summaries(
 
 
 def summary(columns: Columns, points: int, from_step: int = 0) -> dict[str, Any]:
-    """Summarizes a curve; each of its points is a pair of step and value.
+    """Summarizes a curve; each point in the summary is a pair of step and value.
 
-    Abandoned points are counted, and left out of everything else.
+    Abandoned points are only counted.
     """
     within = columns.steps >= from_step
     counted = within & ~columns.abandoned

@@ -1,6 +1,6 @@
 """The warnings of a run in a script: above its line in a terminal, or as lines of a log.
 
-A program whose standard error is a file or a pipe has no line, and its warnings are all it shows.
+A program whose standard error is a file or a pipe shows no line, only the warnings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Watched(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """True if the run has ended and all of it is read."""
+        """True if the run has ended and all of its data was read."""
 
     def on_tick(self, listener: Callable[[], object]) -> Callable[[], object]:
         """Calls a function ten times a second until the run ends, and once after its end."""
@@ -42,9 +42,9 @@ class Warnings:
         self._said: set[str] = set()
 
     def new(self, status: Status) -> Iterator[str]:
-        """Yields each warning once although its numbers change.
+        """Yields each new warning; a warning is not new if only its numbers have changed.
 
-        The message of a pause is written by those who wait for the run.
+        The message of a pause is left out, because the code that waits for the run writes it.
         """
         if status.phase is Phase.PAUSED:
             return
@@ -56,7 +56,7 @@ class Warnings:
 
 
 class Lines:
-    """The warnings of a run as plain lines of the standard error; its looper calls `tick`."""
+    """Writes the warnings of a run to the standard error; the run's looper calls `tick`."""
 
     def __init__(self, run: Watched) -> None:
         self._run, self._warnings = run, Warnings()

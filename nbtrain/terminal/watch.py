@@ -42,7 +42,7 @@ _COLOURS = {
 
 
 def watch(options: argparse.Namespace) -> int:
-    """Shows a run until it has ended; with `--json`, its status as a line each time it changes."""
+    """Shows a run until it has ended; with `--json`, prints its status at each sign of life."""
     with run_in(options.folder) as run:
         if options.json:
             _lines(run)
@@ -79,7 +79,7 @@ def _lines(run: AttachedRun) -> None:
 
 
 def picture(run: AttachedRun, width: int) -> RenderableType:
-    """Returns a run as it is shown: its numbers, curves, hyperparameters, marks and messages.
+    """Returns the picture of a run: its numbers, curves, hyperparameters, marks and messages.
 
     Args:
         run: The run.
@@ -93,7 +93,7 @@ def picture(run: AttachedRun, width: int) -> RenderableType:
     )
     parts: list[RenderableType] = [head]
     if status.total_steps:
-        bar = Table.grid(expand=True)  # the bar alone ends no line: it would hide the next one
+        bar = Table.grid(expand=True)  # a bar outside a table ends no line, and hides the next one
         bar.add_row(ProgressBar(total=status.total_steps, completed=status.step))
         parts.append(bar)
     parts.append(_values(run, status, width))
@@ -128,7 +128,7 @@ def sparkline(
     values: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]],
     columns: int = _COLUMNS,
 ) -> str:
-    """Draws a curve in one line of at most so many blocks; what is not finite is left out."""
+    """Draws a curve in one line of at most `columns` blocks; ignores values that are not finite."""
     found = np.asarray(values, np.float64)
     if not len(found):
         return ""

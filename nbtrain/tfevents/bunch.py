@@ -1,8 +1,8 @@
 """Decodes many small files at once.
 
-A call of NumPy costs as much for ten records as for a thousand. So small files are decoded behind
-one another, as one stretch. The headers of each are looked for at first where the file before had
-them, as runs of one program mostly have records of the same lengths.
+A call of NumPy costs as much for ten records as for a thousand. So small files are joined and
+decoded as one stretch. Runs of one program mostly have records of the same lengths, so the headers
+of a file are first searched at the offsets of the headers in the file before.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def pieces_of(files: Sequence[bytes], decoder: Decoder) -> list[tuple[Piece, int
     """Decodes whole files.
 
     Args:
-        files: The contents of each.
+        files: The contents of each file.
 
     Returns:
         For each file its records and the end of the last complete one; None for a file that is
-        damaged, or has no complete record: that is left to its `Tail`.
+        damaged, or has no complete record, so that its `Tail` must read it.
     """
     data = np.frombuffer(b"".join(files), np.uint8)
     bounds = np.cumsum([0, *map(len, files)])
@@ -36,7 +36,7 @@ def pieces_of(files: Sequence[bytes], decoder: Decoder) -> list[tuple[Piece, int
     others = _others(data, frames, batch.others)
     bad.update(owners[[row for row, payload in others.items() if payload is None]].tolist())
     ends = np.zeros(len(files), np.int64)
-    ends[owners] = frames.starts + frames.lengths + FOOTER  # that of the last stays
+    ends[owners] = frames.starts + frames.lengths + FOOTER  # the end of the last record remains
     ends -= bounds[:-1]
     pieces = [
         None if number in bad or end <= 0 else (Piece([], [], 0), end)

@@ -1,9 +1,9 @@
 """Computes the CRC-32C of many records of equal length at once.
 
-This is the checksum of TensorFlow's record files (Castagnoli polynomial, then masked;
-tensorflow/core/lib/hash/crc32c.h). A CRC is affine: the checksum of a record is that of a template
-with some bytes zero, XORed with one table entry for each of these bytes. So a whole column of
-records costs one table look-up per varying byte.
+CRC-32C is the checksum of TensorFlow's record files (Castagnoli polynomial, then masked;
+tensorflow/core/lib/hash/crc32c.h). A CRC is affine: the checksum of a record is the checksum of a
+template with zeros at some positions, XORed with one table entry for each byte at these positions.
+So a whole column of records costs one table look-up per varying byte.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _POLYNOMIAL = 0x82F63B78
 
 @functools.cache
 def _place_table(following: int) -> UInt32Array:
-    """The contribution of each byte value to the checksum with `following` bytes after it.
+    """Returns what each byte value contributes to the checksum if `following` bytes follow it.
 
-    One more byte turns a table into that of the next position. Many more bytes at once take four
+    One more byte turns a table into the table of the next position. Many bytes at once need four
     look-ups, one for each byte of the checksum so far, as in "slicing by four".
     """
     if not following:
@@ -58,7 +58,7 @@ def crc32c_columns(
 
     Args:
         template: The record with zero at every varying position.
-        columns: For each varying position its bytes, uint8 of shape (count,).
+        columns: The bytes at each varying position, uint8 of shape (count,).
 
     Returns:
         The checksums, not masked, uint32 of shape (count,).
@@ -74,7 +74,7 @@ def add_columns(crcs: UInt32Array, length: int, columns: dict[int, npt.NDArray[n
     Args:
         crcs: The checksums, uint32 of shape (n,), changed in place.
         length: Bytes of each record.
-        columns: For each position its bytes, uint8 of shape (n,).
+        columns: The bytes at each position, uint8 of shape (n,).
     """
     for place, column in columns.items():
         table = _place_table(length - 1 - place)

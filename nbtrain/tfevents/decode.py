@@ -1,9 +1,9 @@
 """Decodes the scalars of many event records at once.
 
 Records of one length, with steps of one length, mostly share a layout: their wall times, steps and
-values are columns. The bytes between the columns are compared with a record of the same tags.
-Checksums are those of that record, updated with the varying bytes. Records without such a layout
-are left to be read one by one.
+values are columns. The bytes between the columns are compared with a record of the same tags, and
+the checksum of that record is updated with the varying bytes. The caller reads records without such
+a layout one by one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nbtrain.tfevents.records import Records
 _SHORTEST, _LONGEST = 24, 4096  # bytes of an event that may have a layout
 _MOST_STEP_BYTES = 8  # a step below 2 ** 56
 _ROUNDS = 16  # most layouts of records with equal lengths of record and step
-_FEW = 8  # fewer records are not worth it
+_FEW = 8  # fewer records are not worth decoding together
 
 _CONTINUED = np.uint64(0x8080808080808080)
 
@@ -39,12 +39,12 @@ class Decoded:
     """The decoded scalars of records with one layout.
 
     Attributes:
-        rows: The index of the record of each, int64 of shape (n,), ascending.
-        tags: The index of its tag within `Decoder.tags`, int64 of shape (n,).
+        rows: The index of each scalar's record, int64 of shape (n,), ascending.
+        tags: The index of each scalar's tag within `Decoder.tags`, int64 of shape (n,).
         steps: int64 of shape (n,).
         wall_times: float64 of shape (n,): seconds since the epoch.
         values: float64 of shape (n,).
-        bare: Whether they are tensors of plugins without a name, as in `Place`.
+        bare: Whether they are tensors without a plugin's name, as in `LayoutPlace`.
     """
 
     rows: IntArray
@@ -55,7 +55,7 @@ class Decoded:
     bare: bool = False
 
     def take(self, wanted: npt.NDArray[Any] | slice) -> Decoded:
-        """Returns some of them, by index, by a mask or in sequence."""
+        """Returns some of the scalars, chosen by index, mask or slice."""
         return Decoded(
             self.rows[wanted],
             self.tags[wanted],
@@ -77,7 +77,7 @@ class Decoded:
         return found.take(np.argsort(found.rows, kind="stable"))
 
     def parts(self, keys: IntArray) -> Iterator[Decoded]:
-        """Yields those of each key, in the order in which the keys appear; `keys` from 0 on."""
+        """Yields the scalars of each key, in the order in which the keys appear; `keys` >= 0."""
         if not (keys[1:] != keys[:-1]).any():
             yield self
             return
@@ -109,7 +109,7 @@ class Batch:
 
 
 class Decoder:
-    """Decodes the records of some runs; it learns their layouts and tags. One thread at a time.
+    """Decodes the records of some runs, and remembers layouts and tags. One thread at a time.
 
     Attributes:
         tags: Every tag seen so far, in order of appearance.
@@ -138,7 +138,7 @@ class Decoder:
         return batch
 
     def decode_one(self, row: int, payload: bytes) -> list[Decoded] | None:
-        """Decodes a single record, whose checksum was looked at; None without a usual layout."""
+        """Decodes one record with a checked checksum; None if its layout is not a usual one."""
         usual = _SHORTEST <= len(payload) < _LONGEST
         found = layout_of(payload) if usual else None
         if found is None or found[0].step_bytes > _MOST_STEP_BYTES:
@@ -158,7 +158,7 @@ class Decoder:
     def _groups(
         self, data: ByteArray, frames: Frames, batch: Batch
     ) -> Iterator[tuple[Records, int]]:
-        """Yields the records by their lengths and those of their steps."""
+        """Yields groups of records with equal lengths and step lengths, and the record length."""
         lengths = frames.lengths
         usual = (lengths >= _SHORTEST) & (lengths < _LONGEST)
         if not usual.all():
@@ -207,7 +207,7 @@ class Decoder:
             batch.doubtful.extend(group.rows[~whole].tolist())
         elif not whole.all():
             batch.damaged.extend(group.rows[~whole].tolist())
-            # Without a whole record: the damage of one looks like a layout of its own.
+            # If no record is whole, a damaged one has been mistaken for a layout of its own.
             scalars = [each.take(whole) for each in scalars] if whole.any() else []
         batch.scalars.extend(scalars)
         return rest
@@ -224,7 +224,7 @@ def _decoded(layout: Layout, group: Records, tags: IntArray) -> list[Decoded]:
 
 
 def _step_bytes(data: ByteArray, frames: Frames, usual: npt.NDArray[np.bool_]) -> IntArray:
-    """The bytes of each record's step as a varint; 0 if it has none."""
+    """Returns the number of bytes of each record's step as a varint; 0 without a step."""
     starts = frames.starts if usual.all() else np.where(usual, frames.starts, 0)
     has = data[starts + STEP - 1] == 0x10
     words: npt.NDArray[np.uint64] = np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))
@@ -240,7 +240,7 @@ def _step_bytes(data: ByteArray, frames: Frames, usual: npt.NDArray[np.bool_]) -
 
 
 def _steps(group: Records, layout: Layout) -> IntArray:
-    """The steps of records, from their varints."""
+    """Returns the steps of records, from their varints."""
     steps = np.zeros(len(group.rows), np.int64)
     if layout.step_bytes:
         step = group.column(STEP, "<u8")
@@ -251,7 +251,7 @@ def _steps(group: Records, layout: Layout) -> IntArray:
 
 
 def by_tag(scalars: Sequence[Decoded]) -> list[Decoded]:
-    """Parts scalars by their tags, in the order in which these appear."""
+    """Groups scalars by their tags, in the order in which the tags appear."""
     found: dict[tuple[int, bool], list[Decoded]] = {}
     for each in scalars:
         for part in each.parts(each.tags):

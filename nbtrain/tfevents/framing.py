@@ -32,9 +32,9 @@ class Frames:
     """The complete records in a stretch of a file.
 
     Attributes:
-        starts: The offsets of their payloads, int64 of shape (n,).
-        lengths: Bytes of their payloads, int64 of shape (n,).
-        end: The end of the last of them.
+        starts: The offsets of the payloads, int64 of shape (n,).
+        lengths: Bytes of the payloads, int64 of shape (n,).
+        end: The end of the last complete record.
         damaged: Whether the bytes at `end` cannot be the beginning of a record.
         wanted: Bytes of the record that begins at `end`, according to its header; 0 if the header
             is incomplete.
@@ -48,7 +48,7 @@ class Frames:
 
 
 def frames_in(data: ByteArray) -> Frames:
-    """Finds the records of a stretch that begins with one."""
+    """Finds the records of a stretch that begins with a record."""
     offsets = headers_in(data)
     if not len(offsets):
         return Frames(offsets, offsets, 0, damaged=False, wanted=0)
@@ -64,7 +64,7 @@ def frames_in(data: ByteArray) -> Frames:
 
 
 def next_frame(data: ByteArray) -> int | None:
-    """Finds the first valid header of a stretch beyond its first byte; None if there is none."""
+    """Finds the first valid header after the first byte of a stretch; None if there is none."""
     count = len(data) - HEADER + 1
     if count <= 1:
         return None
@@ -85,13 +85,13 @@ def lengths_at(
 
 
 def headers_in(data: ByteArray, like: IntArray | None = None) -> IntArray:
-    """Finds the headers of a stretch by their lengths, which it does not verify.
+    """Finds the headers of a stretch by their lengths, without verifying checksums.
 
     The last record may be incomplete.
 
     Args:
-        like: The headers of a similar stretch, such as a file of the same program: they are tried
-            first.
+        like: The headers of a similar stretch, such as a file of the same program; their offsets
+            are tried first.
     """
     parts: list[IntArray] = [] if like is None else _as_in(data, like)
     offset, last = 0, len(data) - HEADER
@@ -113,7 +113,7 @@ def headers_in(data: ByteArray, like: IntArray | None = None) -> IntArray:
 
 
 def _as_in(data: ByteArray, like: IntArray) -> list[IntArray]:
-    """The headers at the offsets of another stretch, moved where a record has another length."""
+    """Returns headers at the offsets of another stretch, moved after a record of another length."""
     sizes = np.diff(like).astype(np.uint64) - np.uint64(HEADER + FOOTER)
     last = len(data) - HEADER
     parts: list[IntArray] = []
@@ -157,7 +157,7 @@ def _column(data: ByteArray, offsets: IntArray, dtype: str) -> npt.NDArray[np.un
 
 
 def _crcs_of(lengths: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.uint32]:
-    """The checksums of these lengths in a header."""
+    """Returns the checksums that headers with these lengths have."""
     columns = np.ascontiguousarray(lengths, "<u8").view(np.uint8).reshape(-1, 8)
     varying = {place: columns[:, place] for place in range(8) if columns[:, place].any()}
     return masked(crc32c_columns(bytes(8), varying, len(lengths)))

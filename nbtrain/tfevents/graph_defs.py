@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 _SHAPES = "_output_shapes"  # written by add_shapes=True
-# The most of a list, elements of a tensor, and characters of a value that are told.
+# Most elements of a list and of a tensor, and characters of a value, that are shown.
 _LISTED, _ELEMENTS, CHARACTERS = 16, 16, 400
 
 
@@ -23,7 +23,7 @@ def of_graph_def(data: bytes) -> Graph:
     """Decodes a serialized GraphDef.
 
     Raises:
-        ValueError: It is not one, or has too many nodes.
+        ValueError: The data is not a GraphDef, or has too many nodes.
     """
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
@@ -34,7 +34,7 @@ def of_meta_graph_def(data: bytes) -> Graph:
     """Decodes the graph in a serialized MetaGraphDef.
 
     Raises:
-        ValueError: It is not one, or has too many nodes.
+        ValueError: The data is not a MetaGraphDef, or has too many nodes.
     """
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
@@ -42,10 +42,10 @@ def of_meta_graph_def(data: bytes) -> Graph:
 
 
 def of_run_metadata(data: bytes) -> Graph:
-    """Decodes the graphs of a trace: of each function as it was before it was optimized.
+    """Decodes the graphs of a trace: each function as it was before optimization.
 
     Raises:
-        ValueError: It is not a RunMetadata, holds no graph, or has too many nodes.
+        ValueError: The data is not a RunMetadata, contains no graph, or has too many nodes.
     """
     from tensorboard.compat.proto.config_pb2 import RunMetadata
 
@@ -68,7 +68,7 @@ def _parsed(kind: Any, data: bytes) -> Any:
 
 
 def _joined(graphs: Sequence[GraphDef]) -> Graph:
-    """Returns the nodes of all graphs, several in scopes `graph_1`, `graph_2`, ..."""
+    """Joins graphs into one; if there are several, in the scopes `graph_1`, `graph_2`, ..."""
     builder = GraphBuilder()
     for number, graph in enumerate(graphs, 1):
         scope = (f"graph_{number}",) if len(graphs) > 1 else ()
@@ -109,7 +109,7 @@ def _argument(builder: GraphBuilder, argument: Any, scope: tuple[str, ...], op: 
 
 
 def _shapes(node: NodeDef) -> Sequence[str]:
-    if _SHAPES not in node.attr:  # to look at it would add it
+    if _SHAPES not in node.attr:  # reading a missing attribute would add it
         return ()
     return [shape_text(shape) for shape in node.attr[_SHAPES].list.shape]
 
@@ -121,7 +121,7 @@ def _attributes(node: NodeDef) -> Attributes:
 
 
 def _attribute_text(value: AttrValue) -> str:
-    """Returns an attribute in words."""
+    """Returns the value of an attribute in words."""
     kind = value.WhichOneof("value")
     if kind == "list":
         listed = [
@@ -171,7 +171,7 @@ def type_name(number: int) -> str:
 
 
 def shape_text(shape: Any) -> str:
-    """Returns a shape in words: `[?, 4]`; `[...]` for one of unknown rank."""
+    """Returns a shape in words: `[?, 4]`; `[...]` for a shape of unknown rank."""
     if shape.unknown_rank:
         return "[...]"
     return f"[{', '.join('?' if dim.size < 0 else str(dim.size) for dim in shape.dim)}]"

@@ -1,7 +1,7 @@
 """Graphs of TensorFlow and models of Keras: nodes, and the edges between them.
 
-They are decoded without TensorFlow. A library's functions are graphs of their own, below the scope
-`FUNCTIONS`.
+Graphs are decoded without TensorFlow. The functions of a graph's library are graphs of their own,
+below the scope `FUNCTIONS`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Node:
     """A node of a graph, or a layer of a model.
 
     Attributes:
-        path: The scopes that it is in, then its own name.
-        op: The type of its operation, or the class of a layer.
-        device: "" if none was assigned.
+        path: The scopes that contain the node, then its own name.
+        op: The type of the operation, or the class of the layer.
+        device: The device; "" if none was assigned.
         attributes: Returns names and values in words.
-        shapes: Returns the shapes of its outputs; empty if they were not written.
+        shapes: Returns the shapes of the outputs; empty if they were not written.
     """
 
     path: tuple[str, ...]
@@ -49,9 +49,9 @@ class Graph:
     """A graph; cycles, and several nodes of one name, are possible.
 
     Attributes:
-        nodes: Its nodes.
-        edges: int64 of shape (n, 4): the index of the node from which it comes, that of the node to
-            which it leads, which output it is of, and 1 for a control dependency, else 0.
+        nodes: The nodes.
+        edges: int64 of shape (n, 4): the index of the source node, the index of the target node,
+            the number of the source's output, and 1 for a control dependency, else 0.
         missing: Inputs that name no node: the index of the node, and the input.
     """
 
@@ -75,7 +75,7 @@ class GraphBuilder:
         """Adds a node and returns its index.
 
         Raises:
-            ValueError: There are too many.
+            ValueError: The graph would have more than `MOST` nodes.
         """
         if len(self._nodes) == MOST:
             raise ValueError(f"it has more than {MOST:,} nodes, the most that are shown")
@@ -86,7 +86,7 @@ class GraphBuilder:
         """Adds an edge between two nodes.
 
         Raises:
-            ValueError: There are too many.
+            ValueError: The graph would have more than `MOST_EDGES` edges.
         """
         if len(self._edges) == MOST_EDGES:
             raise ValueError(f"it has more than {MOST_EDGES:,} edges, the most that are shown")
@@ -97,7 +97,7 @@ class GraphBuilder:
 
         Args:
             scope: The name of each node, its index, and its inputs: `name`, `name:1`, `name:out:1`,
-                or `^name` for a control dependency. Among nodes of one name the first is meant.
+                or `^name` for a control dependency. If nodes share a name, the first one is used.
         """
         listed = list(scope)
         named: dict[str, int] = {}
@@ -116,7 +116,7 @@ class GraphBuilder:
                     self.edge(source, index, output, control=control)
 
     def graph(self) -> Graph:
-        """Returns what was collected."""
+        """Returns the graph of the collected nodes and edges."""
         edges = np.array(self._edges, np.int64).reshape(-1, 4)
         return Graph(tuple(self._nodes), edges, tuple(self._missing))
 

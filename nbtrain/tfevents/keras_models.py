@@ -1,7 +1,7 @@
 """Decodes the model that Keras's TensorBoard callback writes: JSON of Keras 2 or 3.
 
-A model is a scope of its layers; a model within a model is a scope within it. Edges lead to the
-first layers of an inner model, and from its last ones.
+A model is a scope that contains its layers; a model within a model is a scope within a scope. Edges
+lead to the first layers of an inner model, and from its last layers.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 
 from nbtrain.tfevents.graphs import Attributes, Graph, GraphBuilder, Node, path_of
 
-_CHARACTERS = 400  # of a value that is told
+_CHARACTERS = 400  # of a value that is shown
 _HIDDEN = {"name", "layers", "input_layers", "output_layers", "build_input_shape"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """An output of a layer that another layer takes.
+    """An output of a layer that is the input of another layer.
 
     Attributes:
         layer: The layer's name.
-        output: Which of its outputs.
-        shape: In words; "" if unknown.
+        output: The number of the output, from 0.
+        shape: The shape in words; "" if unknown.
     """
 
     layer: str
@@ -36,7 +36,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The nodes at which edges enter and leave a layer: of a model, its first and last ones."""
+    """The nodes at which edges enter and leave a layer; in a model, its first and last layers."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -46,7 +46,7 @@ def of_keras_model(text: bytes) -> Graph:
     """Decodes a model's JSON.
 
     Raises:
-        ValueError: It is not the JSON of a model.
+        ValueError: The text is not the JSON of a model.
     """
     try:
         model = json.loads(text)
@@ -64,7 +64,7 @@ def of_keras_model(text: bytes) -> Graph:
 def _layer(
     builder: GraphBuilder, layer: dict[str, Any], scope: tuple[str, ...], shape: str = ""
 ) -> _Ends:
-    """Adds a layer, or all layers of a model; `shape` is that of its output."""
+    """Adds a layer, or all layers of a model; `shape` is the shape of the output."""
     layers, own = _layers(layer), path_of(_name(layer), scope)
     if layers is None:
         told, shapes = functools.partial(_attributes, layer), (shape or _input_shape(layer),)
@@ -106,13 +106,13 @@ def _chain(builder: GraphBuilder, layers: Sequence[dict[str, Any]], own: tuple[s
 
 
 def _taken(named: Mapping[str, _Ends], source: _Source) -> Sequence[int]:
-    """The node of an output of a layer; none if there is no such layer."""
+    """Returns the node of a layer's output; empty if there is no such layer."""
     outputs = named[source.layer].outputs if source.layer in named else ()
     return outputs[source.output : source.output + 1] or outputs[:1]
 
 
 def _join(builder: GraphBuilder, sources: Sequence[int], end: _Ends) -> None:
-    """Adds edges into a layer: one into each input, or all into all if there are more or fewer."""
+    """Adds edges into a layer: one into each input, or from all to all if the counts differ."""
     if len(sources) == len(end.inputs):
         pairs = list(zip(sources, end.inputs, strict=True))
     else:
@@ -122,7 +122,7 @@ def _join(builder: GraphBuilder, sources: Sequence[int], end: _Ends) -> None:
 
 
 def _layers(layer: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Returns the layers of a model; None for a layer. Keras 2.2 has them as the configuration."""
+    """Returns the layers of a model; None for a layer. Keras 2.2 writes them as the `config`."""
     config = layer.get("config")
     layers = config if isinstance(config, list) else _dict(config).get("layers")
     return [each for each in layers if isinstance(each, dict)] if isinstance(layers, list) else None
@@ -136,10 +136,10 @@ def _calls(layer: Mapping[str, Any]) -> list[list[_Source]]:
 
 
 def _sources(value: Any) -> Iterator[_Source]:
-    """Yields the outputs of layers that are named anywhere in a value.
+    """Yields the outputs of layers to which any part of a value refers.
 
     Keras 3 writes `{"class_name": "__keras_tensor__", "config": {"keras_history": [name, 0, 0]}}`,
-    Keras 2 and both for the inputs and outputs of a model `[name, 0, 0]`.
+    Keras 2 writes `[name, 0, 0]`. Both write the inputs and outputs of a model as `[name, 0, 0]`.
     """
     match value:
         case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), *more]}}:
@@ -169,7 +169,7 @@ def _attributes(layer: Mapping[str, Any]) -> Attributes:
 
 
 def _plain(value: Any) -> str:
-    """Returns a value of a configuration in words: an object by its class or name."""
+    """Returns a value of a configuration in words; an object as its class or name."""
     match value:
         case {"class_name": "DTypePolicy", "config": {"name": str(text)}}:
             pass
@@ -193,7 +193,7 @@ def _built(layer: Mapping[str, Any]) -> str:
 
 
 def _shape(value: Any) -> str:
-    """Returns a shape in words, `[?, 4]`; "" if it is none."""
+    """Returns a shape in words, `[?, 4]`; "" if the value is not a shape."""
     if not isinstance(value, list) or not all(each is None or type(each) is int for each in value):
         return ""
     return f"[{', '.join('?' if each is None else str(each) for each in value)}]"

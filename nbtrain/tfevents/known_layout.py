@@ -1,4 +1,4 @@
-"""A layout of records, and the tags of the records that have had it."""
+"""A layout of records, and the tags of the records that were found to have it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)  # for Fibonacci hashing
 
 
 class KnownLayout:
-    """A layout, and the rows of tags that its records have had.
+    """A layout, and the rows of tags of the records with this layout.
 
     Attributes:
         tags: The indexes of the tags of each row, int64 of shape (rows, places).
-        crcs: The checksums of records with these tags, and with zeros at varying positions.
+        crcs: The checksums of records with these tags and with zeros at varying positions.
     """
 
     def __init__(self, layout: Layout, tag_id: Callable[[str], int]) -> None:
@@ -36,7 +36,7 @@ class KnownLayout:
         self.crcs = np.empty(0, np.uint32)
 
     def rows_of(self, records: Records) -> IntArray:
-        """Finds the row of tags of each record; -1 for another layout."""
+        """Finds the row of tags of each record; -1 for a record of another layout."""
         words = [records.column(offset, "<u8") & mask for offset, mask in self._words]
         count = len(records.rows)
         if all((word == word[0]).all() for word in words):
@@ -64,7 +64,7 @@ class KnownLayout:
         return rows
 
     def _find_rows(self, records: Records, which: IntArray) -> IntArray:
-        """Finds the rows of tags of some records, and learns new ones; -1 for another layout."""
+        """Finds the rows of tags of some records, and adds new rows; -1 for another layout."""
         found = np.empty(len(which), np.int64)
         octets = records.octets(self._layout.length)[which]
         tags: list[list[int]] = []

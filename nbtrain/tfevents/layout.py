@@ -1,7 +1,7 @@
 """Locates the scalars in a serialized event.
 
 Events that a program writes step by step differ only in the wall time, the step and the values. A
-layout tells where these are; the other bytes hold the tags. Messages:
+layout contains the positions of these bytes; the other bytes contain the tags. Messages:
 tensorflow/core/util/event.proto, core/framework/summary.proto, tensor.proto.
 """
 
@@ -27,10 +27,10 @@ class LayoutPlace:
     """The position and type of a value.
 
     Attributes:
-        offset: Its first byte within the event.
-        dtype: Its type, as in NumPy.
-        bare: Whether it is a tensor without a plugin's name: then it is what the first of its tag
-            was.
+        offset: The position of its first byte in the event.
+        dtype: The type, as in NumPy.
+        bare: Whether the value is a tensor without a plugin's name. Its kind is then the kind of
+            the first value with the same tag.
     """
 
     offset: int
@@ -44,8 +44,8 @@ class Layout:
 
     Attributes:
         length: Bytes of the event.
-        step_bytes: Bytes of its step; 0 if it has none, which stands for step 0.
-        places: Its values.
+        step_bytes: Bytes of the step; 0 for an event without one, whose step is 0.
+        places: The values.
     """
 
     length: int
@@ -53,7 +53,7 @@ class Layout:
     places: tuple[LayoutPlace, ...]
 
     def varying(self) -> Iterator[int]:
-        """Yields the bytes that differ between events with this layout and the same tags."""
+        """Yields the positions at which events with this layout and the same tags differ."""
         yield from range(WALL_TIME, WALL_TIME + 8)
         yield from range(STEP, STEP + self.step_bytes)
         for place in self.places:
@@ -61,11 +61,11 @@ class Layout:
 
 
 class _Unusual(Exception):  # noqa: N818 - not an error: the event is read in the usual way
-    """The event has more than scalars, or in another order."""
+    """The event has other contents than scalars, or fields in another order."""
 
 
 def layout_of(event: bytes) -> tuple[Layout, tuple[str, ...]] | None:
-    """Returns the layout of an event and its tags; None if it is not of this kind."""
+    """Returns the layout and the tags of an event; None if the event is of another kind."""
     try:
         return _layout_of(event)
     except (_Unusual, IndexError, UnicodeDecodeError):

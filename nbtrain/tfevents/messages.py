@@ -1,7 +1,8 @@
 """The protocol messages of event files, for the records that are read one by one.
 
-Their classes take a tenth of a second to load, so they are loaded with the first record that
-needs them: scalars are read by columns, and a file's first record tells only its version.
+The classes of these messages need a tenth of a second to load, so they are loaded with the first
+record that needs them. Most runs need none: scalars are read by columns, and a file's first record
+contains only its version.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from tensorboard.compat.proto.event_pb2 import Event
 
-GRAPHS = ("graph_def", "meta_graph_def")  # the fields of an `Event` that hold a graph
+GRAPHS = ("graph_def", "meta_graph_def")  # the fields of an `Event` that contain a graph
 _WALL_TIME = 9  # bytes of the field that an event begins with
 _OF_THE_FILE = (0x1A, 0x52)  # the keys of `file_version` and, in TensorFlow, `source_metadata`
 
 
 def is_file_version(payload: bytes) -> bool:
-    """Returns whether a serialized `Event` holds only its wall time and the version of its file."""
+    """Returns whether a serialized `Event` contains only its wall time and the file's version."""
     at = _WALL_TIME
     while at + 1 < len(payload) and payload[at] in _OF_THE_FILE and payload[at + 1] < 0x80:
         at += 2 + payload[at + 1]
@@ -30,7 +31,7 @@ def event(payload: bytes) -> Event:
     """Parses the `Event` of a record.
 
     Raises:
-        ValueError: It is not an `Event`.
+        ValueError: The payload is not an `Event`.
     """
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event
@@ -44,11 +45,11 @@ def event(payload: bytes) -> Event:
 def array_of(tensor: Any) -> npt.NDArray[Any]:
     """Returns the array in a `TensorProto`.
 
-    Every element must be present. TensorFlow also allows a single element for a shape of equal
-    ones, but no summary is written so, and a few bytes could ask for gigabytes.
+    Every element must be present. TensorFlow also allows a single element in place of many equal
+    ones, but no summary is written like that, and a few bytes could demand gigabytes of memory.
 
     Raises:
-        ValueError: It holds less than its shape says, or nothing readable.
+        ValueError: The tensor has fewer elements than its shape says, or cannot be read.
     """
     from tensorboard.util.tensor_util import make_ndarray
 

@@ -8,5 +8,5 @@ PART = "tfevents"
 # The prefix of the files written here, as in TensorFlow.
 PREFIX = f"events.out.{PART}."
 
-# Their ending: a folder may have files of other writers, too.
+# The ending of the files written here: a folder may have files of other writers, too.
 ENDING = ".nbtrain"

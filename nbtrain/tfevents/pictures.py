@@ -1,7 +1,8 @@
 """Prepares encoded pictures from untrusted files for a page.
 
-The type of a picture is taken from its first bytes, not from its writer. It is decoded only when it
-is shown, and after a look at its header: a few kilobytes can hold gigabytes of pixels.
+The type of a picture is read from its first bytes; the writer's word for it is not trusted. A
+picture is decoded only when it is shown, and after a check of its header, because a few kilobytes
+can contain gigabytes of pixels.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFile import ImageFile
 
-# Larger pictures (in pixels or bytes) are scaled down; the last is the most pixels that are
-# decoded: 128 MB of them.
+# Pictures with more pixels or bytes are scaled down. No picture with more than MOST_DECODED pixels
+# is decoded: that many pixels need 128 MB.
 MOST_PIXELS, MOST_BYTES, MOST_DECODED = 1 << 22, 1 << 22, 1 << 25
 
 # Pictures with a shorter side are enlarged in a cell.
@@ -40,7 +41,7 @@ def picture(
     """Returns a picture that a page can show, and its type: the same bytes, or a smaller PNG.
 
     Raises:
-        ArgumentError: It is of another type, damaged, or too large to be decoded.
+        ArgumentError: The picture is of another type, damaged, or too large to be decoded.
     """
     kind = _format_of(encoded)[0]
     try:
@@ -57,7 +58,7 @@ def picture(
 
 
 def enlarged(encoded: bytes, kind: str) -> tuple[bytes, str]:
-    """Enlarges a picture of few pixels, each to a square; returns it with its type."""
+    """Enlarges each pixel of a small picture to a square; returns the picture and its type."""
     image = _opened(encoded)
     scale = FEW_PIXELS // max(image.size)
     if scale < 2:

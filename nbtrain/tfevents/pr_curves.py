@@ -20,11 +20,11 @@ class PrCurve:
     Attributes:
         thresholds: float64 of shape (n,): evenly spaced from 0 to 1.
         true_positives: float64 of shape (n,): a count, or a sum of weights.
-        false_positives: The same.
-        true_negatives: The same.
-        false_negatives: The same.
+        false_positives: As `true_positives`.
+        true_negatives: As `true_positives`.
+        false_negatives: As `true_positives`.
         precision: float64 of shape (n,): from 0 to 1.
-        recall: The same.
+        recall: float64 of shape (n,): from 0 to 1.
     """
 
     thresholds: FloatArray
@@ -40,13 +40,13 @@ class PrCurve:
 
 
 def pr_curve(value: Any) -> PrCurve:
-    """Decodes a `Summary.Value`.
+    """Decodes the curve in a `Summary.Value`.
 
-    The highest thresholds at which nothing is predicted to be positive are left out, as in
-    TensorBoard: precision is undefined there.
+    The highest thresholds, at which nothing is predicted to be positive, are left out, as in
+    TensorBoard, because precision is undefined there.
 
     Raises:
-        ValueError: It is not a curve.
+        ValueError: The value is not a curve.
     """
     array = array_of(value.tensor)
     if array.dtype.kind not in "fiub":

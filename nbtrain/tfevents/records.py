@@ -1,4 +1,4 @@
-"""Records of equal length, from which columns are taken."""
+"""Records of equal length, whose bytes are read in columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Records:
     """Records of one length, `stride` bytes apart in a buffer.
 
     Attributes:
-        rows: The index of each within its piece of a file.
+        rows: The index of each record within its piece of a file.
     """
 
     rows: IntArray
@@ -35,15 +35,15 @@ class Records:
         return cls(rows, records.view(np.uint8), 0, width)
 
     def column(self, offset: int, dtype: str) -> npt.NDArray[Any]:
-        """Returns a copy of the numbers at an offset within each."""
+        """Returns a copy of the numbers at an offset within each record."""
         shape = (len(self.rows),)
         return np.ndarray(shape, dtype, self.buffer, self.begin + offset, (self.stride,)).copy()
 
     def octets(self, width: int) -> ByteArray:
-        """The first bytes of each, of shape (n, width); not a copy."""
+        """Returns the first bytes of each record, of shape (n, width); not a copy."""
         shape, strides = (len(self.rows), width), (self.stride, 1)
         return np.ndarray(shape, np.uint8, self.buffer, self.begin, strides)
 
     def take(self, wanted: npt.NDArray[np.bool_], width: int) -> Records:
-        """Returns a copy of some of them."""
+        """Returns a copy of the records that a mask selects."""
         return Records(self.rows[wanted], self.octets(width)[wanted].reshape(-1), 0, width)

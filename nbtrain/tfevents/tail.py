@@ -1,7 +1,7 @@
 """Follows one event file as it grows.
 
-Between two polls only an offset is kept: no handle and no buffer. Incomplete records are waited
-for; unreadable bytes are skipped and counted.
+Between two polls only an offset is kept: no handle and no buffer. An incomplete record is read once
+it is complete; unreadable bytes are skipped and counted.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from nbtrain.tfevents.crc import crc32c, masked
 from nbtrain.tfevents.decode import Decoded, Decoder, by_tag
 from nbtrain.tfevents.framing import FOOTER, HEADER, ByteArray, Frames, frames_in, next_frame
 
-# Bytes that are read at once, unless one record has more; and the range of a search for a record.
+# Bytes that are read at once, unless one record has more; bytes that are searched at once.
 CHUNK = 1 << 21
 _SEARCHED = 1 << 18
 
 # Bytes of the largest record that is read: a serialized event has fewer than 2 GiB.
 _LARGEST = 1 << 31
 
-# Bytes that identify a file: its first record tells when it was begun.
+# Bytes that identify a file: its first record contains the time at which it was begun.
 _HEAD = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A complete record that does not hold only scalars.
+    """A complete record that contains other values than scalars.
 
     Attributes:
-        row: Its index within the piece.
-        offset: The offset of its payload in the file.
+        row: The index of the record within the piece.
+        offset: The offset of the payload in the file.
         payload: The serialized `Event`.
     """
 
@@ -49,7 +49,7 @@ class Piece:
     """The contents of a stretch of a file.
 
     Attributes:
-        scalars: The scalars of records that hold nothing else, parted by their tags.
+        scalars: The scalars of records that contain nothing else, grouped by their tags.
         others: The other records, in the order of the file.
         skipped: Bytes that are not records, or have a wrong checksum.
         doubtful: Records that were read in spite of a wrong checksum.
@@ -69,7 +69,7 @@ class Tail:
 
     Attributes:
         offset: Bytes read so far.
-        size: Bytes of the file at the last look.
+        size: Bytes of the file at the last scan.
     """
 
     def __init__(self, path: str, decoder: Decoder) -> None:
@@ -84,7 +84,7 @@ class Tail:
         """Updates the size; returns whether the file was replaced and must be read again.
 
         Raises:
-            OSError: It does not exist, or access is denied.
+            OSError: The file does not exist, or access is denied.
         """
         size, number = _stat(self.path)
         before, self.size = self.size, size
@@ -100,10 +100,10 @@ class Tail:
         return replaced
 
     def poll(self) -> Piece | None:
-        """Returns the next piece of the file as of the last look; None if all has been read.
+        """Returns the next piece of the file as of the last scan; None if all has been read.
 
         Raises:
-            OSError: It cannot be read; the next poll may succeed.
+            OSError: The file cannot be read; the next poll may succeed.
         """
         if self.offset >= self.size:
             return None
@@ -128,12 +128,12 @@ class Tail:
         return None if self.offset == begin else piece
 
     def contents(self) -> bytes:
-        """Returns the whole file as of the last look.
+        """Returns the whole file as of the last scan.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
-        return self._read(0, self.size) if self.size else b""  # or else it may be a pipe
+        return self._read(0, self.size) if self.size else b""  # a file of no size may be a pipe
 
     def _piece(self, data: ByteArray, frames: Frames) -> tuple[Piece, int, bool]:
         """Decodes some records; returns them, their end, and whether damage follows."""
@@ -151,14 +151,14 @@ class Tail:
                 wrong.add(row)
         end, damaged, last = frames.end, frames.damaged, len(frames.starts) - 1
         at_end = self.offset + end == self.size
-        if last in wrong and (damaged or at_end):  # its length may be wrong, or it is incomplete
+        if last in wrong and (damaged or at_end):  # the length may be wrong, or data is missing
             wrong.remove(last)
             end, damaged = int(frames.starts[last]) - HEADER, True
         skipped = sum(int(frames.lengths[row]) + HEADER + FOOTER for row in wrong)
         return Piece(by_tag(batch.scalars), others, skipped, doubtful), end, damaged
 
     def _next_record(self) -> int | None:
-        """Finds the next record after damage; None while there is none."""
+        """Finds the next record after damaged bytes; None while there is none."""
         begin = max(self.offset, self._searched)
         while begin + HEADER < self.size:
             data = self._array(begin, _SEARCHED)
@@ -177,10 +177,10 @@ class Tail:
 
 
 def read_at(path: str, offset: int, size: int) -> bytes:
-    """Reads bytes of a file; fewer at its end.
+    """Reads `size` bytes of a file, or fewer at its end.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     if is_remote(path):
         import tensorflow as tf
@@ -194,7 +194,7 @@ def read_at(path: str, offset: int, size: int) -> bytes:
 
 
 def is_remote(path: str) -> bool:
-    """Returns whether a path is not on this machine."""
+    """Returns whether a path has a scheme, such as `gs://`, and is not on this machine."""
     return "://" in path
 
 
@@ -212,7 +212,7 @@ def remotely() -> Iterator[None]:
 
 
 def _stat(path: str) -> tuple[int, int]:
-    """The size of a file, and its inode."""
+    """Returns the size of a file, and its inode; 0 for the inode of a remote file."""
     if is_remote(path):
         import tensorflow as tf
 

@@ -1,6 +1,6 @@
 """The values of summaries other than scalars: images, histograms, text, audio, curves, graphs.
 
-Each was written either as a message of TensorFlow 1 or as a tensor of TensorFlow 2
+Each value was written either as a message of TensorFlow 1 or as a tensor of TensorFlow 2
 (tensorboard/data_compat.py and tensorboard/plugins/*/summary_v2.py).
 """
 
@@ -24,7 +24,7 @@ from nbtrain.tfevents.messages import array_of
 from nbtrain.tfevents.pictures import MOST_PIXELS, enlarged, picture
 from nbtrain.tfevents.pr_curves import PrCurve, pr_curve
 
-# The first bytes of sounds: a page is told a type only if the bytes match.
+# The first bytes of sounds: a page gets a type only if the bytes match.
 _SOUNDS = {
     b"ID3": "audio/mpeg",
     b"\xff\xfb": "audio/mpeg",
@@ -48,14 +48,14 @@ class Images:
     encoded: tuple[bytes, ...]
 
     def shown(self, index: int = 0, *, most_pixels: int = MOST_PIXELS) -> tuple[bytes, str]:
-        """Returns an image that a page can show, and its type; a large one is scaled down, as PNG.
+        """Returns an image that a page can show, and its type; a large image becomes a smaller PNG.
 
         Args:
             index: The index of the image.
             most_pixels: Larger images are scaled down.
 
         Raises:
-            ArgumentError: It is damaged, too large, or of a type that cannot be shown.
+            ArgumentError: The image is damaged, too large, or of a type that cannot be shown.
         """
         return picture(self.encoded[index], most_pixels=most_pixels)
 
@@ -79,7 +79,7 @@ class HistogramValue:
     """The histogram of one step.
 
     Attributes:
-        buckets: float64 of shape (k, 3): the left edge, the right edge and the count of each.
+        buckets: float64 of shape (k, 3): left edge, right edge and count of each bucket.
     """
 
     buckets: FloatArray
@@ -109,9 +109,9 @@ class AudioValue:
 
     Attributes:
         clips: Each sound: usually a WAV file.
-        content_type: The type of the first, by its first bytes; "application/octet-stream" if
+        content_type: The type of the first sound, by its first bytes; "application/octet-stream" if
             unknown.
-        labels: The writer's label for each, often empty.
+        labels: The writer's label for each sound, often empty.
     """
 
     clips: tuple[bytes, ...]
@@ -129,7 +129,7 @@ def value_of(kind: str, value: Any, tag: str) -> Value:
     """Decodes a `Summary.Value` of a kind, or the `Event` of a graph.
 
     Raises:
-        ArgumentError: It does not have the format of its kind.
+        ArgumentError: The value does not have the format of its kind.
     """
     try:
         return DECODERS[kind](value)
@@ -159,8 +159,8 @@ def _histogram(value: Any) -> HistogramValue:
 def _buckets(histo: Any) -> FloatArray:
     """Converts a TensorFlow 1 histogram to one of TensorFlow 2, as TensorBoard does.
 
-    Its outermost limits are the limits of floats. They are replaced by the lowest and highest
-    value, and empty buckets beyond these are left out.
+    The outermost limits of TensorFlow 1 are the limits of floats. The lowest and the highest value
+    replace them, and empty buckets outside these values are left out.
     """
     counts = np.array(histo.bucket)
     full = np.flatnonzero(counts > 0)
@@ -209,7 +209,7 @@ def strings(value: Any, ndim: int | None = None) -> npt.NDArray[np.object_]:
     """Returns the strings in a `Summary.Value`, as bytes.
 
     Raises:
-        ValueError: It holds something else.
+        ValueError: The value contains no strings, or has another number of dimensions.
     """
     array = array_of(value.tensor)
     if array.dtype != object or ndim not in (None, array.ndim):

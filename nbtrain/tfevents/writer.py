@@ -1,8 +1,9 @@
 """Writes an event file in bulk.
 
 Records with the same tags differ in few bytes: the wall time, the step and the values. So a batch
-of them is one template, filled column by column. Framing: tensorflow/core/lib/io/record_writer.h;
-message: tensorflow/core/util/event.proto.
+of records is one template, filled column by column.
+
+Framing: tensorflow/core/lib/io/record_writer.h; message: tensorflow/core/util/event.proto.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _numbers = itertools.count()
 class EventWriter:
     """One event file in a run's folder, for TensorBoard and `summary_iterator`.
 
-    Every call has written its data completely to disk when it returns. A call that fails leaves no
-    partial record, and the next may succeed. For one thread at a time.
+    Every call has written its data completely to disk when it returns. After a call that fails, the
+    file contains no partial record, and the next call may succeed. For one thread at a time.
 
     Args:
         logdir: The folder; it must exist.
@@ -49,7 +50,7 @@ class EventWriter:
     """
 
     def __init__(self, logdir: Path) -> None:
-        # TensorFlow's format of names, which TensorBoard looks for and sorts by.
+        # TensorFlow's format of names: TensorBoard finds and sorts files by it.
         name = f"{PREFIX}{_time_of_next(logdir):010d}.{socket.gethostname()}"
         self.path = logdir / f"{name}.{os.getpid()}.{next(_numbers)}{ENDING}"
         self._file = own_files.opened(self.path, own_files.APPEND)
@@ -73,10 +74,11 @@ class EventWriter:
             return True
 
     def session_start(self, step: int, wall_time: float) -> None:
-        """Marks that the run continues from `step`: TensorBoard drops what lies beyond.
+        """Marks that the run continues from `step`, so that TensorBoard drops all later steps.
 
-        The mark has the next step, because TensorBoard drops that step and all later ones. The
-        first one is written twice: TensorBoard takes the first of a run for its beginning.
+        The mark has the next step, because TensorBoard drops the step of the mark and all later
+        ones. The first mark is written twice, because TensorBoard drops nothing at the first mark
+        of a run.
         """
         log = SessionLog(status=SessionLog.START)
         mark = Event(session_log=log, step=step + 1, wall_time=wall_time).SerializeToString()
@@ -84,7 +86,7 @@ class EventWriter:
         self._has_session = True
 
     def hyperparameters(self, values: Mapping[str, float], wall_time: float) -> None:
-        """Writes the values that a run begins with, for TensorBoard's HParams dashboard."""
+        """Writes the hyperparameters at the start of a run, for TensorBoard's HParams dashboard."""
         from tensorboard.plugins.hparams.api import hparams_pb  # here, as this import is slow
 
         self._write_summary(hparams_pb(values, start_time_secs=wall_time), wall_time)
@@ -126,7 +128,7 @@ class EventWriter:
         self._file.close()
 
     def _write_summary(self, made: Any, wall_time: float) -> None:
-        """Writes a summary of TensorBoard's, of its own class or TensorFlow's."""
+        """Writes a summary that TensorBoard has made, of its own class or TensorFlow's."""
         summary = Summary.FromString(made.SerializeToString())
         self._write_event(summary=summary, wall_time=wall_time)
 
@@ -136,7 +138,7 @@ class EventWriter:
     def _append(self, records: bytes) -> None:
         end, rest = self._file.seek(0, os.SEEK_END), memoryview(records)
         try:
-            while rest:  # a disk that is almost full takes a part
+            while rest:  # on an almost full disk, a call may write only a part
                 rest = rest[self._file.write(rest) :]
         except OSError:
             with contextlib.suppress(OSError):
@@ -145,10 +147,10 @@ class EventWriter:
 
 
 def _time_of_next(logdir: Path) -> int:
-    """The time in the name of a new file: now, but later than in all existing names.
+    """Returns the time in the name of a new file: now, but later than in all existing names.
 
-    The files of a run are read in this order, here and in TensorBoard, and a clock may have been
-    set back.
+    The files of a run are read in the order of these times, here and in TensorBoard, and the clock
+    may have been set back.
     """
     names = [path.name for path in logdir.iterdir() if path.name.endswith(ENDING)]
     times = [name.removeprefix(PREFIX).partition(".")[0] for name in names]
@@ -196,7 +198,7 @@ def _scalar_records(
     values: Mapping[str, npt.NDArray[np.float64]],
     length: int,
 ) -> ByteArray:
-    """Encodes framed records of events whose steps all take `length` bytes, one per row."""
+    """Encodes framed records of events whose steps all have `length` bytes, one per row."""
     # Event: 1 wall_time (double), 2 step (varint), 5 summary; Summary: 1 value;
     # Value: 1 tag, 2 simple_value (float).
     head = b"\x09" + bytes(8) + b"\x10" + bytes(length)

@@ -8,8 +8,8 @@
     front end ◀── the answer, same, ───── answers        one tag, for a card in view
                   refused
 
-Points stay in the kernel, and images in their files. A page asks for the cards in view, and asks
-again when there is more. Unchanged data is not sent again.
+Points stay in the kernel, and images in their files. A page requests the data of the cards in view,
+and requests them again when there is more. Unchanged data is not sent again.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Board(Shown):
 
     Args:
         scalars: The runs and tags to show, of every kind.
-        tab, x, smooth: The tab, axis and smoothing with which the page begins.
+        tab, x, smooth: The tab, axis and smoothing that the page shows first.
         on_look: Called in one of the kernel's threads whenever a page reports that it is open.
         clock: Returns seconds that never go backwards.
 
     Attributes:
-        follow: Whether it follows files that are being written; the page may change it.
-        closed: Whether it is no longer shown.
+        follow: Whether the board follows files that are being written; the page may change this.
+        closed: Whether the board is no longer shown.
         reading: Whether the files have not been read to the end yet.
     """
 
@@ -70,22 +70,22 @@ class Board(Shown):
         self._busy_until = clock()  # infinite while a page is answered
         self._version = 0
         self._labels: Labels | None = None  # once there is a logdir
-        self._there: dict[str, Any] = {}  # what the pages know
+        self._there: dict[str, Any] = {}  # the contents that the pages know
         self._telling = threading.Lock()  # keeps the versions in order
         super().__init__(BUNDLE, clock)
 
     @property
     def watched(self) -> bool:
-        """Returns whether a page has reported lately that somebody is looking."""
+        """True if a page has lately reported that it is visible."""
         return self._clock() - self._alive_at < LEASE_SECS
 
     @property
     def quiet_secs(self) -> float:
-        """Seconds since a page was told or answered something; none while it is being answered."""
+        """Seconds since a page was last notified or answered; 0 while one is being answered."""
         return max(0.0, self._clock() - self._busy_until)
 
     def notify(self, *, reading: bool = False) -> None:
-        """Tells the pages that there is more. Any thread may call it.
+        """Notifies the pages that there is more. Any thread may call it.
 
         Args:
             reading: Whether the files have not been read to the end yet.
@@ -103,8 +103,8 @@ class Board(Shown):
             self._busy_until = self._clock()
 
     def close(self) -> None:
-        """Closes the board and frees what it shows."""
-        self.closed = True  # first: threads that already hold the rest may finish
+        """Closes the board and frees its data."""
+        self.closed = True  # first: threads that already use the rest may finish
         self._found, self._there, self._on_look = {}, {}, lambda: None
         super().close()
 
@@ -173,12 +173,12 @@ class Board(Shown):
                 self._say("index", found)
 
     def _keep(self, text: object) -> None:
-        """Stores the reader's choices as the page wrote them, for when the page is reloaded."""
+        """Stores the reader's choices as the page wrote them, for a reload of the page."""
         if isinstance(text, str) and len(text) <= _KEPT:
             self._begin["kept"] = text
 
     def _answer(self, found: Selections, content: dict[str, Any]) -> None:
-        """Sends what was asked for, or says why not."""
+        """Sends the answer to a request, or the reason of a refusal."""
         number = {"id": content.get("id")}
         try:
             sent = answer(found, content)

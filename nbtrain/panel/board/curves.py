@@ -1,9 +1,9 @@
 """Reduces the curves of a tag to the number of points that a board's page can show.
 
-A page asks for a tag, runs, an axis and the visible range. The kernel, which holds every point,
+A page requests a tag, runs, an axis and the visible range. The kernel, which has every point,
 answers with buckets of that range. So zooming in shows finer points, and a million points cost the
-page no more than a thousand. The kernel also smooths, over all points, so zooming does not change a
-smoothed curve.
+page no more than a thousand. The kernel also smooths the curves over all points, so zooming does
+not change a smoothed curve.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Want:
     """A request of a page for curves.
 
     Attributes:
-        tag: The chart.
-        runs: Names; None for all runs that have the tag.
+        tag: The tag of the chart.
+        runs: The names of the runs; None for all runs that have the tag.
         x: The axis, one of `AXES`.
         log_x: Whether the axis is logarithmic; points at or below 0 are then left out.
         low, high: The visible range, in the unit of the axis.
@@ -99,18 +99,18 @@ def _bounds(given: object) -> tuple[float, float]:
 
 
 def state_of(scalars: Scalars, want: Want) -> str:
-    """A text that changes whenever the answer may: the number of points of each run."""
+    """Returns a text that changes whenever the answer may: the number of points of each run."""
     return ",".join(f"{run}:{scalars.count(run, want.tag)}" for run in _runs(scalars, want))
 
 
 def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes]:
     """Returns the curves of a tag: a description for each run, and the buffer.
 
-    The buffer holds float64, run after run: seven numbers of the whole curve (last value and step,
-    lowest and step, highest and step, number of points), then rows of x, mean, lo, hi and smoothed
-    mean. The rows of the kept points come first, those of each abandoned tail last. Between them is
-    a row for each of the `unseen` kept buckets with values that are not finite: its index, and how
-    many values are NaN, ∞ and −∞.
+    The buffer contains float64, run after run: seven numbers of the whole curve (last value and
+    step, lowest and step, highest and step, number of points), then rows of x, mean, lo, hi and
+    smoothed mean. The rows of the kept points come first, those of each abandoned tail last.
+    Between them is a row for each of the `unseen` kept buckets with values that are not finite: the
+    index of the bucket, and how many values are NaN, ∞ and −∞.
     """
     runs = _runs(scalars, want)
     limit = buckets_of_each(len(runs))
@@ -131,10 +131,10 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
 
 
 def as_csv(scalars: Scalars, want: Want) -> bytes:
-    """The visible points that were not abandoned, one a line: run, tag, step, wall_time, value.
+    """Returns the visible points as CSV, without abandoned ones.
 
-    A name that a spreadsheet would read as a formula gets a leading apostrophe, as in the page's
-    own tables (js/board/table/cells.js).
+    The columns are run, tag, step, wall_time and value. A name that a spreadsheet would read as a
+    formula gets a leading apostrophe, as in the page's own tables (js/board/table/cells.js).
 
     Raises:
         ArgumentError: There are too many points for a page.
@@ -183,7 +183,7 @@ def _axis(points: Points, x: str) -> FloatArray:
 
 
 def buckets_of_each(runs: int) -> int:
-    """The most buckets that each of `runs` runs may have in a chart."""
+    """Returns the most buckets that each of `runs` runs may have in a chart."""
     return max(RUN_BUCKETS, min(LIMIT, CHART_BUCKETS // max(1, runs)))
 
 
@@ -191,9 +191,9 @@ def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int
     """Reduces the points that were not abandoned to buckets in the order of the axis.
 
     Returns:
-        float64 of shape (n, 8), n at most `limit`: first x, mean, lowest, highest and mean of the
-        smoothed values, all of finite values; how many are NaN, ∞ and −∞. And the number of points
-        in the largest bucket.
+        float64 of shape (n, 8), n at most `limit`: first x; mean, lowest, highest and mean of the
+        smoothed values, all without values that are not finite; how many values are NaN, ∞ and −∞.
+        Then the number of points in the largest bucket.
     """
     x = _axis(points, want.x)
     chosen = ~points.abandoned & np.isfinite(x)
@@ -253,10 +253,10 @@ def _starts(x: FloatArray, want: Want, limit: int) -> IntArray:
 
 
 def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, starts: IntArray) -> FloatArray:
-    """Rows of first x, mean, lowest, highest, mean of the smoothed values, and what is not finite.
+    """Computes the rows of `what_counts` from the first index of each bucket.
 
     A last bucket that is smaller than the one before is extended backwards: the mean of one point
-    among means of many would look like a bend of the curve.
+    among means of many would look like a bend in the curve.
     """
     if not len(x):
         return np.empty((0, 8))

@@ -1,10 +1,10 @@
-"""Answers a board's page about graphs: what is seen of one, a node, and a search.
+"""Answers the requests of a board's page about graphs: a graph, a node, and a search.
 
-    graph    the items and edges that are seen while some scopes are open
-    node     what a node is, or what a scope holds
+    graph    the items and edges that are visible while some scopes are open
+    node     the properties of a node, or the contents of a scope
     find     the nodes and scopes with a text in their names
 
-The page holds only what is seen: a graph of 20,000 nodes stays in the kernel.
+The page has only the visible part: a graph of 20,000 nodes stays in the kernel.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from nbtrain.logdir.hierarchy import CHILDREN, ITEMS, Edge, Hierarchy, Item, Vie
 from nbtrain.panel.media import Sent
 from nbtrain.tfevents.graphs import FUNCTIONS
 
-# The most neighbours, attributes, types of operations, and matches of a search that are told, and
+# The most neighbours, attributes, types of operations, and matches of a search that are sent, and
 # characters of a name.
 LISTED, ATTRIBUTES, OPS, FOUND, CHARACTERS = 50, 100, 20, 50, 300
 
 
 def graph(graphs: Graphs, content: Mapping[str, object]) -> Sent:
-    """Returns what is seen of a graph.
+    """Returns the visible part of a graph.
 
     Raises:
         ArgumentError: The message is malformed, or there is no such graph.
@@ -58,7 +58,7 @@ def graph(graphs: Graphs, content: Mapping[str, object]) -> Sent:
 
 
 def node(graphs: Graphs, content: Mapping[str, object]) -> Sent:
-    """Returns what a node is, or what a scope holds.
+    """Returns the properties of a node, or the contents of a scope.
 
     Raises:
         ArgumentError: The message is malformed, or there is no such node.
@@ -98,7 +98,7 @@ def _is_node(hierarchy: Hierarchy, number: int) -> bool:
 
 
 def beginning(hierarchy: Hierarchy) -> list[int]:
-    """The scopes that are open at first: of a model, which is one scope, its layers are seen."""
+    """Returns the scopes that are open at first: if a model is the only scope, this scope."""
     top = hierarchy.children[0]
     return top if len(top) == 1 and hierarchy.is_scope(top[0]) else []
 
@@ -128,7 +128,7 @@ def _edge(hierarchy: Hierarchy, edge: Edge) -> dict[str, Any]:
 
 
 def _words(hierarchy: Hierarchy, view: View) -> list[str]:
-    """Says what is left out of the picture, and what is wrong with the graph."""
+    """Returns sentences about missing parts of the picture, and about errors in the graph."""
     missing, words = hierarchy.graph.missing, []
     if not hierarchy.graph.nodes:
         words.append("The graph has no nodes.")
@@ -190,13 +190,13 @@ def _named(hierarchy: Hierarchy, number: int) -> dict[str, Any]:
 
 
 def _called(hierarchy: Hierarchy, names: set[str]) -> list[dict[str, Any]]:
-    """The functions of the library that a node names."""
-    found: dict[tuple[str, str], int] = {}  # by where the library is: a trace may have several
+    """Returns the functions of the library that a node names."""
+    found: dict[tuple[str, str], int] = {}  # by the library's scope: a trace may have several
     for item in filter(hierarchy.is_scope, range(1, len(hierarchy.nodes))):
         where, library, rest = hierarchy.name(item).partition(f"{FUNCTIONS}/")
         function = rest.partition("/")[0]
         if library and function in names:
-            found.setdefault((where, function), item)  # a scope comes before what is in it
+            found.setdefault((where, function), item)  # a scope comes before its contents
     return [_named(hierarchy, item) for item in itertools.islice(found.values(), LISTED)]
 
 

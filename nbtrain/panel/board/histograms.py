@@ -24,7 +24,7 @@ def ridges(histograms: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     Values are assumed to be evenly spread within a bucket.
 
     Args:
-        histograms: The buckets of each, float64 of shape (k, 3): left, right, count.
+        histograms: The buckets of each histogram, float64 of shape (k, 3): left, right, count.
 
     Returns:
         The edges of the bins, of shape (BINS + 1,), and the counts, (len(histograms), BINS).
@@ -41,10 +41,10 @@ def ridges(histograms: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
 
 
 def bands(buckets: FloatArray) -> FloatArray:
-    """The values of a histogram at `PERCENTILES`, interpolated like TensorBoard.
+    """Returns the values of a histogram at `PERCENTILES`, interpolated as in TensorBoard.
 
-    See `compress_histogram` in tensorboard/plugins/distribution/compressor.py. A histogram of no
-    finite values has none: they are NaN, where TensorBoard draws zeros.
+    See `compress_histogram` in tensorboard/plugins/distribution/compressor.py. For a histogram
+    without finite values the result is NaN, where TensorBoard draws zeros.
 
     Args:
         buckets: float64 of shape (k, 3): left, right, count.
@@ -67,7 +67,7 @@ def bands(buckets: FloatArray) -> FloatArray:
 
 
 def spread(count: int, most: int) -> npt.NDArray[np.int64]:
-    """At most `most` evenly spread indices below `count`, including the first and the last."""
+    """Returns at most `most` evenly spread indices below `count`, with the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
@@ -78,7 +78,7 @@ def buckets_of(history: History, places: Iterable[int]) -> list[FloatArray]:
 
 
 def _usable(buckets: FloatArray) -> FloatArray:
-    """The buckets that can be drawn; a file may hold any numbers."""
+    """Returns the buckets that can be drawn; a file may contain any numbers."""
     return buckets[(np.abs(buckets) <= _LARGEST).all(axis=1) & (buckets[:, 2] >= 0)]
 
 

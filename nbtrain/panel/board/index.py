@@ -46,7 +46,7 @@ def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[
 
     Args:
         found: The summaries of each kind.
-        lacking: For each other tab, why there is nothing to show; "" if there is something.
+        lacking: For each tab that is not in `KIND_OF`, why it has nothing to show; "" otherwise.
         begin: The tab that is open first.
     """
     keys = {kind: list(iter(pairs)) for kind, pairs in found.items()}  # len() would count them all
@@ -62,7 +62,7 @@ def contents(found: Selections, lacking: Mapping[str, str], begin: str) -> dict[
 
 
 def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, Any]:
-    """Returns the tags, and for each the index of its set of runs among the distinct sets."""
+    """Returns the tags, the distinct sets of runs, and for each tag the index of its set."""
     having: dict[str, list[int]] = {}
     for run, tag in keys:
         having.setdefault(tag, []).append(numbers[run])
@@ -73,10 +73,10 @@ def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, 
 
 
 def what_counts(history: History) -> IntArray:
-    """The indices of a history's values that were not abandoned.
+    """Returns the indices of a history's values that were not abandoned.
 
     Raises:
-        ArgumentError: All of them were abandoned.
+        ArgumentError: All values were abandoned.
     """
     kept = np.flatnonzero(~history.abandoned)
     if not len(kept):

@@ -1,4 +1,4 @@
-"""The tags of the runs on a board: words by which they can be found."""
+"""The tags of the runs on a board: words that a reader can search for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Labels:
         self._statuses = Polled(status_file.read, status_file.FILE)
 
     def of(self, runs: Iterable[str]) -> dict[str, list[str]]:
-        """Returns the tags of the runs that have some, by their names."""
+        """Returns the tags of each run that has some, by the run's name."""
         found: dict[str, list[str]] = {}
         if self._logdir is None:
             return found

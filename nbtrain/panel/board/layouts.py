@@ -1,9 +1,9 @@
 """Resolves a chart of a layout: the tags that it shows, and what is missing.
 
-Works like TensorBoard's Custom Scalars: a regular expression selects the tags whose beginning it
-matches, a margin chart the tags of exactly these names. The expressions come from a file, so RE2
-matches them: Python's `re` can take forever and block every thread; RE2's time grows with the tag's
-length.
+The rules are those of TensorBoard's Custom Scalars: a regular expression selects the tags whose
+beginning it matches; a margin chart contains the exact names of its tags. The expressions come from
+an untrusted file, so they are matched by RE2, whose time grows with the tag's length: Python's `re`
+may never end, and would block every thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The precision-recall curves of a board's page: one chart for each tag, a curve for each run.
 
-A page asks for the curves of some runs, each at one place among the steps at which it was written.
-The answer also tells these steps. A run whose curve cannot be read is told in words, and so is what
-a chart cannot draw; the others are drawn all the same.
+A page requests the curves of some runs, each at one of the steps at which it was written. The
+answer also contains these steps. If a curve cannot be read, or cannot be drawn completely, the
+answer says so in words, and the other curves are drawn.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from nbtrain.panel.board.refusals import refusal
 from nbtrain.panel.media import Sent
 from nbtrain.tfevents.pr_curves import PrCurve
 
-THRESHOLDS = 2000  # the most of a curve that are sent
+THRESHOLDS = 2000  # the most thresholds of a curve that are sent
 
 
 def pr_curves(curves: Selection[History], content: Mapping[str, object]) -> Sent:
     """Returns the curves of a tag in some runs.
 
-    A buffer for each run that has a curve which the page does not know: its steps, their wall
-    times, and for each threshold shown the threshold, true and false positives, true and false
-    negatives, precision and recall, one row after the other (float64).
+    There is a buffer of float64 for each run with a curve that the page does not know: the steps,
+    their wall times, then one row after the other with a number for each threshold: thresholds,
+    true positives, false positives, true negatives, false negatives, precision and recall.
 
     Raises:
         ArgumentError: The message is malformed.
@@ -71,7 +71,7 @@ def _entry(
 
 
 def shown(curve: PrCurve) -> tuple[Any, str]:
-    """Returns what a chart can draw of a curve, float64 of shape (7, n), and what it cannot."""
+    """Returns the points of a curve for a chart, float64 of shape (7, n), and what is left out."""
     rows = np.array(
         [
             curve.thresholds,

@@ -61,8 +61,8 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
 def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
     """Returns the settings of some runs and the results of their scalars.
 
-    The buffer holds float64: for each tag and each run the numbers of `Extent`, NaN if the run does
-    not have the tag.
+    The buffer contains float64: for each tag and each run the numbers of `Extent`, NaN if the run
+    does not have the tag.
 
     Raises:
         ArgumentError: The message names no runs, or its tags are not names.
@@ -102,7 +102,7 @@ def layout(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
 
 
 def table(scalars: Scalars, content: Mapping[str, object]) -> Sent:
-    """Returns the answer to a message of one of the `TABLES`; "same" if the page has it already.
+    """Returns the answer to a request for one of the `TABLES`; "same" if the page has it already.
 
     Raises:
         ArgumentError: The message is malformed.
@@ -126,7 +126,7 @@ TABLES: dict[str, Callable[[Scalars, Mapping[str, object]], Sent]] = {
 
 
 def lacking(scalars: Selection[Any]) -> dict[str, str]:
-    """Says for each tab why there is nothing to show; "" if there is something."""
+    """Returns for each tab of this module why it has nothing to show; "" if it has something."""
     reader = scalars.reader
     where = f"in {reader.logdir!r}"
     sessions = [run for run in reader.runs if START in reader.tags(run, "hparams")]

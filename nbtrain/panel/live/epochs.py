@@ -1,4 +1,4 @@
-"""Keeps how many epochs are done at which steps, for the axis of the charts.
+"""Remembers how many epochs were done at which steps, for the axis of the charts.
 
 epochs = Epochs()
 epochs.points(status)       # [(0, 0), (300, 3), (350, 4)]: three of 100 steps, then one of 50
@@ -12,24 +12,26 @@ from nbtrain.core.states import Status
 
 Point = tuple[int, int]
 
-# The most points: if the epochs have many lengths, only the mean length of some is known.
+# The most points: if the epochs have many different lengths, some points are dropped, and only the
+# mean length of the epochs between two others is known.
 MOST = 32
 
 
 class Epochs:
-    """The epochs of one run, as its status tells of them; one thread at a time.
+    """The epochs of one run, from its successive statuses; one thread at a time.
 
-    Epochs that were not seen to begin count as equal parts of the steps between those that were.
+    If no status showed the beginning of some epochs, they are assumed to be equally long.
     """
 
     def __init__(self) -> None:
         self._begins: list[Point] = [(0, 0)]
 
     def points(self, status: Status) -> Sequence[Point]:
-        """Returns steps, with the epochs that are done there, in order.
+        """Returns points in order: a step, and the number of epochs done at this step.
 
-        The length of an epoch between two of them is the same. Fewer than two: it is not known.
-        A run that ended between two epochs may not know where the one before began, but this does.
+        All epochs between two points have the same length. With fewer than two points no length is
+        known. If a run has ended between two epochs, its status may not contain the beginning of an
+        epoch; then the points of earlier statuses are returned.
         """
         if status.epoch is None or status.epoch_began is None:
             return self._begins if status.phase.ended and len(self._begins) > 1 else ()
@@ -42,7 +44,7 @@ class Epochs:
 
 
 def _joined(points: Sequence[Point], new: Point) -> list[Point]:
-    """Returns points with a new one, without those that contradict it or are on a line."""
+    """Returns points with a new one, without points that contradict it or lie on one line."""
     kept = [point for point in points if point[0] < new[0] and point[1] < new[1]]
     if len(kept) > 1:
         (first, done), (second, then) = kept[-2:]

@@ -15,9 +15,9 @@ class Line:
     """One line of a chart: a tag, or all validations.
 
     Attributes:
-        tag: The tag; of several validations in a chart, the one with the newest value.
-        validates: Whether it belongs to a validation: orange, with visible points if there are few.
-        curves: Its segments.
+        tag: The tag; for several validations in a chart, the tag with the newest value.
+        validates: Whether the line is a validation: orange, with visible points if there are few.
+        curves: The curves of all segments.
     """
 
     tag: str
@@ -31,7 +31,7 @@ class Line:
 
 
 def lines_of(curves: Sequence[Curve]) -> list[list[Line]]:
-    """The lines of each chart of the training's scalars, training before validation."""
+    """Returns the lines of each chart of the training's scalars, training before validation."""
     segments: dict[str, list[Curve]] = {}
     for curve in sorted(curves, key=lambda curve: curve.segment):  # recalled segments came last
         if is_metric(curve.tag):
@@ -50,7 +50,7 @@ def lines_of(curves: Sequence[Curve]) -> list[list[Line]]:
 
 
 def _newest(curves: Sequence[Curve]) -> str:
-    """Returns the tag with the newest value, of those that were not abandoned if there are some."""
+    """Returns the tag with the newest value; abandoned curves count only if there is no other."""
     found = [curve for curve in curves if len(curve.buckets.steps)] or curves
     kept = [curve for curve in found if not curve.abandoned] or found
     return max(kept, key=lambda curve: curve.buckets.steps[-1:].sum()).tag

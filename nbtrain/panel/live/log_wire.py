@@ -1,7 +1,7 @@
-"""The log of a run on its way to a page: its extent in each status, its lines when asked for.
+"""Messages with the log of a run for a page: the extent in each status, the lines on request.
 
-A page whose log is folded is sent the number of lines and the newest one. One whose log is open
-asks for the lines that it lacks, as soon as the status tells of more.
+A page with a folded log gets the number of lines and the newest line. A page with an open log
+requests the lines that it lacks, as soon as the status reports more.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.log_lines import LogLines
 from nbtrain.panel.wording import cut
 
-# Lines of one message, and characters of each. `log.txt` has the whole lines.
+# Lines of one message, and characters of a line. `log.txt` has the whole lines.
 MESSAGE_LINES = 2500
 LINE_CHARS = 500
 _LAST_CHARS = 120
 
 
 def extent(lines: LogLines) -> dict[str, object] | None:
-    """Returns the field of the status; None for a log without lines."""
+    """Returns the extent of a log for a status; None for a log without lines."""
     last = lines.last
     if last is None:
         return None
@@ -26,7 +26,7 @@ def extent(lines: LogLines) -> dict[str, object] | None:
 
 
 def answer(lines: LogLines, have: object) -> dict[str, object]:
-    """Returns the message with the lines after the first `have` of all, or some of them.
+    """Returns a message with the lines after the first `have`, at most `MESSAGE_LINES` of them.
 
     Raises:
         ArgumentError: `have` is not a number of lines.

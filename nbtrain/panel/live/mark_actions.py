@@ -1,4 +1,4 @@
-"""The actions of all marks, computed again when something has changed that they depend on."""
+"""The actions of all marks, computed again when something that they depend on has changed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class MarkActions:
 
     Args:
         marks: The marks.
-        most: The number of checkpoints that a status lists at most; None if it lists all.
+        most: The most checkpoints that a status lists; None if it lists all.
 
     Attributes:
-        open_nan: The number of the newest "nan" at the last call; None if the run has gone on or
-            back since.
+        open_nan: The number of the newest "nan" mark at the last call; None if the run has
+            continued or gone back since.
     """
 
     def __init__(self, marks: Marks, most: int | None = None) -> None:
         self._marks, self._most = marks, most
         self.open_nan: int | None = None
         self._basis: tuple[object, ...] = ()
-        # The values that hyperparameters had before the edits of marks, and those that trials have
-        # compared, with their names.
+        # Names and values of hyperparameters: the values before the edits of marks, and the values
+        # that trials have compared.
         self._former: frozenset[tuple[str, float]] = frozenset()
         self._found: Mapping[int, tuple[Action, ...]] = {}
 
@@ -35,7 +35,7 @@ class MarkActions:
 
         Args:
             status: The status of the run.
-            count: The number of marks before the status was taken, as for `Actions`.
+            count: The number of marks before the status was read, as for `Actions`.
         """
         since = count, self._marks.timeline.order  # first: it may grow meanwhile
         if (*since, *self._shown(status)) != self._basis:

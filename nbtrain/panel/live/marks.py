@@ -1,6 +1,6 @@
 """Signs for marks, on the page and in the picture, and their places in the picture.
 
-Periodic checkpoints yield to other marks: none of them moves the sign of a nearby mark.
+Periodic checkpoints have the lowest priority: they never move the sign of a nearby mark.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ class Sign:
 
     @property
     def place(self) -> float:
-        """The step at which the sign stands."""
+        """The step at which the sign is drawn."""
         return (self.first + self.last) / 2
 
     @property
     def abandoned(self) -> bool:
-        """True if all of the marks were abandoned."""
+        """True if all marks of the sign were abandoned."""
         return all(abandoned for abandoned, _ in self.kinds)
 
     @property
     def text(self) -> str:
         """The glyph of the most important mark, and the number of marks.
 
-        Periodic checkpoints count only if there is nothing else, as on the page: ◆6 would be
-        read as six edits.
+        As on the page, periodic checkpoints count only if the sign has no other marks: a reader
+        would understand ◆6 as six edits.
         """
         _, kind = min(self.kinds, key=lambda each: (each[0], rank(each[1])))
         count = sum(kind not in _BY_CADENCE for _, kind in self.kinds) or len(self.kinds)
@@ -76,17 +76,17 @@ class Sign:
 
 
 def beginning(marks: Sequence[Mark], first: float, last: float) -> float:
-    """The step where an axis begins: the first mark before the points, or the first point.
+    """Returns the step at which an axis begins: the first mark or the first point.
 
-    A mark that is further away than the points' own range is left out, as it would shrink the
-    curve.
+    A mark that is further from the points than their own range is ignored, because it would shrink
+    the curve.
     """
     far = max(1.0, last - first)
     return min([first, *(mark.place for mark in marks if mark.place >= first - far)])
 
 
 def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[Sign]:
-    """The signs between two steps from left to right, no two closer than `apart`."""
+    """Returns the signs between two steps from left to right, no two closer than `apart`."""
     events: list[tuple[float, tuple[bool, str]]] = []
     others: list[tuple[float, tuple[bool, str]]] = []
     for mark in marks:
@@ -107,9 +107,9 @@ def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[
 
 
 def legend(marks: Iterable[Mark]) -> str:
-    """Lists the signs with their counts; each stays with its count when the line is wrapped.
+    """Lists the signs with their counts; no sign is separated from its count by a line break.
 
-    The counts are of all marks, those at the signs are not: see `Sign.text`.
+    The counts include all marks, unlike the counts at the signs: see `Sign.text`.
     """
     counts = Counter(map(kind_of, marks))
     told = sorted(counts, key=lambda kind: (rank(kind), kind))
@@ -126,7 +126,7 @@ def glyph(kind: str) -> str:
 
 
 def kind_of(mark: Mark) -> str:
-    """Returns the kind of a mark: its event, and for the end of a trial also "try"."""
+    """Returns the kind of a mark: its event, or "kept" or "reverted" for the end of a trial."""
     if mark.kept is None:
         return mark.event
     return "kept" if mark.kept else "reverted"
@@ -144,5 +144,5 @@ def _joined(marks: list[tuple[float, tuple[bool, str]]], apart: float) -> list[S
 
 
 def rank(kind: str) -> int:
-    """Returns the importance of a kind of mark: a sign for several marks shows the lowest."""
+    """Returns the rank of a kind of mark; a sign for several marks shows the lowest rank."""
     return _ORDER.index(kind) if kind in GLYPHS else len(_ORDER)

@@ -1,9 +1,9 @@
-"""The pictures and media of a run on their way to a page.
+"""Messages with the pictures and media of a run for a page.
 
-A status tells only how many there are. A page whose section is open asks, each time by a number of
-its own:
+A status contains only the number of tags and values. A page whose section is open sends requests,
+each with a number of its own:
 
-    tags       the kind and tag of all there are
+    tags       the kinds, tags and numbers of values
     history    the steps at which a tag was written, at most `STEPS` of them
     value      the value at one of these steps, read from its file now
 """
@@ -28,21 +28,21 @@ from nbtrain.tfevents.pr_curves import PrCurve
 from nbtrain.tfevents.values import Value
 
 # The most steps of a tag that a page can choose from, tags that it lists, histograms that it shows
-# together, pixels of one value, and characters of what a writer says about it.
+# together, pixels of one value, and characters of a writer's description.
 STEPS, TAGS, RIDGES, PIXELS, NOTE_CHARS = 1000, 200, 20, 1 << 21, 500
 
 
 def extent(found: RunMedia) -> dict[str, object] | None:
-    """Returns the field of the status; None for a run without any."""
+    """Returns the number of tags and values for a status; None for a run without media."""
     tags, count = found.extent
     return {"tags": tags, "count": count} if tags else None
 
 
 def answer(found: RunMedia, content: Mapping[str, Any]) -> Sent:
-    """Returns the answer to a question, with its number; also if it cannot be answered.
+    """Returns the answer to a request, with the request's number; a refusal is an answer too.
 
     Raises:
-        ArgumentError: The question has no number, or is none of those above.
+        ArgumentError: The request has no number, or is none of those above.
     """
     number, asked = content.get("id"), _ANSWERS.get(str(content.get("about")))
     if type(number) is not int or asked is None:
@@ -55,7 +55,7 @@ def answer(found: RunMedia, content: Mapping[str, Any]) -> Sent:
 
 
 def counting(history: History) -> npt.NDArray[np.int64]:
-    """The indices of the values that were not abandoned; of all if none counts."""
+    """Returns the indices of the values that were not abandoned, in the order of their steps."""
     kept = np.flatnonzero(~history.abandoned)
     return kept[np.argsort(history.steps[kept], kind="stable")]
 
@@ -66,7 +66,7 @@ def _tags(found: RunMedia, _content: Mapping[str, Any]) -> Sent:
 
 
 def _history(found: RunMedia, content: Mapping[str, Any]) -> Sent:
-    """The steps, the wall times and the indices of some of the values, the last included."""
+    """Returns steps, wall times and indices of some of the values, including the last."""
     history = found.history(str(content.get("kind")), str(content.get("tag")))
     kept = counting(history)
     state = f"{len(history)}:{len(kept)}"
@@ -93,7 +93,7 @@ def _value(found: RunMedia, content: Mapping[str, Any]) -> Sent:
 
 
 def _ridges(history: History, at: int) -> Sent:
-    """The steps of some histograms, that at `at` included; edges of bins, then counts of each."""
+    """Returns the steps, bin edges and counts of some histograms, including the one at `at`."""
     kept = counting(history)
     shown = kept[spread(len(kept), RIDGES)] if len(kept) else kept
     shown = np.unique(np.append(shown, at))
@@ -106,7 +106,7 @@ def _ridges(history: History, at: int) -> Sent:
 
 
 def _curve(value: Value) -> Sent:
-    """Recall, then precision, then thresholds."""
+    """Returns a curve as recall, then precision, then thresholds."""
     rows, _ = pr_curves.shown(cast(PrCurve, value))
     return {}, [rows[[6, 5, 0]].astype("<f8").tobytes()]
 

@@ -5,10 +5,10 @@
     front end ◀── snap, pts, here, ack, ───── Panel ◀── source.status, source.scalars, source.log,
                   note, log, media                      source.media
 
-The history stays in the kernel. A page that opens, or has missed a message, asks for a snapshot.
-Updates are sent while somebody is looking. A page that is closed or behind costs one message every
-ten seconds. A live run always sends that much, so a page that hears nothing for longer warns its
-reader.
+The history stays in the kernel. A page that opens, or has missed a message, requests a snapshot.
+Updates are sent while a page is visible. For a page that is closed or late, the panel sends one
+message every ten seconds. A live run always sends that much, so a page that receives nothing for
+longer warns its reader.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ BUNDLE = Path(__file__).parents[1] / "static" / "panel.js"
 # Messages that may be unconfirmed: 10 s at the full rate.
 UNCONFIRMED = 100
 IDLE_SECS = 10.0
-# Seconds of a pause after which messages to an unwatched page stop: a message counts as activity
-# and would keep an idle culler away forever. By then, a page in the background has learnt of the
-# pause.
+# Seconds of a pause after which messages to a page that is not visible stop: a message counts as
+# activity, and an idle culler would never stop the kernel. By then, a page in the background has
+# received the pause.
 UNSEEN_SECS = 150.0
-# A page that opens so long after the last message is answered at once. Pages that open together
-# share the snapshot of the next tick.
+# A page that opens at least this long after the last message is answered at once. Pages that open
+# together share the snapshot of the next tick.
 ALONE_SECS = 0.5
-# Seconds between two snapshots for a page whose messages cannot be taken.
+# Seconds between two snapshots for a page whose messages cannot be received.
 UNASKED_SECS = 2.0
 
 
@@ -56,8 +56,8 @@ class Panel(Shown):
         clock: Returns seconds that never go backwards.
 
     Attributes:
-        unasked: Whether to send snapshots until a page is heard: the run may train in the thread
-            that takes the messages.
+        unasked: Whether to send snapshots without a request until the first message of a page: the
+            run may train in the thread that receives the messages.
     """
 
     def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
@@ -75,7 +75,7 @@ class Panel(Shown):
         super().__init__(BUNDLE, clock)
 
     def tick(self) -> None:
-        """Sends what is new if somebody is looking; called by the run's looper."""
+        """Sends what is new if a page is visible; called by the run's looper."""
         with self._sending:
             unheard = self.unasked and self._alive_at == float("-inf")
             unasked = unheard and self._clock() - self._sent_at >= UNASKED_SECS
@@ -84,7 +84,7 @@ class Panel(Shown):
             receipts = answers(self._source.receipts)
             count = self._source.marks.count  # first: a checkpoint is listed before its mark
             status = self._source.status
-            epochs = self._epochs.points(status)  # first: also of what nobody looks at
+            epochs = self._epochs.points(status)  # first: also while no page is visible
             # After the end no update could catch up; a new start changes all actions.
             whole = self._asked or self._wire.is_outdated or status.phase.ended or unasked
             if not (whole or self._may_send(status.phase)):
@@ -125,7 +125,7 @@ class Panel(Shown):
         return fresh or now - self._sent_at >= IDLE_SECS
 
     def _word(self) -> Message | None:
-        """A message after a period of silence, which the page would take for a dead kernel."""
+        """Returns a message after a silence, from which the page would conclude a dead kernel."""
         return ({"t": "here"}, []) if self._clock() - self._sent_at >= IDLE_SECS else None
 
     def _emit(self, message: Message | None) -> None:
@@ -157,7 +157,7 @@ class Panel(Shown):
                 self.note(str(error))
 
     def _answer(self, content: dict[str, Any]) -> None:
-        """Answers a question about the log, or about pictures and media."""
+        """Answers a request for lines of the log, or for pictures and media."""
         if content["t"] == "log":
             self.send(log_wire.answer(self._source.log, content.get("have")), [])
         else:

@@ -32,27 +32,27 @@ class Source(Protocol):
 
     @property
     def log(self) -> LogLines:
-        """The newest lines of its log."""
+        """The newest lines of the run's log."""
 
     @property
     def media(self) -> RunMedia:
-        """Its pictures and media."""
+        """The run's pictures and media."""
 
     @property
     def mailbox(self) -> Address | None:
-        """The mailbox of its latest start; None if it has none."""
+        """The mailbox of the run's latest start; None if there is none."""
 
     @property
     def trained_by(self) -> str | None:
-        """The process that trains, in words; None if it is this one."""
+        """The process that trains, in words; None for this process."""
 
     @property
     def most_checkpoints(self) -> int | None:
-        """The number of checkpoints that the status lists at most; None if it lists all."""
+        """The most checkpoints that the status lists; None if it lists all."""
 
     @property
     def receipts(self) -> Sequence[Receipt]:
         """The latest receipts, the newest last."""
 
     def post(self, command: Command, *, sender: Sender = ...) -> Receipt:
-        """Posts a command for the next step boundary, once for all with the sender's id."""
+        """Posts a command for the next step boundary; only once for the same id of a sender."""

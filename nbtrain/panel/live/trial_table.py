@@ -10,18 +10,18 @@ from nbtrain.panel.wording import cut, number
 
 Fields = dict[str, object]
 
-# The most rows, and the characters of a name and of a note: the journal has all of it.
+# The most rows, and characters of a name and of a note: the journal has the whole result.
 ROWS, CHARS = 20, 100
 
-# The remarks on what could not be paired stand behind the results in the text of an outcome.
+# In the text of an outcome, remarks on values that could not be paired follow the results.
 _NOTES = re.compile("; (?=not paired: |the repeats had )")
 _RESULTS = re.compile(r"(?: \(the others: |(?<=the choice is yours): |(?<=none was better): ).*")
 
 
 def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
-    """Returns the tag that was compared, rows of trained arms, and how many have none; or None.
+    """Returns the compared tag, rows of trained arms, and how many have no row; None without arms.
 
-    A row has the name, the value before and after, the difference, its spread and a note.
+    A row has the name, the value before and after, the difference, the spread and a note.
     """
     if not arms:
         return None
@@ -41,6 +41,6 @@ def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
 
 
 def without_results(text: str) -> str:
-    """Returns the text of an outcome without the results that the table has."""
+    """Returns the text of an outcome without the results that the table shows."""
     done, *notes = _NOTES.split(text)
     return "; ".join([_RESULTS.sub("", done), *notes])

@@ -47,7 +47,7 @@ def answers(receipts: Sequence[Receipt]) -> list[Fields]:
     """Describes the results of the latest commands.
 
     Args:
-        receipts: Their receipts, the newest last.
+        receipts: The receipts of the commands, the newest last.
     """
     return [_receipt(receipt) for receipt in list(receipts)[-SHOWN_RECEIPTS:]]
 
@@ -67,14 +67,14 @@ def fields(
 
     Args:
         status: The status of the run.
-        receipts: The answers to its latest commands. Take them before the status, so that the
+        receipts: The answers to the latest commands. Read them before the status, so that the
             status shows their effects.
         mailbox: The run's mailbox, which a page may reach without the kernel.
-        trained_by: The process that trains, if it is another one.
-        log: The lines of its log.
-        epochs: Its epochs: see `Epochs.points`.
-        media: Its pictures and media.
-        open_nan: The number of the mark that its message is about: see `MarkActions`.
+        trained_by: The process that trains; None for this process.
+        log: The lines of the run's log.
+        epochs: The run's epochs: see `Epochs.points`.
+        media: The run's pictures and media.
+        open_nan: The number of the mark that the status's message is about: see `MarkActions`.
     """
     total = status.total_steps
     tuned = status.hyperparameters[:SHOWN_HYPERPARAMETERS]
@@ -123,7 +123,7 @@ def fields(
 def _place(mailbox: Address) -> Fields:
     """Describes a mailbox for a page, which knows the root of its server as a path or as `~/work`.
 
-    The root may be written with symbolic links or without, so all forms are given.
+    The root may be written with symbolic links or without, so the description contains all forms.
     """
     folder = os.path.normpath(mailbox.folder)
     home = os.path.expanduser("~")  # noqa: PTH111 - Path's raises for a user without a home
@@ -136,27 +136,27 @@ def _place(mailbox: Address) -> Fields:
 
 @functools.lru_cache(16)
 def _higher(tags: tuple[str, ...], known: tuple[tuple[str, str], ...]) -> dict[str, bool]:
-    """For each tag with a chart whether its best value is the highest, if that is known."""
+    """Returns for each metric whether its best value is the highest; unknown ones are left out."""
     directions = read(dict(known))
     found = {tag: is_highest(directions.of(tag)) for tag in metrics(tags)}
     return {tag: higher for tag, higher in found.items() if higher is not None}
 
 
 def _listed(held: Sequence[Checkpoint]) -> list[Checkpoint]:
-    """The newest checkpoints first; always with the one that a plain restore goes back to."""
+    """Returns the newest checkpoints first, and always the one that a plain restore uses."""
     newest = list(reversed(held[-SHOWN_CHECKPOINTS:]))
     latest = _latest(held)
     return newest if latest is None or latest in newest else [*newest, latest]
 
 
 def _latest(held: Sequence[Checkpoint]) -> Checkpoint | None:
-    """The checkpoint that a plain restore goes back to; None if there are only copies."""
+    """Returns the checkpoint that a plain restore uses; None if there are only copies."""
     own = [each for each in held if not is_copy(each.path)]
     return next((each for each in reversed(own) if not each.abandoned), own[-1] if own else None)
 
 
 def line(status: Status) -> list[tuple[str, str]]:
-    """The numbers of the head line: label and text."""
+    """Returns the numbers of the head line: label and text."""
     total = status.total_steps
     pairs = [("step", _of(status.step, total))]
     if status.epoch is not None and status.epochs != 1:
@@ -181,7 +181,7 @@ def _of(number: int, total: int | None) -> str:
 
 
 def controls(status: Status) -> dict[str, bool]:
-    """Tells which buttons have an effect in this phase."""
+    """Returns which buttons have an effect in this phase."""
     allowed = TRANSITIONS[status.phase]
     at_boundaries = status.phase in (Phase.PREPARING, Phase.RUNNING, Phase.PAUSED)
     return {
@@ -198,7 +198,7 @@ def controls(status: Status) -> dict[str, bool]:
 
 
 def used(usage: Usage) -> Fields:
-    """The use of time, in whole percents, and of resources."""
+    """Describes the use of time, in whole percents, and of resources."""
     process = [f"CPU {usage.cpu:.0%}", f"memory {_bytes(usage.memory, usage.memory_limit)}"]
     if usage.gpu_memory is not None:
         process.append(f"GPU memory {_bytes(usage.gpu_memory)}")
@@ -227,13 +227,13 @@ def headline(status: Status) -> str:
 
 
 def last_value(status: Status, tag: str) -> str:
-    """The last value of a tag, with its step if it is from before the latest start."""
+    """Returns the last value of a tag, with its step if it is from before the latest start."""
     at = status.values_at.get(tag)
     return number(status.values[tag]) + ("" if at is None else f" (step {at:,})")
 
 
 def last_of(fields: Fields) -> Mapping[str, str]:
-    """The last value of every tag, as text."""
+    """Returns the last value of every tag, as text."""
     return cast("Mapping[str, str]", fields.get("last", {}))
 
 
@@ -242,7 +242,7 @@ def _receipt(receipt: Receipt) -> Fields:
     if outcome is None:
         return {"id": key, "command": receipt.name, "state": REQUESTED, "text": "requested"}
     by = f", asked by {cut(receipt.sender.by, _BY_CHARS)}" if receipt.sender.by else ""
-    # The panel shows the results of a trial of several values below, and what lies behind them.
+    # The panel shows the results of a trial of several values, and remarks on them, below.
     told = without_results(outcome.text).partition("; ")[0] if outcome.arms else outcome.text
     text = f"{cut(told, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
     return {"id": key, "command": receipt.name, "state": outcome.state, "text": text}

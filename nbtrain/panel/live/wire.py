@@ -1,15 +1,17 @@
 """The messages to the front end: a snapshot, then increments.
 
-A snapshot holds everything. An increment holds the fields that changed and, for each curve that
-grew, the buckets from the last full one on. With many tags, an increment holds only some of the
-curves and last values, in rotation. With many new marks, it holds the oldest, and the others
-follow. So do changed actions of marks, those of the newest first. Messages are numbered, and the
-front end asks for a snapshot if one is missing. Buckets travel as four buffers, curve after curve:
-first steps (float64); mean, lo, hi of each (float32); the wall times of their first points, in
-seconds since the message's `origin` (float32); and, only of buckets with values that are not
-finite, their index in the message and how many values are NaN, ∞ and −∞ (uint32). Scalars of one
-step have the same steps and times. So if there is `own`, only the series at these places of the
-message bring theirs, and each other one has those of the series before.
+A snapshot contains everything. An increment contains the fields that changed and, for each curve
+that grew, the buckets from the last full one on. With many tags, an increment contains only some of
+the curves and last values, in rotation. With many new marks, it contains the oldest ones; later
+increments contain the others. Changed actions of marks are also sent a few at a time, those of the
+newest marks first. Messages are numbered, and the front end requests a snapshot if one is missing.
+
+Buckets are sent as four buffers, curve after curve: first steps (float64); mean, lo and hi of each
+bucket (float32); the wall times of the first points, in seconds since the message's `origin`
+(float32); and, only for buckets with values that are not finite, their index in the message and how
+many values are NaN, ∞ and −∞ (uint32). Scalars of one step have the same steps and times. So if the
+message has `own`, only the series at these places have steps and times in the buffers, and each
+other series has those of the series before.
 """
 
 from __future__ import annotations
@@ -40,15 +42,15 @@ ActionsByMark = Mapping[int, tuple[Action, ...]]
 UPDATE_BUCKETS = 40
 UPDATE_CURVES = UPDATE_VALUES = 10  # so sixty tags are updated twice a second
 
-# Marks of an update: a page soon has all of a thousand checkpoints. Fewer are sent if their texts
-# are long, but at least one. The journal has the whole texts.
+# Marks of an update: enough for a page to get a thousand checkpoints soon. Fewer are sent if their
+# texts are long, but at least one. The journal has the whole texts.
 UPDATE_MARKS = 4
 MARK_CHARS = 300
 
 # The text of the end of a trial of several values also says what could not be paired.
 TRIAL_CHARS = 1000
 
-# Marks of an update together with those whose actions it holds; at least one has its actions sent.
+# Marks of an update plus marks whose actions it contains; at least the actions of one mark fit.
 UPDATE_ACTIONS = 5
 
 _NO_ACTIONS: ActionsByMark = MappingProxyType({})
@@ -62,7 +64,7 @@ class Wire:
         self._store = store
         self._marks = marks
         self._marked = 0  # how many of all marks so far were sent or dropped
-        # True if the last snapshot had the marks of earlier starts, and the points that it had.
+        # Whether the last snapshot had the marks of earlier starts, and the store's generation.
         self._basis = (False, 0)
         self._cursors: list[Cursor] = []
         self._abandoned: list[list[int]] = []  # see `_ranges`, and the segment at that time
@@ -76,12 +78,12 @@ class Wire:
     def is_outdated(self) -> bool:
         """True if the marks have other numbers now, or the store was cleared.
 
-        Only a snapshot can follow.
+        The next message must then be a snapshot.
         """
         return self._basis != (self._marks.recalled, self._store.generation)
 
     def snapshot(self, fields: Fields, by_mark: ActionsByMark = _NO_ACTIONS) -> Message:
-        """Returns everything; later increments build on it."""
+        """Returns a message with everything; later increments add to it."""
         # First: the store may be cleared meanwhile, and the marks get other numbers.
         self._basis = (self._marks.recalled, self._store.generation)
         curves = self._store.curves()
@@ -109,7 +111,7 @@ class Wire:
         return _with_buckets(content | {"abandoned": self._abandoned}, curves)
 
     def update(self, fields: Fields, by_mark: ActionsByMark = _NO_ACTIONS) -> Message | None:
-        """Returns what is new since the last message; None if nothing is."""
+        """Returns a message with what is new since the last one; None if nothing is new."""
         changed = self._changed(fields)
         curves = self._store.changes(self._cursors, UPDATE_BUCKETS, UPDATE_CURVES, self._turn)
         series = [self._grown(index, curve) for index, curve in curves]
@@ -134,7 +136,7 @@ class Wire:
         return _with_buckets(content, [curve for _, curve in curves])
 
     def _now_abandoned(self) -> list[list[int]] | None:
-        """The numbers of abandoned marks as ranges; None if they are unchanged."""
+        """Returns the numbers of abandoned marks as ranges; None if they are unchanged."""
         segment, self._segment = self._segment, self._marks.timeline.segment
         if segment == self._segment:
             return None
@@ -142,11 +144,11 @@ class Wire:
         return None if found == self._abandoned else found
 
     def _new_actions(self, by_mark: ActionsByMark, most: int) -> list[list[object]]:
-        """The changed actions of at most so many sent marks, the newest first."""
+        """Returns the changed actions of at most `most` sent marks, the newest mark first."""
         numbers = [number for number in by_mark if number < self._marked]
         changed = [n for n in reversed(numbers) if by_mark[n] != self._actions.get(n, ())][:most]
         self._actions.update((number, by_mark[number]) for number in changed)
-        if len(self._actions) > len(by_mark):  # some are of marks that are no longer held
+        if len(self._actions) > len(by_mark):  # some belong to marks that no longer exist
             self._actions = {n: sent for n, sent in self._actions.items() if n in by_mark}
         return [[number, [_action(each) for each in by_mark[number]]] for number in changed]
 
@@ -161,7 +163,7 @@ class Wire:
         return entry
 
     def _changed(self, fields: Fields) -> Fields:
-        """The fields that changed, and the last values whose turn it is."""
+        """Returns the fields that changed, and the last values that are next in the rotation."""
         changed = {key: text for key, text in fields.items() if self._fields.get(key) != text}
         values = last_of(fields)
         new = [tag for tag in values if tag not in self._values]
@@ -175,7 +177,7 @@ class Wire:
 
 
 def _some(marks: Sequence[Mark]) -> Sequence[Mark]:
-    """The first marks that fit into an update; at least one."""
+    """Returns the first marks that fit into an update; at least one."""
     room = MARK_CHARS
     for at, mark in enumerate(marks[:UPDATE_MARKS]):
         room -= min(len(mark.text), MARK_CHARS)
@@ -185,7 +187,7 @@ def _some(marks: Sequence[Mark]) -> Sequence[Mark]:
 
 
 def _ranges(marks: Sequence[Mark], count: int) -> list[list[int]]:
-    """The abandoned marks as ranges: first number and end, counted over all marks."""
+    """Returns the abandoned marks as ranges: first number and end, counted over all marks."""
     found: list[list[int]] = []
     for number, mark in enumerate(marks, count - len(marks)):
         if mark.abandoned and found and found[-1][1] == number:
@@ -196,7 +198,7 @@ def _ranges(marks: Sequence[Mark], count: int) -> list[list[int]]:
 
 
 def _row(mark: Mark) -> list[object]:
-    """Event, step, wall time, text, glyph, its rank, and a dict of the rest: see `Mark`."""
+    """Returns event, step, wall time, text, glyph, rank, and a dict of the rest: see `Mark`."""
     others = {"to": mark.to, "arm": mark.arm, "trial": trial_of(mark.arms)}
     more = {key: value for key, value in others.items() if value is not None}
     text = cut(mark.text, MARK_CHARS)
@@ -208,7 +210,7 @@ def _row(mark: Mark) -> list[object]:
 
 
 def _action(action: Action) -> list[object]:
-    """Text, name and arguments of the command, and why it cannot be executed now or None."""
+    """Returns text, name and arguments of a command, and why it cannot be executed now, or None."""
     command = action.command
     arguments: dict[str, object]
     if isinstance(command, Restore):
@@ -241,7 +243,7 @@ def _with_buckets(content: dict[str, object], curves: Sequence[Curve]) -> Messag
 
 
 def _alike(one: Buckets, other: Buckets) -> bool:
-    """Returns whether buckets have the same first steps and times; much faster than NumPy can."""
+    """Returns whether buckets have the same first steps and times; much faster than with NumPy."""
     return (
         one.steps.tobytes() == other.steps.tobytes()
         and one.wall_times.tobytes() == other.wall_times.tobytes()
