@@ -25,7 +25,7 @@ _SENDING = threading.Lock()
 # The exit code of a task whose engine does not answer.
 _ENGINE_GONE = 255
 # Seconds between two polls of the tasks.
-_LOOK_SECS = 1.0
+_POLL_SECS = 1.0
 # Seconds for an engine to answer, and for a task to end after it was asked to.
 _ANSWER_SECS, _END_SECS = 30.0, 10.0
 
@@ -130,7 +130,7 @@ def ipyparallel(
     over = threading.Event()
 
     def watch() -> None:
-        while not over.wait(_LOOK_SECS):
+        while not over.wait(_POLL_SECS):
             for process in list(started.values()):
                 process.poll()
 

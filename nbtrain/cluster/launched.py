@@ -30,7 +30,7 @@ from nbtrain.rundir.files import Polled
 # Seconds for tasks to end after they were asked to.
 _END_SECS = 10.0
 # Seconds between two polls during a wait for tasks.
-_LOOK_SECS = 0.1
+_POLL_SECS = 0.1
 # Seconds for the processes to import TensorFlow, several at once on a small machine.
 _READY_SECS = 180.0
 
@@ -144,7 +144,7 @@ class LaunchedCluster:
                     f"After {timeout:g} s {names} is not ready: wait again, or look into its log "
                     f"below {self.folder / task_file.FOLDER}."
                 )
-            time.sleep(_LOOK_SECS)
+            time.sleep(_POLL_SECS)
         return self
 
     def wait(self, timeout: float | None = None) -> Self:
@@ -157,7 +157,7 @@ class LaunchedCluster:
         while not all(each.state.over for each in self.tasks):
             if until is not None and time.monotonic() > until:
                 raise WaitError(f"After {timeout:g} s tasks still run:\n{self!r}")
-            time.sleep(_LOOK_SECS)
+            time.sleep(_POLL_SECS)
         for each in self.tasks:
             if each.state is State.FAILED:
                 raise WaitError(f"{each.name} has failed. {self._end_of(each)}")

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 
 # Seconds between two checks of the parent's process number.
-_LOOK_SECS = 1.0
+_POLL_SECS = 1.0
 
 
 def watch(end: Callable[[], object]) -> None:
@@ -36,7 +36,7 @@ def watch(end: Callable[[], object]) -> None:
             ended.set()
 
     def watch() -> None:
-        while not ended.wait(_LOOK_SECS):
+        while not ended.wait(_POLL_SECS):
             if sys.platform != "win32" and os.getppid() != parent:
                 break
         end()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from nbtrain.cluster.description import TaskAddress
 
 # Seconds between two polls of the processes.
-_LOOK_SECS = 0.2
+_POLL_SECS = 0.2
 # Most restarts of one task, and seconds before the first; the wait doubles with each restart.
 _MOST_RESTARTS = 5
 _FIRST_WAIT_SECS = 0.2
@@ -43,7 +43,7 @@ class Supervision:
             self._thread.join()
 
     def _watch(self) -> None:
-        while not self._stopped.wait(_LOOK_SECS):
+        while not self._stopped.wait(_POLL_SECS):
             now = time.monotonic()
             for task in self._died():
                 made = self._restarts.get(task, 0)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from nbtrain.core.text.visible import say
 
 # Seconds between two checks of what delays the answer.
-_LOOK_SECS = 0.5
+_POLL_SECS = 0.5
 
 
 def waited(answered: threading.Event, timeout: float | None, held: Callable[[], str]) -> bool:
@@ -22,8 +22,8 @@ def waited(answered: threading.Event, timeout: float | None, held: Callable[[], 
             standard error, once for each delay.
     """
     left, told = math.inf if timeout is None else timeout, ""
-    while not answered.wait(max(0.0, min(left, _LOOK_SECS))):
-        left -= _LOOK_SECS
+    while not answered.wait(max(0.0, min(left, _POLL_SECS))):
+        left -= _POLL_SECS
         if left <= 0:
             return False
         before, told = told, held()

@@ -29,7 +29,7 @@ from nbtrain.tfevents.values import Value, value_of
 KINDS = ("images", "text", "pr_curves", "histograms", "audio")
 
 # Seconds between two scans for new values, and seconds of reading in one tick.
-LOOK_SECS, READ_SECS = 0.5, 0.02
+POLL_SECS, READ_SECS = 0.5, 0.02
 
 
 class _Media(EventRun):
@@ -72,7 +72,7 @@ class RunMedia:
             until = self._clock() + (secs if to_end else READ_SECS)
             while self._reading is not None and self._clock() < until:
                 if next(self._reading, self) is self:
-                    self._reading, self._due = None, self._clock() + LOOK_SECS
+                    self._reading, self._due = None, self._clock() + POLL_SECS
             indexes = self._run.indexes
             counts = [each.count for kind in KINDS for each in indexes.get(kind, {}).values()]
             self.extent = (len(counts), sum(counts))

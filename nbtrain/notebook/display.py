@@ -33,7 +33,7 @@ AnyRun: TypeAlias = "Run | AttachedRun"
 TEXT = "nbtrain run"
 
 # Seconds for the curves of earlier starts, which may be long.
-_LAST_LOOK_SECS = 10.0
+_RECORDS_SECS = 10.0
 
 
 class Display:
@@ -200,7 +200,7 @@ def _await_records(run: AnyRun) -> None:
     The caller must not hold a lock that the monitor needs.
     """
     if not isinstance(run, AttachedRun):
-        run.attempt.monitor_threads.wait_for_records(_LAST_LOOK_SECS)
+        run.attempt.monitor_threads.wait_for_records(_RECORDS_SECS)
 
 
 def show_panel(run: AnyRun) -> None:

@@ -32,7 +32,7 @@ SILENT_SECS = 1.9
 OVERDUE_SECS = 1.2 * ALIVE_SECS
 
 # Seconds between two checks of a process.
-_LOOK_SECS = 0.5
+_POLL_SECS = 0.5
 
 # Seconds for which a notice says that a run was started again.
 _NOTICE_SECS = 30.0
@@ -79,7 +79,7 @@ class Liveness:
         self.printed: str | None = None
         self._folder, self._clock, self._wall, self._gone = folder, clock, wall, gone
         self._notice, self._noticed_at = "", 0.0
-        self._looked_at = -_LOOK_SECS
+        self._polled_at = -_POLL_SECS
         age = wall() - sign.alive if sign.writer.host == socket.gethostname() else 0.0
         self._heard_at = clock() - max(0.0, age)
 
@@ -106,8 +106,8 @@ class Liveness:
             return
         now = self._clock()
         silent = now - self._heard_at
-        if (self._starts or silent >= OVERDUE_SECS) and now - self._looked_at >= _LOOK_SECS:
-            self._looked_at = now
+        if (self._starts or silent >= OVERDUE_SECS) and now - self._polled_at >= _POLL_SECS:
+            self._polled_at = now
             dead = self._gone(self.sign)
             self.printed = (launched.printed(self._folder) if dead else None) or None
             self.failure = self._death() if dead else None

@@ -10,7 +10,7 @@ from time import monotonic
 from nbtrain.core.text.visible import say
 
 # Seconds between two checks if the run is paused.
-_LOOK_SECS = 0.5
+_POLL_SECS = 0.5
 
 
 class Pauses:
@@ -22,13 +22,13 @@ class Pauses:
 
     def __init__(self, paused: Callable[[], str | None]) -> None:
         self._paused = paused
-        self._told = False
+        self._reported = False
 
     def report(self) -> None:
         """Reports a pause that has begun; one thread at a time."""
         words = self._paused()
-        told, self._told = self._told, words is not None
-        if words is not None and not told:
+        reported, self._reported = self._reported, words is not None
+        if words is not None and not reported:
             say(f"nbtrain: {words}")
 
 
@@ -56,8 +56,8 @@ class Waiting:
         end = None if timeout is None else monotonic() + timeout
         while True:
             left = math.inf if end is None else end - monotonic()
-            if self._ended.wait(max(0.0, min(left, _LOOK_SECS))):
+            if self._ended.wait(max(0.0, min(left, _POLL_SECS))):
                 return True
-            if left <= _LOOK_SECS:
+            if left <= _POLL_SECS:
                 return False
             self._pauses.report()

@@ -34,7 +34,7 @@ from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.status_file import SignOfLife, Writer
 
 # Seconds between two looks for an answer.
-_LOOK_SECS = 0.002
+_POLL_SECS = 0.002
 
 
 def _sign(step: int) -> SignOfLife:
@@ -129,7 +129,7 @@ def _ask(folder: str, name: str, count: int, *, at_once: bool) -> list[float]:
 
 def _until_answered(folder: Path, key: str) -> float:
     while (told := mailbox.answer_to(folder, key)) is None or told["state"] == "requested":
-        time.sleep(_LOOK_SECS)
+        time.sleep(_POLL_SECS)
     if told["state"] != "applied":
         raise RuntimeError(told)
     return time.perf_counter()

@@ -17,7 +17,7 @@ from nbtrain.inner.tensorflow import resource_of
 
 # Seconds between two checks, and their number, whether an iterator being dropped has only the
 # references of the list and of the call that counts them.
-_LOOK_SECS, _LOOKS = 0.1, 600
+_POLL_SECS, _POLLS = 0.1, 600
 _OWN = 2
 
 # The names of their states in a checkpoint.
@@ -142,8 +142,8 @@ def _end_later(resources: list[Any]) -> None:
 
 def _end(resources: list[Any]) -> None:
     """Drops an iterator's resources once nobody else is dropping it."""
-    for _ in range(_LOOKS):
+    for _ in range(_POLLS):
         if sys.getrefcount(resources[0]) <= _OWN:
             break
-        time.sleep(_LOOK_SECS)
+        time.sleep(_POLL_SECS)
     resources.clear()

@@ -32,7 +32,7 @@ from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
 # Seconds between two polls of lost or missing servers.
-_LOOK_SECS = 0.2
+_POLL_SECS = 0.2
 
 
 class ParameterServerEngine:
@@ -158,7 +158,7 @@ class ParameterServerEngine:
                 now = handle.remote.resume(saver, held)
                 break
             except tf.errors.UnavailableError:  # lost again
-                self.coord.wait_for_stop(_LOOK_SECS)
+                self.coord.wait_for_stop(_POLL_SECS)
         self._lost = []
         handle.note("lost", None)
         goes_on = f"the training goes on from step {now:,}"
@@ -184,7 +184,7 @@ class ParameterServerEngine:
                     f"{servers.in_words(others[:5])} {'do' if others[1:] else 'does'} not answer, "
                     "and the training waits: start what is missing. A stop ends the waiting.",
                 )
-            self.coord.wait_for_stop(_LOOK_SECS)
+            self.coord.wait_for_stop(_POLL_SECS)
         if told:
             note("servers", None)
 

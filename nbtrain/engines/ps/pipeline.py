@@ -25,7 +25,7 @@ from nbtrain.run.boundary.remote_loop import RemoteLoop
 # need not wait until the coordinator has noticed that it is done. A command waits for all of them.
 _AHEAD = 3
 # Seconds between two polls for completed steps: less than the time of the waiting steps.
-_LOOK_SECS = 0.02
+_POLL_SECS = 0.02
 # Seconds without a completed step after which the workers are checked.
 _IDLE_SECS = 0.5
 # While a command waits for steps, silent workers are ended or reported after this many seconds
@@ -189,7 +189,7 @@ class Pipeline:
                 if answering and self._loop.answer():
                     raise StopIteration
                 return
-            time.sleep(_LOOK_SECS)
+            time.sleep(_POLL_SECS)
 
     def _collect(self) -> bool:
         """Moves the values of completed steps to the ready ones; returns whether any are ready."""

@@ -15,7 +15,7 @@ from nbtrain.recording.recorder import Recorder
 from nbtrain.rundir.folder import Logdir
 
 # Seconds between two checks.
-LOOK_SECS = 1.0
+POLL_SECS = 1.0
 
 
 class FolderWatch:
@@ -43,7 +43,7 @@ class FolderWatch:
         """Returns whether a check is due: each tick would be too often for a network folder."""
         if now < self._due:
             return False
-        self._due = now + LOOK_SECS
+        self._due = now + POLL_SECS
         return True
 
     def poll(self, step: int, *, last: bool = False) -> None:

@@ -21,7 +21,7 @@ from nbtrain.core.values.side_tags import SYSTEM
 from nbtrain.run.beside.gpus import Gpus, gpus
 
 # Seconds between two measurements. One takes about 2 ms of a core; the budget is 0.2 % of a core.
-LOOK_SECS = 5.0
+POLL_SECS = 5.0
 
 Record = Callable[[Mapping[str, float], Callable[[], int]], object]
 
@@ -48,7 +48,7 @@ class Machine:
     ) -> None:
         self._folder, self._record, self._state = folder, record, state
         self._clock, self._find_gpus = clock, find_gpus
-        self._due = clock() + LOOK_SECS
+        self._due = clock() + POLL_SECS
         self._step = 0  # of the last measurement
         self._process = psutil.Process()
         self._begun = False
@@ -62,7 +62,7 @@ class Machine:
         now = self._clock()
         if now < self._due:
             return
-        self._due = now + LOOK_SECS
+        self._due = now + POLL_SECS
         phase, step = self._state()
         values = self._values(now)
         if phase is Phase.RUNNING and step != self._step:

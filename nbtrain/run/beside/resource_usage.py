@@ -21,7 +21,7 @@ from nbtrain.core.states import Phase, Usage
 from nbtrain.inner.tensorflow import has_runtime
 from nbtrain.run.beside.time_usage import WINDOW_LOOKS, TimeUsage
 
-LOOK_SECS = 1.0
+POLL_SECS = 1.0
 
 # The memory limit of a container, in the two versions of control groups. Without a limit, the
 # content is "max" or a number beyond all memory.
@@ -57,7 +57,7 @@ class ResourceUsage:
         now = self._clock()
         if now < self._due and not phase.ended:
             return
-        self._due = now + LOOK_SECS
+        self._due = now + POLL_SECS
         self._looks.append((now, self._cpu_clock(), self._display))
         self._time_usage.update(whole=phase.ended)
         (then, cpu_then, display_then), (_, cpu, display) = self._looks[0], self._looks[-1]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from nbtrain.core.tasks import Task, TaskState
 
 # Seconds between two polls: a lost task is reported within two of them.
-LOOK_SECS = 0.5
+POLL_SECS = 0.5
 
 _WORDS = {"lost": "is lost", "returned": "is back"}
 
@@ -50,7 +50,7 @@ class TaskWatch:
         now = self._clock()
         if self.source is None or (now < self._due and not ended):
             return
-        self._due = now + LOOK_SECS
+        self._due = now + POLL_SECS
         self.tasks = tuple(self.source())
         if not ended:  # then they are ended one after the other
             lost = {task.name for task in self.tasks if task.state is TaskState.LOST}

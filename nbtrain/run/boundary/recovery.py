@@ -31,7 +31,7 @@ class Recovery:
         self._monitor = context.monitor
         self._steps = context.steps
         self._recover = context.settings.on_nan == "recover"
-        self._told: Anomaly | None = None
+        self._reported: Anomaly | None = None
         self._recoveries = 0
         self._last: tuple[int, int] | None = None  # the bad step, and the restored step
 
@@ -49,11 +49,11 @@ class Recovery:
             self._context.recorder.drain()
         anomaly = loss_monitor.anomaly
         if anomaly is None:
-            if self._told is not None:  # the values are good again
+            if self._reported is not None:  # the values are good again
                 self.forget()
                 self._recoveries = 0
-        elif anomaly is not self._told:
-            self._told = anomaly
+        elif anomaly is not self._reported:
+            self._reported = anomaly
             self._act(anomaly, pauses=pauses)
         else:  # the run was resumed without a restore
             loss_monitor.acknowledge()
@@ -62,14 +62,14 @@ class Recovery:
 
     def forget(self) -> None:
         """Clears the message about a bad value."""
-        self._told = None
+        self._reported = None
         self._monitor.notices.note("nan", None)
 
     def _act(self, anomaly: Anomaly, *, pauses: bool) -> None:
         if self._context.lifecycle.phase is Phase.STOPPING:
             return
         if self._executor.fail_trial(f"{anomaly}"):
-            self._told = None  # reported later if it is still there
+            self._reported = None  # reported later if it is still there
             return
         why, good = "", self._good(anomaly)
         if self._recover:
@@ -151,7 +151,7 @@ class Recovery:
             # A replay must not repeat the abandoned edits.
             self._context.commands.drop_standing(bad)
             outcome = self._executor.halve(name, rate)
-            self._told = None
+            self._reported = None
             self._monitor.notices.inform(
                 f"Recovered: {anomaly}; the run went back to step {now:,}. {outcome.text}."
             )

@@ -46,8 +46,8 @@ class Streams:
         for stream in self._watched:
             if type(stream) not in self._fronts and not self._replace_write(type(stream)):
                 write = stream.write
-                if not isinstance(write, _Taken):
-                    stream.write = _Taken(stream, write, self._written)
+                if not isinstance(write, _LoggedWrite):
+                    stream.write = _LoggedWrite(stream, write, self._written)
 
     def clear(self) -> None:
         """Stops watching all streams."""
@@ -73,14 +73,14 @@ class Streams:
         return True
 
     def _logging_write(self, stream: Any, write: Write) -> Write:
-        return _Taken(stream, write, self._written) if self._watches(stream) else write
+        return _LoggedWrite(stream, write, self._written) if self._watches(stream) else write
 
 
-class _Taken:
+class _LoggedWrite:
     """The `write` of a stream, whose texts are recorded first.
 
     Attributes:
-        write: The stream's own `write`. It may call another `_Taken` of the stream.
+        write: The stream's own `write`. It may call another `_LoggedWrite` of the stream.
     """
 
     def __init__(self, stream: Any, write: Write, written: Written) -> None:
@@ -146,13 +146,13 @@ def _write_of(kind: type) -> Any:
 
 
 def _unwrapped(write: Write) -> Write:
-    return write.write if isinstance(write, _Taken) else write
+    return write.write if isinstance(write, _LoggedWrite) else write
 
 
 def _release(stream: Any) -> None:
     """Restores the `write` attribute of a stream."""
     write = vars(stream).get("write")
-    if isinstance(write, _Taken):
+    if isinstance(write, _LoggedWrite):
         del stream.write
         if stream.write != write.write:  # it had an attribute
             stream.write = write.write

@@ -31,7 +31,7 @@ _WITHOUT_EFFECT = (
 )
 
 # Seconds between two checks of the model: with hundreds of layers, one takes a millisecond.
-_LOOK_SECS = 1.0
+_POLL_SECS = 1.0
 
 _NO_NAMES: Mapping[str, object] = types.MappingProxyType({})
 
@@ -59,7 +59,7 @@ class Bindings:
         self.rebound()
         self._watched: list[tuple[Structure, Callable[[Structure, str], str]]] = []
         self.without_effect()
-        self._look_at = 0.0
+        self._poll_at = 0.0
         of_roots = {id(root) for root in roots if root is not None}
         self._in_cell = [
             Binding(namespace, name, value)
@@ -138,9 +138,9 @@ class Bindings:
         """
         if names := self.unused_reason():
             return f"{names}; {_REBOUND}"
-        if not due and time.monotonic() < self._look_at:
+        if not due and time.monotonic() < self._poll_at:
             return ""
-        self._look_at = time.monotonic() + _LOOK_SECS
+        self._poll_at = time.monotonic() + _POLL_SECS
         change = self.without_effect()
         return f"{change}; {_WITHOUT_EFFECT}" if change else ""
 

@@ -29,7 +29,7 @@ class Best:
         self._context = context
         self._policy = policy
         self._monitor: BestMonitor | None = context.recorder.best_monitor
-        self._looks_at_once = self._told = False
+        self._checks_at_once = self._reported = False
 
     @property
     def is_over(self) -> bool:
@@ -51,7 +51,7 @@ class Best:
     def recorded(self, tags: Iterable[str]) -> None:
         """Makes the next boundary judge the scalar if it is among these tags."""
         if self._monitor is not None and self._monitor.is_whole(tags):
-            self._looks_at_once = True
+            self._checks_at_once = True
             self._context.commands.call()
 
     def update(self) -> None:
@@ -60,8 +60,8 @@ class Best:
         if monitor is None:
             return
         self._context.recorder.drain()
-        if self._looks_at_once:
-            self._looks_at_once = False
+        if self._checks_at_once:
+            self._checks_at_once = False
             self._context.steps.tags = ()  # the next record of the scalar calls `recorded` again
         if self._policy.trial_start.compares:
             monitor.rewind()  # the states of a trial are not those of the run
@@ -69,8 +69,8 @@ class Best:
         if monitor.better is not None:
             self._save(monitor, monitor.better)
         self._report_missed(at_end=False)
-        if monitor.is_over and not self._told:
-            self._told = True
+        if monitor.is_over and not self._reported:
+            self._reported = True
             self._end(monitor)
 
     def end(self) -> None:

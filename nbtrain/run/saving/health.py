@@ -20,7 +20,7 @@ class Health:
         self._excepted: frozenset[str] = frozenset()  # variables that held NaN or Inf at first
 
     @property
-    def is_looked_after(self) -> bool:
+    def is_checked(self) -> bool:
         """True if the run reacts to a training that has gone bad."""
         return self._loss_monitor is not None
 

@@ -84,7 +84,7 @@ class CheckpointPolicy:
         self._saver, self._saved_step, self._lost = saver, None, None
         self._due = due or self._due
         self._last_good = None
-        if self._health.is_looked_after:
+        if self._health.is_checked:
             self._health.begin(saver)
             last_good = saver.side_saver(LAST_GOOD, LAST_GOOD_KEPT)
             if last_good is not None:  # a branch has no copies at first

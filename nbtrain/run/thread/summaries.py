@@ -165,7 +165,7 @@ def _delete() -> None:
 endings.afterwards(_delete)
 
 
-class TakenSummaries:
+class RecordedSummaries:
     """The summaries of one start of a run, on their way to its recorder; one thread at a time.
 
     Args:
@@ -270,7 +270,7 @@ def recording_summaries(recorder: Recorder, step: Callable[[], int], note: Note)
         return
     try:
         writer = _use(step)
-        recorder.drain_also(TakenSummaries(writer, note).read_until)
+        recorder.drain_also(RecordedSummaries(writer, note).read_until)
     except (OSError, tf.errors.OpError) as error:  # no room for temporary files
         note("tf.summary", _NOT_RECORDED.format(named(error)))
         yield

@@ -27,7 +27,7 @@ from nbtrain.run.tuning.rates import Rates
 
 # Seconds between two reads, which find changes that were not noticed. More reads would be slow for
 # a variable on an accelerator.
-_LOOK_SECS = 1.0
+_POLL_SECS = 1.0
 
 _NEVER = sys.maxsize
 
@@ -145,7 +145,7 @@ class HyperparameterControl:
         self._record(self.hyperparameters.values)
 
     def _read(self) -> None:
-        self._due = self._clock() + _LOOK_SECS
+        self._due = self._clock() + _POLL_SECS
         try:
             self.hyperparameters.read()
         except Exception as error:  # noqa: BLE001 - a read never ends a training

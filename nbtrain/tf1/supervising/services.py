@@ -21,7 +21,7 @@ from nbtrain.tf1.supervising.summaries import StepRate, SupervisorSummaries
 _FLUSH_SECS = 1.0
 
 # Seconds between two checks for steps that another thread trains.
-_LOOK_SECS = 1.0
+_POLL_SECS = 1.0
 
 _UNSEEN = (
     "The session is trained by another thread than the one that prepared it: nothing is saved or "
@@ -84,7 +84,7 @@ class Services:
             self._mutex.before_run.append(self._by_steps.run_due)
         threads = list(self._threads())
         if self._mutex.before_run and not self._sess.sess_str:  # in a cluster, others train too
-            threads.append(self._looper("steps", _LOOK_SECS, self._warn_of_others))
+            threads.append(self._looper("steps", _POLL_SECS, self._warn_of_others))
         for thread in threads:
             thread.start()
         return threads

@@ -15,7 +15,7 @@ from nbtrain.cluster.task_display import SILENT_SECS, TaskDisplay
 from nbtrain.cluster.task_file import State, TaskStatus, folder_of, write
 from nbtrain.core.tasks import SHOWN_TASKS, Task, TaskState, summary
 from nbtrain.panel.live.task_table import table_of
-from nbtrain.run.beside.task_watch import LOOK_SECS, TaskWatch
+from nbtrain.run.beside.task_watch import POLL_SECS, TaskWatch
 from tests.panels import Clock
 
 RUNNING, LOST, STARTING = TaskState.RUNNING, TaskState.LOST, TaskState.STARTING
@@ -83,7 +83,7 @@ def test_a_task_that_is_lost_or_returns_is_told_once() -> None:
         seen = [replace(ONE, state=states[0])]
         watch.poll(step)
         watch.poll(step + 100)  # too soon: not looked at
-        clock.now += LOOK_SECS
+        clock.now += POLL_SECS
     seen = [replace(ONE, state=RUNNING)]
     watch.poll(50)
     assert told == [

@@ -452,7 +452,7 @@ def test_setting_an_impossible_value_is_refused_and_changes_nothing(
 
 def test_the_rate_of_a_layer_that_was_removed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     # No second look at the model, which would pause the run before the edit is asked for.
-    monkeypatch.setattr(bindings, "_LOOK_SECS", 600.0)
+    monkeypatch.setattr(bindings, "_POLL_SECS", 600.0)
 
     class Popping(SetAt):
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:

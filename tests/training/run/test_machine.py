@@ -22,7 +22,7 @@ from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run.beside import machine
 from nbtrain.run.beside.gpus import Gpus
-from nbtrain.run.beside.machine import LOOK_SECS, Machine
+from nbtrain.run.beside.machine import POLL_SECS, Machine
 from nbtrain.terminal.progress import described
 from tests.gate import SOON, eventually
 from tests.models import applied
@@ -47,14 +47,14 @@ class Training:
     def _record(self, values: Mapping[str, float], step: Callable[[], int]) -> None:
         self.recorded.append((step(), dict(values)))
 
-    def look(self, step: int, secs: float = LOOK_SECS) -> None:
+    def look(self, step: int, secs: float = POLL_SECS) -> None:
         self.now, self.step = self.now + secs, step
         self.machine.tick()
 
 
 def test_the_use_is_recorded_at_the_present_step_every_few_seconds(tmp_path: Path) -> None:
     training = Training(tmp_path)
-    training.look(3, secs=LOOK_SECS / 2)
+    training.look(3, secs=POLL_SECS / 2)
     assert training.recorded == []
     training.look(7)
     training.look(9)
@@ -182,7 +182,7 @@ def test_what_comes_while_the_run_goes_back_is_dropped() -> None:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at every tick."""
-    monkeypatch.setattr(machine, "LOOK_SECS", 0.0)
+    monkeypatch.setattr(machine, "POLL_SECS", 0.0)
 
 
 def trained(**options: Any) -> nbtrain.Run:
