@@ -12,7 +12,7 @@ from nbtrain.checkpoints.files import at, listed
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.rundir.names import ASIDE, BEST, TRIAL
-from nbtrain.rundir.timeline import RunTimeline, run_of
+from nbtrain.rundir.timeline import RunTimeline, on_the_way, run_of
 
 
 class Listing:
@@ -32,7 +32,7 @@ class Listing:
 
     def read_if_changed(self, directory: Path) -> None:
         """Lists the folder if it has changed; called about once a second."""
-        look, times, now = self._begin(), [], time.time()
+        scan, times, now = self._begin(), [], time.time()
         for folder in (directory, *(directory / name for name in ASIDE)):
             times.append(0.0)
             with contextlib.suppress(OSError):  # the folder is gone or cannot be read
@@ -41,7 +41,7 @@ class Listing:
         if changed != self._changed:
             # A folder may change twice within one tick of the file system's clock.
             settled = all(abs(now - each) > 1 for each in changed)
-            self._show(look, directory, changed if settled else None)
+            self._show(scan, directory, changed if settled else None)
 
     def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
         """Returns the checkpoints and copies that can be restored from the folder."""
@@ -53,11 +53,11 @@ class Listing:
             self._begun += 1
             return self._begun
 
-    def _show(self, look: int, directory: Path, changed: tuple[float, ...] | None) -> None:
+    def _show(self, scan: int, directory: Path, changed: tuple[float, ...] | None) -> None:
         found = self.found_in(directory)
         with self._lock:
-            if look > self._shown:
-                self._shown, self.checkpoints, self._changed = look, found, changed
+            if scan > self._shown:
+                self._shown, self.checkpoints, self._changed = scan, found, changed
 
 
 def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Checkpoint, ...]:
@@ -130,11 +130,6 @@ def saved(directory: Path) -> tuple[Checkpoint, ...]:
     """Returns the checkpoints on the current branch, without copies; all if none is on it."""
     held = restorable(directory)
     return on_the_way([each for each in held if Path(each.path).parent == directory])
-
-
-def on_the_way(held: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
-    """Returns the checkpoints that are not abandoned; if all are abandoned, all of them."""
-    return tuple(each for each in held if not each.abandoned) or tuple(held)
 
 
 def timeline_of(directory: Path) -> RunTimeline:

@@ -21,9 +21,9 @@ from pathlib import Path
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.rundir import launched, processes
 from nbtrain.rundir.folder import shown
-from nbtrain.rundir.names import LOG
+from nbtrain.rundir.names import ASIDE, LOG
 from nbtrain.rundir.status_file import ALIVE_SECS, SignOfLife
-from nbtrain.rundir.timeline import side_folder
+from nbtrain.rundir.timeline import on_the_way, side_folder
 
 # Seconds without a sign of life until a message says so: two seconds, less one tick.
 SILENT_SECS = 1.9
@@ -146,7 +146,7 @@ class Liveness:
         )
 
     def _death(self) -> str:
-        status = self.sign.status
+        status = self._with_all_checkpoints
         process = str(self.sign.writer)
         process = process[0].upper() + process[1:]
         if self.sign.writer.launched:
@@ -161,9 +161,17 @@ class Liveness:
         )
 
     @property
+    def _with_all_checkpoints(self) -> Status:
+        """The status of an ended process, with what it saved after its last sign of life."""
+        status = self.sign.status
+        saved = _saved_since(status, self._folder)
+        return replace(status, checkpoints=(*status.checkpoints, *saved))
+
+    @property
     def status(self) -> Status:
         """The status of its last sign of life; failed if the process has ended since."""
-        status, failure = self.sign.status, self.failure
+        failure = self.failure
+        status = self.sign.status if failure is None else self._with_all_checkpoints
         if self._notice and self._clock() - self._noticed_at < _NOTICE_SECS:
             notice = f"{self._notice} {status.notice or ''}".rstrip()
             status = replace(status, notice=notice)
@@ -172,7 +180,6 @@ class Liveness:
         return replace(
             status,
             phase=Phase.FAILED,
-            checkpoints=(*status.checkpoints, *_saved_since(status, self._folder)),
             failure=failure,
             error=self.printed,
             notice=None,
@@ -196,14 +203,16 @@ class Liveness:
 
 
 def _saved_since(status: Status, folder: Path) -> list[Checkpoint]:
-    """Returns the checkpoints that a process has saved after its last sign of life."""
-    known = {Path(each.path).name for each in status.checkpoints}
+    """Returns the checkpoints and copies that a process has saved after its last sign of life."""
+    known = {(side_folder(each.path), Path(each.path).name) for each in status.checkpoints}
     last = max((each.step for each in status.checkpoints if not each.abandoned), default=-1)
     found = []
-    for index in folder.glob("checkpoints/ckpt-*.index"):
-        step = index.stem.removeprefix("ckpt-")
-        if step.isdecimal() and int(step) > last and index.stem not in known:
-            found.append(Checkpoint(int(step), str(index.with_suffix("")), index.stat().st_mtime))
+    for side in ("", *ASIDE):
+        for index in (folder / "checkpoints" / side).glob("ckpt-*.index"):
+            step = index.stem.removeprefix("ckpt-")
+            if step.isdecimal() and int(step) > last and (side, index.stem) not in known:
+                path, saved_at = str(index.with_suffix("")), index.stat().st_mtime
+                found.append(Checkpoint(int(step), path, saved_at))
     return sorted(found, key=lambda each: each.step)
 
 
@@ -211,13 +220,7 @@ def _how_to_go_on(status: Status, folder: Path) -> str:
     """Returns how to start a run again, and from which step it then continues."""
     more = "more steps and " if status.phase is Phase.FINISHED else ""
     start = f"Start the run again with {more}logdir={shown(folder)!r}"
-    latest = _latest_of(status)
-    if latest is None:
+    held = on_the_way(status.checkpoints)  # with the copies, from which a start continues too
+    if not held:
         return f"{start}: it has no checkpoint, so it starts over."
-    return f"{start}: it goes on from its latest checkpoint, step {latest.step:,}."
-
-
-def _latest_of(status: Status) -> Checkpoint | None:
-    """Returns the checkpoint from which the next start continues; None if there is none."""
-    own = [held for held in status.checkpoints if not side_folder(held.path)]
-    return next((held for held in reversed(own) if not held.abandoned), own[-1] if own else None)
+    return f"{start}: it goes on from its latest checkpoint, step {held[-1].step:,}."

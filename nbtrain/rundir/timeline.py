@@ -171,6 +171,11 @@ def run_of(checkpoint: Path) -> Path:
     return folder.parent if folder.name == "checkpoints" else folder
 
 
+def on_the_way(held: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
+    """Returns the checkpoints that are not abandoned; if all are abandoned, all of them."""
+    return tuple(each for each in held if not each.abandoned) or tuple(held)
+
+
 def is_copy(path: str) -> bool:
     """Returns whether a checkpoint is a copy of a good or best state.
 

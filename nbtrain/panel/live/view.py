@@ -22,7 +22,7 @@ from nbtrain.panel.live.trial_table import without_results
 from nbtrain.panel.validations import charts_of
 from nbtrain.panel.wording import cut, duration, number, plain, speed
 from nbtrain.rundir.mailbox import Address
-from nbtrain.rundir.timeline import is_copy, name_of
+from nbtrain.rundir.timeline import is_copy, name_of, on_the_way
 from nbtrain.steer.learning_rate import rate_of
 
 Fields = dict[str, object]
@@ -151,8 +151,8 @@ def _listed(held: Sequence[Checkpoint]) -> list[Checkpoint]:
 
 def _latest(held: Sequence[Checkpoint]) -> Checkpoint | None:
     """Returns the checkpoint that a plain restore uses; None if there are only copies."""
-    own = [each for each in held if not is_copy(each.path)]
-    return next((each for each in reversed(own) if not each.abandoned), own[-1] if own else None)
+    own = on_the_way([each for each in held if not is_copy(each.path)])
+    return own[-1] if own else None
 
 
 def line(status: Status) -> list[tuple[str, str]]:

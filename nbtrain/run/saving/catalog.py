@@ -7,12 +7,12 @@ import math
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored, Saver, listed
-from nbtrain.checkpoints.listing import Listing, on_the_way
+from nbtrain.checkpoints.listing import Listing
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.timeline import is_copy, run_of
+from nbtrain.rundir.timeline import is_copy, on_the_way, run_of
 
 
 class Catalog(Listing):

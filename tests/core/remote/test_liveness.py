@@ -58,12 +58,16 @@ def test_a_killed_process_has_the_checkpoints_that_it_saved_after_its_last_sign(
     folder.mkdir(parents=True)
     for step in (1190, 1200, 1240, 1300):  # deleted since, known, new, and abandoned
         (folder / f"ckpt-{step}.index").touch()
+    (folder / "last_good").mkdir()
+    for step in (1230, 1250):  # a start continues from a copy too
+        (folder / "last_good" / f"ckpt-{step}.index").touch()
     watched = Watched(sign())
     assert [each.step for each in watched.liveness.status.checkpoints] == [1300, 1200, 1230]
     watched.gone = True
     status = watched.after(1.5).status
     assert status.phase is Phase.FAILED
-    assert [each.step for each in status.checkpoints] == [1300, 1200, 1230, 1240]
+    assert [each.step for each in status.checkpoints] == [1300, 1200, 1230, 1240, 1250]
+    assert "from its latest checkpoint, step 1,250." in str(status.failure)
 
 
 def test_a_run_that_gives_signs_lives() -> None:
@@ -114,7 +118,7 @@ def test_a_process_that_is_gone_has_failed_and_it_is_said_what_to_do() -> None:
         == (
             "Process 4711 on lab-3 ended without a word; its last sign of life was at step 1,240. "
             "Start the run again with logdir='runs/x': it goes on from its latest checkpoint, step "
-            "1,200."
+            "1,230."
         )
     )
 
