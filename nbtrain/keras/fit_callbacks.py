@@ -112,7 +112,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._loss.begin(epoch)
         self._position.data.began = self._run_loop.step - self._position.batch
         self.begin_epoch(epoch, logs)
-        self._run_loop.record_changes()
+        self._run_loop.collect_changes()
 
     def begin_epoch(self, epoch: int, logs: Any = None) -> None:
         """Calls the callbacks' `on_epoch_begin`; undoes their changes if it was called before."""
@@ -156,7 +156,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             for callback in self._at_begin:
                 callback.on_train_batch_begin(batch, logs=shared)
             if steps.next <= steps.step + 1:  # else no callback has set a hyperparameter
-                self._run_loop.record_changes()
+                self._run_loop.collect_changes()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Records the batch, or the last of an execution of several."""

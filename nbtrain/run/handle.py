@@ -103,9 +103,9 @@ class LoopHandle:
         """The current step; during an evaluation the last completed one; any thread."""
         return self.step + (not self.is_evaluating())
 
-    def record_changes(self) -> None:
+    def collect_changes(self) -> None:
         """Assigns values that the program has set since the last boundary to the completed step."""
-        self._boundary.record_changes()
+        self._boundary.collect_changes()
 
     def record_execution(self, values: Mapping[str, SupportsFloat], count: int) -> None:
         """Stores scalars for the last of several steps that were taken since the boundary."""

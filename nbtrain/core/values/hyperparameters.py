@@ -276,7 +276,7 @@ class Hyperparameters:
         try:
             yield
         except BaseException as error:
-            stuck = [name for name, value in old.items() if not self._was_undone(name, value)]
+            stuck = [name for name, value in old.items() if not self._undo(name, value)]
             with contextlib.suppress(Exception):
                 self.read()
             if stuck:
@@ -285,7 +285,7 @@ class Hyperparameters:
                 ) from error
             raise
 
-    def _was_undone(self, name: str, value: float) -> bool:
+    def _undo(self, name: str, value: float) -> bool:
         """Returns whether a variable has its old value again, or still."""
         variable = self._variables[name]
         try:

@@ -96,7 +96,7 @@ class Boundary:
         """
         steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
         if steps.step < self._later and not (self.must_end or commands.attention):
-            self.record_changes()
+            self.collect_changes()
             return False
         commands.attention = False  # first, so that a command that comes now sets it again
         self.queue_record()  # a step function under `drive` may have called `record`
@@ -118,7 +118,7 @@ class Boundary:
         self._later = self._next_action()
         # Do not ask the coordinator: a Supervisor that prepares its session clears the stop.
         self.must_end = at_end or lifecycle.phase is Phase.STOPPING
-        self.record_changes()  # an evaluation, or a cell during a pause, may have set some
+        self.collect_changes()  # an evaluation, or a cell during a pause, may have set some
         return self.must_end
 
     def answer(self) -> None:
@@ -126,10 +126,10 @@ class Boundary:
         self._context.commands.attention = False
         self._execute_waiting()
 
-    def record_changes(self) -> None:
+    def collect_changes(self) -> None:
         """Assigns values that the program has set since the last boundary to the completed step."""
         step, changes = self.steps.step, self.executor.control.changes
-        changes.assign(step)
+        changes.collect(step)
         self.steps.next = min(self._later, self.executor.control.next_step())
         # Last, because other threads set these too. A loop that asks again gets the same answer.
         if self.must_end or self._context.commands.attention or changes.waiting:

@@ -1,6 +1,6 @@
 """Records values that the program assigns to its hyperparameters, each at its exact step.
 
-changes.assign(step)                 # training thread: the assigned values belong to this step
+changes.collect(step)                 # training thread: the assigned values belong to this step
 changes.flush()                      # monitor thread: reads the values, records the changed ones
 changes.edited(edits, step)          # an edit by the user, which the program may change again
 
@@ -62,7 +62,7 @@ class Changes:
         """Stops watching the assignments."""
         self._hyperparameters.unwatch()
 
-    def assign(self, step: int, *, over: bool = False) -> None:
+    def collect(self, step: int, *, over: bool = False) -> None:
         """Assigns the values set since the last boundary to this step; training thread.
 
         Args:

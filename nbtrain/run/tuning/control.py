@@ -93,7 +93,7 @@ class HyperparameterControl:
         due = bool(self.hyperparameters) and self._clock() >= self._due
         if due:
             self._read()
-        self.changes.assign(step)  # after reading, to include what was assigned meanwhile
+        self.changes.collect(step)  # after reading, to include what was assigned meanwhile
         if due:
             self.flush()
             self.changes.compare(step)
@@ -120,7 +120,7 @@ class HyperparameterControl:
     def set(self, values: Mapping[str, object]) -> tuple[Edit, ...]:
         """Sets some hyperparameters, all or none of them."""
         step = self._steps.step
-        self.changes.assign(step)  # first record what a cell has assigned during a pause
+        self.changes.collect(step)  # first record what a cell has assigned during a pause
         self.changes.flush()
         self._rates.mark(step)
         before = self.hyperparameters.values
@@ -138,7 +138,7 @@ class HyperparameterControl:
     def end(self) -> None:
         """Extends the curves to the last step."""
         step = self._steps.step
-        self.changes.assign(step, over=True)
+        self.changes.collect(step, over=True)
         self.changes.end()
         self._rates.mark(step)
         self.flush()

@@ -58,9 +58,9 @@ class Rates:
             while self._waiting:
                 step, wall, name, factor, moment = self._waiting.popleft()
                 if name not in self._failed:
-                    self._schedule(step, wall, name, factor, moment)
+                    self._record_rates(step, wall, name, factor, moment)
 
-    def _schedule(self, step: int, wall: float, name: str, factor: float, moment: Any) -> None:
+    def _record_rates(self, step: int, wall: float, name: str, factor: float, moment: Any) -> None:
         done = int(moment)
         before = self._last.get(name, (step, wall, done))
         self._last[name] = step, wall, done
