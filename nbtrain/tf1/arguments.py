@@ -81,7 +81,13 @@ def _graph_of(train_op: Any, supervisor: Any) -> tf.Graph:
             "optimizer.minimize(loss, global_step=step) built inside `with graph.as_default():`; "
             "tf.group(...) makes one of several."
         )
-    if supervisor is None and not graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES):
+    variables = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+    if any(train_op is variable for variable in variables):
+        raise ArgumentError(
+            f"train_op is the variable {train_op.op.name!r}, and running that trains nothing: give "
+            "an operation such as optimizer.minimize(loss, global_step=step)."
+        )
+    if supervisor is None and not variables:
         raise ArgumentError("The graph of train_op has no variables: there is nothing to train.")
     if supervisor is not None and supervisor.graph is not graph:
         raise ArgumentError(

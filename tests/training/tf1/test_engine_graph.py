@@ -664,6 +664,7 @@ def no_variables() -> Any:
         (lambda: None, "train_op is None: give an operation"),
         (lambda: tf.Variable(1.0), "train_op is .*: give an operation"),
         (lambda: [Count().train_op], r"train_op is \[.*: give .*tf\.group\(\.\.\.\) makes one of"),
+        (lambda: Count().weight, "train_op is the variable 'weight', and running that trains noth"),
         (no_variables, "The graph of train_op has no variables"),
     ],
 )
