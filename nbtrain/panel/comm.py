@@ -5,8 +5,8 @@ the main shell, where the message waits until the running cell ends. This module
 subshell. Each kind of widget has its own subshell, so a board that reads slow files does not delay
 a panel's clicks. Second, every message fires IPython's post_execute hooks, which close the pyplot
 figures that the running cell is drawing. This module passes the message to the widget without these
-hooks. Where this support is missing (ipykernel 6, Colab, VS Code), the panel works, but clicks wait
-for the running cell.
+hooks. Without this support (ipykernel 6, Colab, VS Code), the panel works, but clicks wait for the
+running cell.
 """
 
 from __future__ import annotations

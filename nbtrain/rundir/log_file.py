@@ -93,7 +93,7 @@ class LogTail:
     def poll(self) -> list[LogLine]:
         """Returns the new lines, from the beginning if the file was replaced.
 
-        Of a long file, only the end is read.
+        Only the end of a long file is read.
 
         Raises:
             OSError: The file cannot be read.

@@ -219,11 +219,11 @@ def _stopped() -> tf.errors.CancelledError:
 
 
 def close_in_time(
-    close: Callable[[], object], warn: Callable[[str], object] = tf.compat.v1.logging.warning
+    close: Callable[[], object], report: Callable[[str], object] = tf.compat.v1.logging.warning
 ) -> None:
-    """Calls a function that closes a session; if it takes too long, abandons it and warns."""
+    """Calls a function that closes a session; if it takes too long, abandons it and reports it."""
     if not futures.wait([_aside(close)], SERVER_SECS).done:
-        warn(
+        report(
             f"The session has not closed within {SERVER_SECS:g} s, and is left to itself: a "
             "server of its cluster does not answer."
         )

@@ -64,7 +64,7 @@ class Wire:
         self._store = store
         self._marks = marks
         self._marked = 0  # how many of all marks so far were sent or dropped
-        # Whether the last snapshot had the marks of earlier starts, and the store's generation.
+        # True if the last snapshot had the marks of earlier starts; the generation of the store.
         self._basis = (False, 0)
         self._cursors: list[Cursor] = []
         self._abandoned: list[list[int]] = []  # see `_ranges`, and the segment at that time

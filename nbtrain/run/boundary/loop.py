@@ -114,7 +114,7 @@ class Loop:
         """Saves a last checkpoint before the session closes."""
         boundary, steps = self._boundary, self._steps
         step, self._is_called = steps.step, True
-        boundary.policy.close(gone_on=self.may_have_trained and not boundary.must_end)
+        boundary.policy.close(may_have_trained=self.may_have_trained and not boundary.must_end)
         if steps.step > step:  # the session has counted the current step
             boundary.queue_record()
         self._count_by(_NOBODY)

@@ -104,15 +104,15 @@ class CheckpointPolicy:
         self.trial_start.report_undecided(restored, saver)
         return True
 
-    def close(self, *, gone_on: bool = False) -> None:
+    def close(self, *, may_have_trained: bool = False) -> None:
         """Saves a last checkpoint before the saver's session closes.
 
         Args:
-            gone_on: Whether the training may have continued since the current step was saved.
+            may_have_trained: Whether steps may have been trained since the current step was saved.
         """
         # Before its first step boundary, a start has changed nothing.
         lacks = self._saved_step != self._steps.step and not self._monitor.holds_back
-        if self._saver is not None and (gone_on or lacks):
+        if self._saver is not None and (may_have_trained or lacks):
             self._monitor.write_from_here()
             self._save_or_say_why(self.save)
         if self._saver is not None and self._saved_step == self._steps.step:

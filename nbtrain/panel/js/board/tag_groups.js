@@ -1,5 +1,5 @@
-// Cards in groups by the prefix of their tag, which can be folded. Of very many cards or groups
-// the page has the first ones, and the others on request.
+// Cards in groups by the prefix of their tag, which can be folded. If there are very many
+// cards or groups, the page has the first ones, and the others on request.
 
 import { el, focusedIn } from "../shared/dom.js";
 import { known } from "../shared/sure.js";

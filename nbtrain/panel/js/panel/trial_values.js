@@ -45,7 +45,7 @@ export function settingsIn({ values }) {
 }
 
 /**
- * What may decide: each tag, or twice if nobody knows which of its values are better.
+ * The choices of what decides: each tag, or twice if nobody knows which of its values are better.
  * @param {string[]} tags
  * @param {Record<string, boolean>} [higher] by tag, for those that are known
  */

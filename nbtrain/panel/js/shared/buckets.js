@@ -35,7 +35,7 @@ import { lastOf } from "./sure.js";
  */
 
 /**
- * Those of a bucket at a place.
+ * The unseen values of a bucket, and its place.
  * @typedef {UnseenKind & {x: number, abandoned: boolean, run?: string}} UnseenBucket
  */
 

@@ -155,8 +155,8 @@ export class Connection {
     for (const [name, act] of Object.entries(this.heed)) this.model.off(name, act);
   }
 
-  // Called now and then. What was asked for may have been lost on its way: it is asked for again.
-  // Who is not looked at says that it is open: its pictures are kept fresh.
+  // Called now and then. Asks again for what is missing, as a question or its answer may be lost. A page
+  // that is not looked at reports that it is open, so that its pictures are kept up to date.
   look() {
     this.alive();
     if (this.views.size === 0) return;

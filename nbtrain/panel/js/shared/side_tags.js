@@ -1,8 +1,8 @@
-// The beginnings of the tags that are no metrics of the training, as core/values/side_tags.py has them.
+// The beginnings of the tags that are no metrics of the training; core/values/side_tags.py has the same.
 
-/** Of hyperparameters: one value until the next edit. */
+/** Tags of hyperparameters: one value until the next edit. */
 export const HYPERPARAMETERS = "hyperparameters/";
-/** Of the use of the machine. */
+/** Tags of the use of the machine. */
 export const SYSTEM = "system/";
 
 /**

@@ -19,8 +19,8 @@ import { el } from "./dom.js";
  */
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
-// JupyterLab's outputs of a cell: the live widget, its picture and its words. What other threads print
-// may stand between them, and another widget with its own two may follow.
+// JupyterLab's outputs of a cell: the live widget, its picture and its words. Prints of other threads
+// may be between them, and another widget with its own two may follow.
 const OUTPUT = ".jp-OutputArea-child";
 const PICTURE = `${OUTPUT}:has(> .jp-RenderedImage)`;
 const WORDS = `${OUTPUT}:has(.nbtrain-still)`;

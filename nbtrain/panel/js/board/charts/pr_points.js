@@ -49,7 +49,7 @@ export function decodePr({ steps: count }, buffer) {
 
 /**
  * {data, places}: all curves over one axis of recall, as uPlot takes them, and for each curve the
- * place of each of its points on that axis. Where points have the same recall, the line keeps the
+ * place of each of its points on that axis. If points have the same recall, the line keeps the
  * order of their thresholds.
  * @param {PrRows[]} curves
  * @returns {{data: Columns, places: number[][]}}
