@@ -1,8 +1,8 @@
 """The private names of Keras (seen in 3.15) that nbtrain uses, each with its purpose.
 
 All of Keras's other names that nbtrain uses are public. No other module uses a private name, so a
-new version of Keras is checked here. Only `adapter_of` imports Keras. The others need not: a program
-that has not imported Keras has no objects of it.
+new version of Keras is checked here. Only `adapter_of` imports Keras. The others need not: without
+an import of Keras, a program has no objects of it.
 """
 
 from __future__ import annotations
