@@ -333,6 +333,7 @@ def test_a_run_that_falls_silent_is_said_until_it_is_heard_again(
 
 
 def test_a_folder_that_was_renamed_is_said_until_it_is_back(run: AttachedRun) -> None:
+    eventually(lambda: "count" in run.scalars)
     FOLDER.rename("runs/elsewhere")
     assert "runs/far is gone: it was deleted, renamed" in said(run, "is gone")
     assert "the folder runs/far is gone" in refused(run.pause()).text
