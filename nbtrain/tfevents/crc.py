@@ -51,6 +51,11 @@ def crc32c(data: bytes) -> int:
     return int(google_crc32c.value(data))
 
 
+def checksum(data: bytes) -> bytes:
+    """Returns the masked CRC-32C of `data`, as it stands in a record file."""
+    return masked(np.array([crc32c(data)], np.uint32)).astype("<u4").tobytes()
+
+
 def crc32c_columns(
     template: bytes, columns: dict[int, npt.NDArray[np.uint8]], count: int
 ) -> UInt32Array:
