@@ -70,7 +70,6 @@ class Recorder:
         self._store = store
         known = bool(store)  # recorded by earlier starts
         self._earlier = None if logdir is None or known else Earlier(store, logdir)
-        self._goes_on = False
         self._file = EventFile(logdir, unwritten, self._errors)
         self.queue = RecordQueue(self._number, limit=limit)
         self.samples = SampleQueue(self._write_sample)
@@ -138,15 +137,14 @@ class Recorder:
                 found[tag] = float(np.mean(points.values[within]))
         return found
 
-    def read_earlier(self, timeline: Timeline | None = None) -> None:
+    def read_earlier(self, timeline: Timeline) -> None:
         """Starts reading the records of earlier starts into the store. Any thread may call it."""
-        if self._earlier is not None and not self._goes_on:
-            self._earlier.timeline = timeline or Timeline()
-        self._goes_on = True
+        if self._earlier is not None:
+            self._earlier.begin(timeline)
 
     def recall(self, secs: float) -> None:
         """Continues to read earlier records, for about `secs` seconds; for one thread."""
-        if self._goes_on and self._earlier is not None:
+        if self._earlier is not None:
             self._earlier.read(secs)
             if self._earlier.error is not None:
                 self._errors["earlier"] = self._earlier.error
