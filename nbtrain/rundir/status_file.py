@@ -80,13 +80,6 @@ class SignOfLife:
     status: Status
 
 
-@dataclass(frozen=True, slots=True)
-class _Sign:
-    """The field of the file that neither the writer nor the status has."""
-
-    alive: float
-
-
 def write(folder: Path, sign: SignOfLife) -> None:
     """Replaces the file.
 
@@ -114,7 +107,7 @@ def read(folder: Path) -> SignOfLife:
     found = files.read(f"{folder}/{FILE}")
     try:
         writer, status = made(Writer, found), made(Status, found)
-        alive = made(_Sign, found).alive
+        alive = made(float, found.get("alive"))
     except Misfit as error:
         raise Untrusted(f"it is not the status of a run: {error}") from None
     if not (0 <= alive < _LATEST and 0 <= writer.process_started < _LATEST):
