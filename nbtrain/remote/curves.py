@@ -41,14 +41,10 @@ class _File:
 
     name: str
     events: EventRun
-    columns: Mapping[str, Series] = field(init=False)
+    columns: Mapping[str, Series]
     given: dict[str, int] = field(default_factory=dict)
     opened: int = 0
     begun: bool = False
-
-    def __post_init__(self) -> None:
-        """Stores the present scalars of the file."""
-        self.columns = self.events.series
 
 
 class Curves:
@@ -80,7 +76,8 @@ class Curves:
         self._open_file("")
 
     def _open_file(self, name: str) -> None:
-        self._file = _File(name, EventRun(str(self._folder)))
+        events = EventRun(str(self._folder))
+        self._file = _File(name, events, events.series)
 
     def begin_again(self) -> None:
         """Drops everything, because the files are those of another run."""
