@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nbtrain.logdir.event_run import EventRun, cannot_read
+from nbtrain.logdir.reader import TURN_SECS
 from nbtrain.logdir.series import Series
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.timeline import RunTimeline
@@ -21,9 +22,6 @@ from nbtrain.tfevents.names import ENDING
 
 # Polls until a restart that the journal lacks is accepted. The journal may be written later.
 _PATIENCE = 4
-
-# Seconds between two pieces of a long reading: otherwise waiting threads would never run.
-_TURN_SECS = 0.0005
 
 
 @dataclass(slots=True)
@@ -121,7 +119,7 @@ class Curves:
             if time.monotonic() > until:
                 self.left = True
                 return False
-            time.sleep(_TURN_SECS)
+            time.sleep(TURN_SECS)
         if events.unreadable:
             whys = (f"{path}: {why}" for path, why in events.unreadable.items())
             self.error = cannot_read(*whys)
