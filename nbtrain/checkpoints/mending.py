@@ -25,8 +25,8 @@ def mend_states(directory: Path) -> str | None:
 
     The caller must have locked the folder.
     """
-    told = [_mended(directory), *(_mended(directory / name) for name in ASIDE)]
-    return " ".join(filter(None, told)) or None
+    messages = [_mended(directory), *(_mended(directory / name) for name in ASIDE)]
+    return " ".join(filter(None, messages)) or None
 
 
 def _mended(directory: Path) -> str | None:

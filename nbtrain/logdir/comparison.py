@@ -22,8 +22,6 @@ from nbtrain.logdir.summary_stats import Extent, extent_of
 
 Hyperparameter = float | str | bool
 
-_RESULTS = ("last", "min", "max", "best_step")
-
 
 class Comparison:
     """A comparison of runs; any thread may use it.
@@ -98,14 +96,14 @@ class Comparison:
         """Yields each result of each tag, for every run; None for a run without the tag."""
         for tag, extents in self.metrics.items():
             found = [extents.get(run) for run in self.runs]
-            for what in _RESULTS[:3]:
+            for what in ("last", "min", "max"):
                 yield tag, what, [None if each is None else getattr(each, what) for each in found]
             direction = self.directions[tag]
             steps = [
                 None if each is None or direction is None else each.best_step(direction)
                 for each in found
             ]
-            yield tag, _RESULTS[3], steps
+            yield tag, "best_step", steps
 
     def __repr__(self) -> str:
         if not self.runs:
@@ -114,12 +112,12 @@ class Comparison:
             [name, "", *map(values.get, self.runs)] for name, values in self.differing.items()
         ]
         for tag, what, values in self._results():
-            if what == _RESULTS[3]:
+            if what == "best_step":
                 direction = self.directions[tag]
                 if direction is None:
                     continue
                 what = f"{what} ({direction.end})"
-            rows.append([tag if what == _RESULTS[0] else "", what, *values])
+            rows.append([tag if what == "last" else "", what, *values])
         same = ", ".join(
             f"{on_a_line(name)}={on_a_line(value)}" for name, value in self.same.items()
         )

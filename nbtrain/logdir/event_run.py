@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from nbtrain.core.values.direction import Directions, read
 from nbtrain.logdir.series import EVENT, Index, Places, Points, Series
 from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import FILE
-from nbtrain.rundir.files import Untrusted
+from nbtrain.rundir.files import Polled, Untrusted
 from nbtrain.rundir.timeline import RunTimeline
 from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
@@ -74,6 +73,8 @@ class EventRun:
         self.folder = folder
         self.unreadable: dict[str, str] = {}
         self._decoder = Decoder() if decoder is None else decoder
+        self._timelines = Polled(RunTimeline.of, FILE)
+        self._signs = Polled(status_file.read, status_file.FILE)
         self._reset()
 
     def _reset(self) -> None:
@@ -177,7 +178,9 @@ class EventRun:
     @property
     def directions(self) -> Directions:
         """The directions of the scalars, from the status file of a run in this folder."""
-        return _directions(self.folder, _state_of(self.folder, status_file.FILE))
+        with contextlib.suppress(OSError, Untrusted):
+            return read(self._signs.of(Path(self.folder)).status.directions)
+        return Directions()
 
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.
@@ -214,9 +217,14 @@ class EventRun:
 
         Returns None if there are no restarts, or if one of them is not in the journal.
         """
-        timeline = _timeline(self.folder, _state_of(self.folder, FILE)) if self.starts else None
-        segments = None if timeline is None else self.segments(timeline)
-        if timeline is None or segments is None:
+        if not self.starts:
+            return None
+        try:
+            timeline = self._timelines.of(Path(self.folder))
+        except OSError:
+            return None
+        segments = self.segments(timeline)
+        if segments is None:
             return None
         return [timeline.limits.get(number, -1) for number in (0, *segments)]
 
@@ -336,27 +344,3 @@ class EventRun:
         if known is None:
             return "scalars"
         return known if said in (known, "") else None
-
-
-def _state_of(folder: str, name: str) -> tuple[int, int] | None:
-    """Returns the time of the last change and the size of a run's file; None if it is missing."""
-    try:
-        found = Path(folder, name).stat()
-    except (OSError, ValueError):
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
-@functools.lru_cache(maxsize=256)
-def _timeline(folder: str, state: tuple[int, int] | None) -> RunTimeline | None:
-    """Returns the timeline of a run from its journal, which is read once for each state."""
-    return None if state is None else RunTimeline.of(Path(folder))
-
-
-@functools.lru_cache(maxsize=256)
-def _directions(folder: str, state: tuple[int, int] | None) -> Directions:
-    """Returns the directions of a run from its status file, which is read once for each state."""
-    if state is not None:
-        with contextlib.suppress(OSError, Untrusted):
-            return read(status_file.read(Path(folder)).status.directions)
-    return Directions()

@@ -36,12 +36,17 @@ class Folders:
             yield from _walk_remote(self._root)
             return
         self.unreadable.clear()
-        yield from self._walk(self._root, ".", (os.path.realpath(self._root),))
+        root = Path(self._root).resolve()
+        yield from self._walk(self._root, ".", tuple(map(str, (*root.parents, root))))
 
     def _walk(
         self, path: str, run: str, above: tuple[str, ...]
     ) -> Iterator[tuple[str, str, list[str]]]:
-        """Scans one folder and those below; `above` has its real path and those of its parents."""
+        """Scans one folder and those below.
+
+        Args:
+            above: The real paths of the folders that contain it, and its own as the last.
+        """
         folder = self._seen.get(path)
         try:
             changed = os.stat(path).st_mtime  # noqa: PTH116 - twice as quick, for hundreds
@@ -57,7 +62,7 @@ class Folders:
         for below, name, is_link in folder.folders:
             own = os.path.join(above[-1], os.path.basename(below))  # noqa: PTH118, PTH119 - quicker
             real = os.path.realpath(below) if is_link else own
-            if real not in above:  # links may form a cycle
+            if real not in above:  # a link to a folder above leads here again
                 yield from self._walk(below, name, (*above, real))
 
 
@@ -75,7 +80,7 @@ class _Folder:
             if not _is_folder(entry):
                 if PART in entry.name:
                     self.files.append(entry.name)
-            elif entry.name != skipped and not _leads_up(entry):
+            elif entry.name != skipped:
                 name = as_text(entry.name)
                 below = name if run == "." else f"{run}/{name}"
                 self.folders.append((entry.path, below, entry.is_symlink()))
@@ -114,13 +119,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def _leads_up(entry: os.DirEntry[str]) -> bool:
-    """Returns whether an entry is a link to a folder that contains it: a path without an end."""
-    return entry.is_symlink() and Path(entry.path).parent.resolve().is_relative_to(
-        Path(entry.path).resolve()
-    )
 
 
 def _check(logdir: str) -> None:

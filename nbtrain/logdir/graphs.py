@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 
 from nbtrain.logdir.hierarchy import Hierarchy
-from nbtrain.logdir.history import History
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.summaries import Summaries
 from nbtrain.tfevents.graphs import Graph
@@ -40,7 +39,7 @@ class Graphs(Summaries):
             OSError: The file is gone or was changed.
         """
         history = self[run, tag]
-        key = (run, tag, _identity(history))
+        key = (run, tag, f"{len(history)}:{float(history.wall_times[-1])!r}")
         with self._lock:
             if key not in self._made:
                 graph = history[-1]
@@ -50,7 +49,3 @@ class Graphs(Summaries):
                     self._made.popitem(last=False)
             self._made.move_to_end(key)
             return key[-1], self._made[key]
-
-
-def _identity(history: History) -> str:
-    return f"{len(history)}:{float(history.wall_times[-1])!r}"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from nbtrain.core.values.arrays import FloatArray, IntArray
 from nbtrain.logdir.series import EVENT, Places
 from nbtrain.tfevents import messages
-from nbtrain.tfevents.crc import crc32c, masked
+from nbtrain.tfevents.crc import checksum
 from nbtrain.tfevents.framing import FOOTER
 from nbtrain.tfevents.messages import GRAPHS
 from nbtrain.tfevents.tail import read_at
@@ -93,8 +93,7 @@ def summary_value(places: Places, index: int, tag: str) -> Any:
     except FileNotFoundError as error:
         raise GoneError(f"{path} has gone since it was looked at") from error
     payload, footer = data[:length], data[length:]
-    crc = masked(np.array([crc32c(payload)], np.uint32))
-    if crc.astype("<u4").tobytes() == footer:
+    if checksum(payload) == footer:
         event = messages.event(payload)
         values, wall_time = event.summary.value, np.float64(event.wall_time)
         if (

@@ -21,7 +21,7 @@ from nbtrain.tfevents.decode import Decoder
 
 # Seconds between two pieces of a reading with a time limit: without a pause, waiting threads would
 # never get the lock.
-_TURN_SECS = 0.0005
+TURN_SECS = 0.0005
 
 
 class Reader:
@@ -145,7 +145,7 @@ class Reader:
             readers.appendleft(read_small(small, self._decoder))
         while readers and time.monotonic() - began < secs:
             if secs < math.inf:
-                time.sleep(_TURN_SECS)
+                time.sleep(TURN_SECS)
             with self._lock:
                 if next(readers[0], self) is not self:
                     any_read = True

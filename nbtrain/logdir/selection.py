@@ -172,8 +172,8 @@ class Selection(Mapping[tuple[str, str], T]):
             return f"<no {self._kind} {where}: its {hold} {holding}{self._damaged()}>"
         # The usage of the machine is recorded only if a run lasts long enough, and a saved notebook
         # must have the same text on every execution.
-        told = [tag for tag in self.tags if not tag.startswith(SYSTEM)] or self.tags
-        found = f"{counted(len(self.runs), 'run')} and {counted(len(told), 'tag')}"
+        tags = [tag for tag in self.tags if not tag.startswith(SYSTEM)] or self.tags
+        found = f"{counted(len(self.runs), 'run')} and {counted(len(tags), 'tag')}"
         return f"<{self._kind} of {found} {where}{self._damaged()}>"
 
     def _damaged(self) -> str:

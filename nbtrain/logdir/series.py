@@ -73,8 +73,10 @@ class Series:
         self._wall_times.frombytes(wall_times.tobytes())
         self._values.frombytes(values.tobytes())
 
-    def rows(self, begin: int, end: int) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Returns a copy of some points: steps, wall times and values."""
+    def rows(
+        self, begin: int = 0, end: int | None = None
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Returns a copy of some points, by default of all: steps, wall times and values."""
         part = slice(begin, end)
         steps = np.array(self._steps[part], np.int64)
         return steps, np.array(self._wall_times[part]), np.array(self._values[part])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,12 @@ class PRCurve:
             )
 
 
+_CLASSES = (Histogram, Audio, ConfusionMatrix, PRCurve)
+
+# Their attributes that can change before they are encoded.
+_ARRAYS = ("values", "samples", "counts", "names", "labels", "predictions")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """A value that waits to be encoded.
@@ -159,13 +165,13 @@ class Sample:
         """The approximate size in memory, in bytes."""
         if isinstance(self.value, str):
             return len(self.value)
-        held = (getattr(self.value, name, None) for name in ("values", "samples", "predictions"))
-        return sum(_bytes(each) for each in (self.value, *held) if each is not None)
+        arrays = (getattr(self.value, name, None) for name in _ARRAYS)
+        return sum(_bytes(each) for each in (self.value, *arrays) if each is not None)
 
 
 def is_sample(value: object) -> bool:
     """Returns whether a value is a sample and not a scalar, by its type and shape alone."""
-    if isinstance(value, (str, Histogram, Audio, ConfusionMatrix, PRCurve)):
+    if isinstance(value, (str, *_CLASSES)):
         return True
     return _is_figure(value) or len(getattr(value, "shape", None) or ()) in (3, 4)
 
@@ -180,18 +186,11 @@ def kept_copy(tag: str, value: Any) -> tuple[Any, int]:
     Raises:
         ArgumentError: The value is of no kind that can be recorded.
     """
-    if isinstance(value, str):
+    if isinstance(value, str) or _is_figure(value):
         return value, 1
-    if isinstance(value, Histogram):
-        return Histogram(_fixed(value.values)), 1
-    if isinstance(value, Audio):
-        return Audio(_fixed(value.samples), value.sample_rate), 1
-    if isinstance(value, ConfusionMatrix):
-        return ConfusionMatrix(_fixed(value.counts), [*map(str, value.names)]), 1
-    if isinstance(value, PRCurve):
-        return PRCurve(_fixed(value.labels), _fixed(value.predictions)), 1
-    if _is_figure(value):
-        return value, 1
+    if isinstance(value, _CLASSES):
+        arrays = (name for name in _ARRAYS if hasattr(value, name))
+        return replace(value, **{name: _fixed(getattr(value, name)) for name in arrays}), 1
     return _images(tag, value)
 
 

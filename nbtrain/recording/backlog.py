@@ -49,10 +49,10 @@ class Backlog:
         dropped: The first and the last dropped step; None if none were dropped.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self) -> None:
         self.span = (0, 0)
         self.dropped: tuple[int, int] | None = None
-        self._most, self._size = most, 0
+        self._size = 0
         self._waiting: deque[_Waiting] = deque()
 
     def __len__(self) -> int:
@@ -98,13 +98,13 @@ class Backlog:
 
     def _drop(self) -> None:
         """Drops the oldest scalars if too many wait."""
-        if self._size <= self._most:
+        if self._size <= MOST:
             return
         kept: deque[_Waiting] = deque()
         dropped: list[_Waiting] = []
         for each in self._waiting:
             newest = each is self._waiting[-1]
-            if each.size and not newest and self._size > _KEPT * self._most:
+            if each.size and not newest and self._size > _KEPT * MOST:
                 self._size -= each.size
                 dropped.append(each)
             else:

@@ -27,15 +27,19 @@ class Earlier:
             of a Supervisor or the user.
 
     Attributes:
-        timeline: The run's timeline, which knows the segments of the earlier starts.
         error: A message about what could not be read; None without an error.
     """
 
     def __init__(self, store: ScalarStore, logdir: Path) -> None:
-        self.timeline = Timeline()
         self.error: str | None = None
-        names = sorted(path.name for path in logdir.glob(f"*{ENDING}"))
-        self._reading = self._read(store, logdir, names) if names else None
+        self._store, self._logdir = store, logdir
+        self._names = sorted(path.name for path in logdir.glob(f"*{ENDING}"))
+        self._reading: Iterator[None] | None = None
+
+    def begin(self, timeline: Timeline) -> None:
+        """Lets `read` begin; the run's timeline knows the segments of the earlier starts."""
+        if self._names:
+            self._reading = self._read(timeline)
 
     def read(self, secs: float) -> None:
         """Continues reading for about `secs` seconds if anything is left; for one thread."""
@@ -48,14 +52,14 @@ class Earlier:
                 self._reading = None
                 self.error = cannot_read(f"{type(error).__name__}: {error}")
 
-    def _read(self, store: ScalarStore, logdir: Path, names: list[str]) -> Iterator[None]:
-        files = EventRun(str(logdir))
-        files.scan(names)
+    def _read(self, timeline: Timeline) -> Iterator[None]:
+        files = EventRun(str(self._logdir))
+        files.scan(self._names)
         yield from files.read()
         if files.unreadable:
             self.error = cannot_read(*(f"{path}: {why}" for path, why in files.unreadable.items()))
-        segments = files.segments(self.timeline)
-        store.recall(_recorded(files, segments), known=segments is not None)
+        segments = files.segments(timeline)
+        self._store.recall(_recorded(files, segments), known=segments is not None)
 
 
 def _recorded(files: EventRun, segments: Sequence[int] | None) -> ScalarStore:

@@ -18,13 +18,12 @@ class EventFile:
 
     Args:
         logdir: Its folder; None writes no file.
-        unwritten: Numbers that may wait for space; see `Backlog`.
         errors: Messages by topic, which it adds to.
     """
 
-    def __init__(self, logdir: Path | None, unwritten: int, errors: dict[str, str]) -> None:
+    def __init__(self, logdir: Path | None, errors: dict[str, str]) -> None:
         self._writer = EventWriter(logdir) if logdir is not None else None
-        self._backlog = Backlog(unwritten)
+        self._backlog = Backlog()
         self._errors = errors
         self._begun: tuple[int, Mapping[str, float]] | None = None  # step, hyperparameters
         self._described = True  # whether they are in the event file

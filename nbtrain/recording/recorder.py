@@ -21,7 +21,6 @@ import numpy as np
 from nbtrain.core.timeline import Timeline
 from nbtrain.core.values.arrays import FloatArray
 from nbtrain.media.samples import Sample
-from nbtrain.recording.backlog import MOST
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.earlier import Earlier
 from nbtrain.recording.event_file import EventFile, words
@@ -46,7 +45,6 @@ class Recorder:
     Args:
         logdir: Folder of the event file; None writes no file.
         limit: Records that may wait; see `RecordQueue`.
-        unwritten: Numbers that may wait for space in the event file; see `Backlog`.
         loss_monitor: Checks the records as they are drained; None for no checks.
         best_monitor: Judges one of the scalars; None if no scalar is judged.
 
@@ -61,7 +59,6 @@ class Recorder:
         logdir: Path | None,
         *,
         limit: int = LIMIT,
-        unwritten: int = MOST,
         loss_monitor: LossMonitor | None = None,
         best_monitor: BestMonitor | None = None,
     ) -> None:
@@ -70,8 +67,7 @@ class Recorder:
         self._store = store
         known = bool(store)  # recorded by earlier starts
         self._earlier = None if logdir is None or known else Earlier(store, logdir)
-        self._goes_on = False
-        self._file = EventFile(logdir, unwritten, self._errors)
+        self._file = EventFile(logdir, self._errors)
         self.queue = RecordQueue(self._number, limit=limit)
         self.samples = SampleQueue(self._write_sample)
         self._beside: Beside | None = None
@@ -138,15 +134,14 @@ class Recorder:
                 found[tag] = float(np.mean(points.values[within]))
         return found
 
-    def read_earlier(self, timeline: Timeline | None = None) -> None:
+    def read_earlier(self, timeline: Timeline) -> None:
         """Starts reading the records of earlier starts into the store. Any thread may call it."""
-        if self._earlier is not None and not self._goes_on:
-            self._earlier.timeline = timeline or Timeline()
-        self._goes_on = True
+        if self._earlier is not None:
+            self._earlier.begin(timeline)
 
     def recall(self, secs: float) -> None:
         """Continues to read earlier records, for about `secs` seconds; for one thread."""
-        if self._goes_on and self._earlier is not None:
+        if self._earlier is not None:
             self._earlier.read(secs)
             if self._earlier.error is not None:
                 self._errors["earlier"] = self._earlier.error

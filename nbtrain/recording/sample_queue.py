@@ -17,7 +17,7 @@ from nbtrain.core.text.tracebacks import error_text
 from nbtrain.media.encoding import encoded
 from nbtrain.media.samples import Sample
 
-# The most samples that wait: with more, the newest sample in a panel would be old.
+# The most samples that wait, and their bytes: with more, the newest in a panel would be old.
 MOST, MOST_BYTES = 64, 256 << 20
 
 # The part of the time that encoding may take from the training, whose lock Python shares.
@@ -37,8 +37,6 @@ class SampleQueue:
 
     Args:
         write: Writes a sample and its serialized `Summary`; called by the thread that encodes.
-        most: The most samples that wait.
-        most_bytes: The most bytes of all waiting samples.
         clock: Returns seconds that never go backwards.
         cost: Returns the seconds that the calling thread has worked.
 
@@ -50,14 +48,11 @@ class SampleQueue:
         self,
         write: Write,
         *,
-        most: int = MOST,
-        most_bytes: int = MOST_BYTES,
         clock: Callable[[], float] = time.monotonic,
         cost: Callable[[], float] = time.thread_time,
     ) -> None:
         self.left_out = 0
         self._write, self._clock, self._cost = write, clock, cost
-        self._most, self._most_bytes = most, most_bytes
         self._waiting: list[Sample] = []
         self._bytes = 0  # of all waiting samples
         self._lock = threading.Lock()  # protects both
@@ -91,7 +86,7 @@ class SampleQueue:
             self._waiting.append(sample)
             self._bytes += sample.size
             while len(self._waiting) > 1 and (
-                len(self._waiting) > self._most or self._bytes > self._most_bytes
+                len(self._waiting) > MOST or self._bytes > MOST_BYTES
             ):
                 kept = self._waiting[::-2][::-1]
                 self.left_out += len(self._waiting) - len(kept)

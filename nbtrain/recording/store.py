@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import threading
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from nbtrain.core.errors import UnknownTagError
 from nbtrain.core.text.text_table import counted
 from nbtrain.core.values.arrays import FloatArray, IntArray
+from nbtrain.logdir.series import Series
 from nbtrain.recording.buckets import BucketCurve
 from nbtrain.recording.parts import Cursor, Curve, Part, Parts
 
@@ -47,10 +47,11 @@ class Columns:
         return len(self.values)
 
 
-class _Series:
+class _Series(Series):
     """The points of one tag in one segment: exact columns, and the buckets of the kept points."""
 
     def __init__(self, tag: str, segment: int) -> None:
+        super().__init__()
         self.tag = tag
         self.segment = segment
         self.until = math.inf  # points beyond this step were abandoned
@@ -60,16 +61,9 @@ class _Series:
         self.valid_step = -1  # its step
         self._top = -1  # no point that counts lies beyond this step
         self._tails: list[BucketCurve] = []  # of abandoned points
-        self._steps, self._wall_times, self._values = array("q"), array("d"), array("d")
-
-    @property
-    def count(self) -> int:
-        return len(self._steps)
 
     def extend(self, steps: IntArray, wall_times: FloatArray, values: FloatArray) -> None:
-        self._steps.frombytes(steps.tobytes())
-        self._wall_times.frombytes(wall_times.tobytes())
-        self._values.frombytes(values.tobytes())
+        super().extend(steps, wall_times, values)
         self.curve.extend(steps, wall_times, values)
         self.last = self.valid = float(values[-1])
         self.valid_step = int(steps[-1])
@@ -83,7 +77,7 @@ class _Series:
         again, self.until = until > self.until and bool(self._tails), until
         if self._top <= until and not again:
             return None
-        steps, wall_times, values = self.columns()
+        steps, wall_times, values = self.rows()
         counted, count = self.curve.points, int(np.argmax(np.append(steps, np.inf) > until))
         if count > counted:
             part = slice(counted, count)
@@ -102,10 +96,6 @@ class _Series:
         part = slice(count, counted)
         tail.extend(steps[part], wall_times[part], values[part])
         return tail
-
-    def columns(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        steps = np.array(self._steps, np.int64)
-        return steps, np.array(self._wall_times), np.array(self._values)
 
 
 class ScalarStore(Mapping[str, Columns]):
@@ -246,7 +236,7 @@ class ScalarStore(Mapping[str, Columns]):
         """
         with self._lock:
             found = [series for series in self._in_order() if series.tag == tag]
-            parts = [(*series.columns(), series.segment, series.until) for series in found]
+            parts = [(*series.rows(), series.segment, series.until) for series in found]
         if not parts:
             known = ", ".join(map(repr, self)) or "none yet"
             raise UnknownTagError(f"No scalar has the tag {tag!r}; recorded so far: {known}.")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nbtrain.logdir.event_run import EventRun, cannot_read
+from nbtrain.logdir.reader import TURN_SECS
 from nbtrain.logdir.series import Series
 from nbtrain.recording.store import ScalarStore
 from nbtrain.rundir.timeline import RunTimeline
@@ -21,9 +22,6 @@ from nbtrain.tfevents.names import ENDING
 
 # Polls until a restart that the journal lacks is accepted. The journal may be written later.
 _PATIENCE = 4
-
-# Seconds between two pieces of a long reading: otherwise waiting threads would never run.
-_TURN_SECS = 0.0005
 
 
 @dataclass(slots=True)
@@ -41,14 +39,10 @@ class _File:
 
     name: str
     events: EventRun
-    columns: Mapping[str, Series] = field(init=False)
+    columns: Mapping[str, Series]
     given: dict[str, int] = field(default_factory=dict)
     opened: int = 0
     begun: bool = False
-
-    def __post_init__(self) -> None:
-        """Stores the present scalars of the file."""
-        self.columns = self.events.series
 
 
 class Curves:
@@ -80,7 +74,8 @@ class Curves:
         self._open_file("")
 
     def _open_file(self, name: str) -> None:
-        self._file = _File(name, EventRun(str(self._folder)))
+        events = EventRun(str(self._folder))
+        self._file = _File(name, events, events.series)
 
     def begin_again(self) -> None:
         """Drops everything, because the files are those of another run."""
@@ -124,7 +119,7 @@ class Curves:
             if time.monotonic() > until:
                 self.left = True
                 return False
-            time.sleep(_TURN_SECS)
+            time.sleep(TURN_SECS)
         if events.unreadable:
             whys = (f"{path}: {why}" for path, why in events.unreadable.items())
             self.error = cannot_read(*whys)

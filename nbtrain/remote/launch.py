@@ -86,7 +86,7 @@ def launch(
         >>> run = nbtrain.launch("train.py", "--epochs", 3, name="digits")
         >>> run.wait()
     """
-    program = Program(_script(script), _words(arguments), _variables(env))
+    program = Program(_script(script), _words(arguments), env or {})
     return started(program, Logdir(logdir, name, kind=program.script.stem, launches=True))
 
 
@@ -226,17 +226,3 @@ def _words(arguments: Sequence[object]) -> list[str]:
                 f"Argument {number} of the script is {each!r}: give a text, a path or a number."
             )
     return words
-
-
-def _variables(env: object) -> dict[str, str]:
-    if env is None:
-        return {}
-    if not isinstance(env, Mapping):
-        raise ArgumentError(f"env={env!r}: give a dict of texts by name, such as {{'SEED': '1'}}.")
-    for name, text in env.items():
-        if not isinstance(name, str) or not isinstance(text, str):
-            raise ArgumentError(
-                f"env has {name!r}: {text!r}: an environment variable is a text, such as "
-                "{'SEED': '1'}."
-            )
-    return dict(env)

@@ -84,7 +84,9 @@ class Logdir:
             )
         try:
             if given is None and name is None:
-                wanted = self._new(wanted)
+                self._made = _missing(wanted.parent)
+                wanted = _numbered(wanted)
+                self._made.insert(0, wanted)
                 self.numbered = True
             else:
                 self._make(wanted)
@@ -187,18 +189,6 @@ class Logdir:
                     line = b"\n" + line
             file.write(line)
 
-    def _new(self, first: Path) -> Path:
-        """Creates the first numbered folder of a name that does not exist yet."""
-        for number in itertools.count(1):
-            path = first.with_name(f"{first.name}-{number}")
-            self._made = _missing(path)
-            try:
-                path.mkdir(parents=True)
-            except FileExistsError:
-                continue
-            return path
-        raise AssertionError("unreachable")
-
     def _make(self, path: Path) -> None:
         """Creates the folder if it does not exist, and stores which folders were created."""
         self._made = _missing(path) or self._made
@@ -222,20 +212,19 @@ def move_aside(folder: Path) -> Path | None:
     log = folder / LOG
     if log.is_file() and descriptor_of(log) is None:
         left.append(log)
-    aside = _aside(folder)
+    aside = _numbered(folder.with_name(f"{folder.name}-before"))
     for path in left:
         path.rename(aside / path.name)
     return aside
 
 
-def _aside(folder: Path) -> Path:
+def _numbered(first: Path) -> Path:
+    """Creates the first numbered folder of a name that does not exist yet."""
     for number in itertools.count(1):
-        aside = folder.with_name(f"{folder.name}-before-{number}")
-        try:
-            aside.mkdir()
-        except FileExistsError:
-            continue
-        return aside
+        path = first.with_name(f"{first.name}-{number}")
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(parents=True)
+            return path
     raise AssertionError("unreachable")
 
 

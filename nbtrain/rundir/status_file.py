@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from nbtrain.core.states import Status
 from nbtrain.core.values.direction import read as read_directions
@@ -80,13 +80,6 @@ class SignOfLife:
     status: Status
 
 
-@dataclass(frozen=True, slots=True)
-class _Sign:
-    """The field of the file that neither the writer nor the status has."""
-
-    alive: float
-
-
 def write(folder: Path, sign: SignOfLife) -> None:
     """Replaces the file.
 
@@ -98,8 +91,10 @@ def write(folder: Path, sign: SignOfLife) -> None:
 
 def fields_of(sign: SignOfLife, folder: Path) -> dict[str, Any]:
     """Returns the fields of the file."""
-    told = {"nbtrain": 1, **asdict(sign.writer), "alive": round(sign.alive, 3)}
-    return told | _fields_of(sign.status, folder)
+    newest = sign.status.checkpoints[-CHECKPOINTS:]
+    held = tuple(replace(each, path=_relative(each.path, folder)) for each in newest)
+    status = plain(replace(sign.status, checkpoints=held))
+    return {"nbtrain": 1, **plain(sign.writer), "alive": round(sign.alive, 3), **status}
 
 
 def read(folder: Path) -> SignOfLife:
@@ -109,10 +104,10 @@ def read(folder: Path) -> SignOfLife:
         OSError: The file does not exist, or cannot be read.
         Untrusted: The file is not the status of a run.
     """
-    told = files.read(f"{folder}/{FILE}")
+    found = files.read(f"{folder}/{FILE}")
     try:
-        writer, status = made(Writer, told), made(Status, told)
-        alive = made(_Sign, told).alive
+        writer, status = made(Writer, found), made(Status, found)
+        alive = made(float, found.get("alive"))
     except Misfit as error:
         raise Untrusted(f"it is not the status of a run: {error}") from None
     if not (0 <= alive < _LATEST and 0 <= writer.process_started < _LATEST):
@@ -122,31 +117,16 @@ def read(folder: Path) -> SignOfLife:
     return SignOfLife(writer, alive, replace(status, checkpoints=held, directions=directions))
 
 
-def _fields_of(status: Status, folder: Path) -> dict[str, Any]:
-    """Returns the fields of a status for JSON; paths are relative to the folder."""
-    told = {each.name: getattr(status, each.name) for each in fields(status)}
-    checkpoints = [asdict(held) for held in status.checkpoints[-CHECKPOINTS:]]
-    for held in checkpoints:
-        held["path"] = _relative(held["path"], folder)
-    usage = None if status.usage is None else asdict(status.usage)
-    tuned = [asdict(each) for each in status.hyperparameters]
-    tasks = [asdict(each) for each in status.tasks]
-    more = {
-        "checkpoints": checkpoints,
-        "usage": usage,
-        "hyperparameters": tuned,
-        "tasks": tasks,
-    }
-    return cast(dict[str, Any], plain(told | more))
-
-
 def _relative(path: str, folder: Path) -> str:
     """Returns the path as seen from the folder, which may be mounted elsewhere."""
     return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
 
 
 def plain(value: Any) -> Any:
-    """Returns a value for JSON, with words for numbers that JSON lacks: "NaN", "Infinity"."""
+    """Returns a value for JSON: a dataclass as an object of its fields.
+
+    JSON lacks some numbers, which become words: "NaN", "Infinity".
+    """
     match value:
         case str() | bool() | None:
             return str(value) if isinstance(value, str) else value
@@ -162,6 +142,8 @@ def plain(value: Any) -> Any:
             return {str(name): plain(each) for name, each in value.items()}
         case Sequence():
             return [plain(each) for each in value]
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     return value
 
 

@@ -39,7 +39,7 @@ class RunTimeline(Timeline):
         super().__init__()
         self.origin: Path | None = None
         self._folder = folder
-        self._told = False  # whether the line of the current segment was added
+        self._has_line = False  # whether the line of the current segment was added
         self._is_edited = False  # whether an edit was added since the newest entry
         self._saved: dict[tuple[str, int], int] = {}  # by name of the subfolder, and step
         for entry in lines:
@@ -68,7 +68,7 @@ class RunTimeline(Timeline):
         elif event == "segment":
             if not self.is_open(step):
                 self.rewind(step, time)
-            self._told = True
+            self._has_line = True
         elif step != entry["step"] and not self.has_begun(step):
             self.rewind(step, time)
         if "edits" not in entry:
@@ -92,11 +92,11 @@ class RunTimeline(Timeline):
     def open(self, step: int, saved: int | None = None, wall_time: float = 0.0) -> None:
         """Opens a segment; see `Timeline.open`."""
         super().open(step, saved, wall_time)
-        self.origin, self._told, self._is_edited = None, False, False
+        self.origin, self._has_line, self._is_edited = None, False, False
 
     def is_open(self, step: int) -> bool:
         """Returns whether the current segment was just opened, at this step."""
-        return self.has_begun(step) and not self._told
+        return self.has_begun(step) and not self._has_line
 
     def rewind(self, step: int, wall_time: float, folder: str | None = None) -> None:
         """Opens a segment that continues from a checkpoint of this run.

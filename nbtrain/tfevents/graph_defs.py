@@ -82,9 +82,9 @@ def _nodes(
     builder: GraphBuilder, nodes: Sequence[NodeDef], scope: tuple[str, ...]
 ) -> Iterator[tuple[str, int, Sequence[str]]]:
     for node in nodes:
-        told = functools.partial(_attributes, node)
+        attributes = functools.partial(_attributes, node)
         shapes = functools.partial(_shapes, node)
-        made = Node(path_of(node.name, scope), node.op, node.device, told, shapes)
+        made = Node(path_of(node.name, scope), node.op, node.device, attributes, shapes)
         yield node.name, builder.node(made), node.input
 
 
@@ -104,8 +104,8 @@ def _function(
 
 
 def _argument(builder: GraphBuilder, argument: Any, scope: tuple[str, ...], op: str) -> int:
-    told: Attributes = [("T", type_name(argument.type))] if argument.type else []
-    return builder.node(Node(path_of(argument.name, scope), op, "", lambda: told, lambda: ()))
+    typed: Attributes = [("T", type_name(argument.type))] if argument.type else []
+    return builder.node(Node(path_of(argument.name, scope), op, "", lambda: typed, lambda: ()))
 
 
 def _shapes(node: NodeDef) -> Sequence[str]:

@@ -67,8 +67,8 @@ def _layer(
     """Adds a layer, or all layers of a model; `shape` is the shape of the output."""
     layers, own = _layers(layer), path_of(_name(layer), scope)
     if layers is None:
-        told, shapes = functools.partial(_attributes, layer), (shape or _input_shape(layer),)
-        node = Node(own, _text(layer.get("class_name")), "", told, lambda: shapes)
+        attributes, shapes = functools.partial(_attributes, layer), (shape or _input_shape(layer),)
+        node = Node(own, _text(layer.get("class_name")), "", attributes, lambda: shapes)
         index = builder.node(node)
         return _Ends((index,), (index,))
     if not any(map(_calls, layers)):
@@ -163,9 +163,9 @@ def _name(layer: Mapping[str, Any]) -> str:
 
 def _attributes(layer: Mapping[str, Any]) -> Attributes:
     config = _dict(layer.get("config"))
-    told = [(_text(name), _plain(value)) for name, value in config.items() if name not in _HIDDEN]
+    found = [(_text(name), _plain(value)) for name, value in config.items() if name not in _HIDDEN]
     module = layer.get("module")
-    return [*told, *([("module", _text(module))] if module else [])]
+    return [*found, *([("module", _text(module))] if module else [])]
 
 
 def _plain(value: Any) -> str:

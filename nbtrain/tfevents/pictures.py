@@ -35,9 +35,7 @@ _FORMATS = (
 _WEBP = ("image/webp", "WebPImagePlugin.WebPImageFile")
 
 
-def picture(
-    encoded: bytes, *, most_pixels: int = MOST_PIXELS, most_bytes: int = MOST_BYTES
-) -> tuple[bytes, str]:
+def picture(encoded: bytes, *, most_pixels: int = MOST_PIXELS) -> tuple[bytes, str]:
     """Returns a picture that a page can show, and its type: the same bytes, or a smaller PNG.
 
     Raises:
@@ -48,7 +46,7 @@ def picture(
         image = _opened(encoded)
         width, height = image.size
         if width * height <= MOST_DECODED:
-            return _fit(image, encoded, kind, most_pixels, most_bytes)
+            return _fit(image, encoded, kind, most_pixels)
     except Exception as error:  # Pillow raises any error for a damaged picture
         raise ArgumentError(f"The image of type {kind} is damaged: {error}.") from error
     raise ArgumentError(
@@ -87,12 +85,10 @@ def _format_of(encoded: bytes) -> tuple[str, str]:
     )
 
 
-def _fit(
-    image: ImageFile, encoded: bytes, kind: str, most_pixels: int, most_bytes: int
-) -> tuple[bytes, str]:
+def _fit(image: ImageFile, encoded: bytes, kind: str, most_pixels: int) -> tuple[bytes, str]:
     width, height = image.size
     scale = min(1.0, (most_pixels / (width * height)) ** 0.5)
-    if scale == 1 and len(encoded) <= most_bytes:
+    if scale == 1 and len(encoded) <= MOST_BYTES:
         image.load()  # raises an error if it is damaged
         return encoded, kind
     image.draft("RGB", (int(width * scale), int(height * scale)))  # a JPEG can be decoded smaller
@@ -101,7 +97,7 @@ def _fit(
         size = (max(1, int(width * scale)), max(1, int(height * scale)))
         out = io.BytesIO()
         whole.resize(size).save(out, "png")
-        if out.tell() <= most_bytes or max(size) == 1:
+        if out.tell() <= MOST_BYTES or max(size) == 1:
             return out.getvalue(), "image/png"
         scale /= 2
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nbtrain.core import own_files
-from nbtrain.tfevents.crc import crc32c, masked
+from nbtrain.tfevents.crc import checksum
 from nbtrain.tfevents.decode import Decoded, Decoder, by_tag
 from nbtrain.tfevents.framing import FOOTER, HEADER, ByteArray, Frames, frames_in, next_frame
 
@@ -121,9 +121,7 @@ class Tail:
         if damaged:
             found = self._next_record()
             if found is not None:
-                piece = Piece(
-                    piece.scalars, piece.others, piece.skipped + found - self.offset, piece.doubtful
-                )
+                piece = replace(piece, skipped=piece.skipped + found - self.offset)
                 self.offset = found
         return None if self.offset == begin else piece
 
@@ -143,7 +141,7 @@ class Tail:
             start, length = int(frames.starts[row]), int(frames.lengths[row])
             payload = data[start : start + length].tobytes()
             footer = data[start + length : start + length + FOOTER]
-            whole = masked(np.array([crc32c(payload)], np.uint32))[0] == footer.view("<u4")[0]
+            whole = checksum(payload) == footer.tobytes()
             if whole or not self._decoder.verify:
                 others.append(Other(row, self.offset + start, payload))
                 doubtful += not whole

@@ -24,7 +24,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from nbtrain.core import own_files
-from nbtrain.tfevents.crc import crc32c, crc32c_columns, masked
+from nbtrain.tfevents.crc import checksum, crc32c_columns, masked
 from nbtrain.tfevents.framing import FOOTER
 from nbtrain.tfevents.names import ENDING, PREFIX
 
@@ -159,11 +159,7 @@ def _time_of_next(logdir: Path) -> int:
 
 def _framed(serialized: bytes) -> bytes:
     header = struct.pack("<Q", len(serialized))
-    return header + _checksum(header) + serialized + _checksum(serialized)
-
-
-def _checksum(data: bytes) -> bytes:
-    return masked(np.array([crc32c(data)], dtype=np.uint32)).astype("<u4").tobytes()
+    return header + checksum(header) + serialized + checksum(serialized)
 
 
 def _varint(number: int) -> bytes:
@@ -212,7 +208,7 @@ def _scalar_records(
             fills.append((end - 4, column.astype("<f4").view(np.uint8).reshape(-1, 4)))
         end -= len(_field(1, value))
     header = struct.pack("<Q", len(template))
-    header += _checksum(header)
+    header += checksum(header)
     records = np.empty((len(steps), len(header) + len(template) + FOOTER), np.uint8)
     records[:, :-FOOTER] = np.frombuffer(header + template, np.uint8)
     columns: dict[int, ByteArray] = {}

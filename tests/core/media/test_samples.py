@@ -19,6 +19,7 @@ from nbtrain.media.samples import (
     is_sample,
     kept_copy,
 )
+from nbtrain.recording import sample_queue
 from nbtrain.recording.sample_queue import SampleQueue
 from nbtrain.recording.tags import KnownTags
 
@@ -124,8 +125,11 @@ def queue(**more: Any) -> tuple[SampleQueue, list[int]]:
     return SampleQueue(lambda each, _: written.append(each.step), **more), written
 
 
-def test_samples_that_come_too_fast_are_thinned_and_the_newest_stays() -> None:
-    waiting, written = queue(most=10)
+def test_samples_that_come_too_fast_are_thinned_and_the_newest_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sample_queue, "MOST", 10)
+    waiting, written = queue()
     for step in range(1, 101):
         waiting.append(sample(step))
     assert len(waiting) <= 10
@@ -135,8 +139,11 @@ def test_samples_that_come_too_fast_are_thinned_and_the_newest_stays() -> None:
     assert written == sorted(written)
 
 
-def test_the_bytes_of_what_waits_are_bounded_but_one_always_does() -> None:
-    waiting, written = queue(most_bytes=1000)
+def test_the_bytes_of_what_waits_are_bounded_but_one_always_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sample_queue, "MOST_BYTES", 1000)
+    waiting, written = queue()
     for step in (1, 2, 3):
         waiting.append(sample(step, np.zeros((1, 20, 20, 1))))
     waiting.finish(60)

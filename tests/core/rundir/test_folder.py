@@ -20,6 +20,7 @@ from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.lock import RunLock
 from tests import ROOT
+from tests.gate import SOON
 from tests.room import no_room
 
 HOLDER = """
@@ -250,7 +251,7 @@ def test_killing_the_process_frees_its_folder(
     tmp_path: Path, other_process: subprocess.Popen[str]
 ) -> None:
     other_process.kill()
-    other_process.wait(10)
+    other_process.wait(SOON)
     folder = Logdir(tmp_path / "held", "mine", kind="train")
     folder.acquire()
     assert json.loads((folder.path / "run.json").read_text("utf-8"))["process"] == os.getpid()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tensorboard.compat.tensorflow_stub import pywrap_tensorflow as reference
 
 from nbtrain.tfevents import crc
-from nbtrain.tfevents.crc import crc32c, crc32c_columns, masked
+from nbtrain.tfevents.crc import checksum, crc32c, crc32c_columns, masked
 
 
 def test_the_checksum_of_the_example_in_the_rfc() -> None:
@@ -28,6 +28,7 @@ def test_the_checksum_of_no_bytes() -> None:
 def test_a_masked_checksum_equals_tensorboards(data: bytes) -> None:
     ours = masked(np.array([crc32c(data)], dtype=np.uint32))
     assert int(ours[0]) == reference.masked_crc32c(data)
+    assert checksum(data) == ours.astype("<u4").tobytes()
 
 
 @given(

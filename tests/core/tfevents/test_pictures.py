@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.tfevents import pictures
 from nbtrain.tfevents.pictures import MOST_DECODED, picture
 from nbtrain.tfevents.values import Images
 
@@ -78,9 +79,10 @@ def test_transparency_survives_scaling_down() -> None:
     assert np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"))[..., 3].max() == 0
 
 
-def test_a_picture_of_too_many_bytes_is_scaled_down() -> None:
+def test_a_picture_of_too_many_bytes_is_scaled_down(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = encoded("png", (200, 100))
-    data, _ = picture(whole, most_bytes=len(whole) // 10)
+    monkeypatch.setattr(pictures, "MOST_BYTES", len(whole) // 10)
+    data, _ = picture(whole)
     assert len(data) <= len(whole) // 10
     assert size_of(data)[0] < 200
 

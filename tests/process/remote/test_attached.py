@@ -422,8 +422,9 @@ def test_a_live_run_of_this_process_is_itself() -> None:
     ],
 )
 def test_what_cannot_be_attached_is_said_with_what_to_do(
-    make: str | None, given: Any, words: str
+    make: str | None, given: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("nbtrain.remote.attach._STARTING_SECS", 0.1)
     if make is not None:
         path = Path("runs", make)
         (path if make.endswith("/") else path.parent).mkdir(parents=True)

@@ -15,7 +15,7 @@ from tests.gate import SOON
 from tests.models import applied
 from tests.training.torn import ROWS, lockstep_graph, steps_in
 
-SAVES = 60
+SAVES = 30
 
 
 class Lockstep:

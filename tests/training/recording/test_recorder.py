@@ -14,6 +14,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import SessionLog
 
+from nbtrain.recording import backlog
 from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from tests.room import no_room
@@ -255,9 +256,10 @@ def test_scalars_that_a_full_disk_refused_are_written_once_there_is_space(
 
 
 def test_a_disk_that_stays_full_costs_bounded_memory_and_what_is_never_written_is_told(
-    store: ScalarStore, tmp_path: Path
+    store: ScalarStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorder, held = Recorder(store, tmp_path, unwritten=10_000), []
+    monkeypatch.setattr(backlog, "MOST", 10_000)
+    recorder, held = Recorder(store, tmp_path), []
     tracemalloc.start()
     with no_room(60):
         recorder.open_segment(0)
