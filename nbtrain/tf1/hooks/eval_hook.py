@@ -108,7 +108,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         self._owner = owner.get()
         if self._owner is None:
             raise ArgumentError(
-                "An EvalHook records in a run, and this thread trains none: hand it to "
+                "An EvalHook records in a run, and this thread trains none: give it to "
                 "nbtrain.tf1.monitor(), or make the session in a function of @nbtrain.background."
             )
         graph = v1.get_default_graph()

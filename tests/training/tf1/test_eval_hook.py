@@ -365,6 +365,6 @@ def test_outside_a_run_it_says_where_it_belongs() -> None:
     hook = nbtrain.EvalHook({"val_loss": fed.loss}, every_steps=1)
     with (
         fed.graph.as_default(),
-        pytest.raises(ArgumentError, match="this thread trains none: hand it to"),
+        pytest.raises(ArgumentError, match="this thread trains none: give it to"),
     ):
         v1.train.MonitoredSession(hooks=[hook])
