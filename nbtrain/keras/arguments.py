@@ -53,7 +53,7 @@ def _checked(callbacks: Any) -> list[Any]:
         if isinstance(callback, keras.callbacks.BackupAndRestore):
             raise ArgumentError(
                 "callbacks holds a BackupAndRestore: leave it out. The run saves by itself "
-                "(save_secs=, save_steps=), and goes on from its latest checkpoint."
+                "(save_secs=, save_steps=), and continues from its latest checkpoint."
             )
     return found
 
