@@ -124,15 +124,11 @@ class FitCallbacks(keras.callbacks.CallbackList):
                 around.callback(self._write_rates, self._read_rates())
             for rate in self._rates:
                 around.enter_context(rate.lifted())
-            self._set_rates(again=again)
+            if again:  # the callbacks see the rates from before the epoch
+                self._write_rates(self._position.rates)
+            else:
+                self._position.rates = self._read_rates()
             super().on_epoch_begin(epoch, logs)
-
-    def _set_rates(self, *, again: bool) -> None:
-        """Notes the rates before an epoch; `again`: sets the rates noted before it."""
-        if again:
-            self._write_rates(self._position.rates)
-        else:
-            self._position.rates = self._read_rates()
 
     def _read_rates(self) -> dict[str, float]:
         held = self._held.items()
