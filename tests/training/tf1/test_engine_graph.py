@@ -359,15 +359,6 @@ def test_another_graphs_checkpoint_is_refused_by_the_names_it_lacks_and_nothing_
     run.wait(SOON)
 
 
-def test_a_checkpoint_of_other_shapes_is_refused() -> None:
-    other = nbtrain.supervise(Count(size=3).train_op, steps=5, name="other").wait(SOON)
-    run = nbtrain.supervise(Count(size=2).train_op, name="mine")
-    outcome = refused(run.restore(other.checkpoints[-1].path))
-    assert "trained here: weight has the shape (3,) there and (2,) here" in outcome.text
-    run.request_stop()
-    run.wait(SOON)
-
-
 @pytest.mark.parametrize(
     ("made", "why"),
     [
@@ -661,12 +652,8 @@ def generator() -> Iterator[dict[Any, Any]]:
         ({"feed": lambda run: {}}, r"takes arguments \(missing .*'run'\): give a function without"),
         ({"feed": generator}, r"returns a generator: give a function without arguments"),
         ({"scalars": ["loss:0"]}, r"scalars=\['loss:0'\] is no dict: give tags too"),
-        ({"scalars": "loss:0"}, r"scalars='loss:0' is no dict: give tags too"),
         ({"scalars": {3: "loss:0"}}, r"The tag 3 is no name"),
         ({"steps": -1}, "steps=-1"),
-        ({"keep": 0}, "keep=0"),
-        ({"scalars": {"": "loss:0"}}, "The tag '' is no name"),
-        ({"name": "a/b"}, "name='a/b' cannot name a folder"),
     ],
 )
 def test_a_bad_argument_is_refused_before_anything_starts(

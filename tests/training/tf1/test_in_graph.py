@@ -16,6 +16,7 @@ from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.run.thread.threads import names_of_live
 from tests.gate import SOON
 from tests.models import Count
+from tests.supervised import in_background
 
 v1 = tf.compat.v1
 
@@ -46,20 +47,8 @@ def everywhere(act: Callable[[], None], where: str) -> None:
     """Call it in this cell, or in a thread of its own; what it raises is raised here."""
     if where == "cell":
         act()
-        return
-    errors: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            act()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=guarded)
-    thread.start()
-    thread.join(SOON)
-    if errors:
-        raise errors[0]
+    else:
+        in_background(act)
 
 
 WHERE = pytest.mark.parametrize("where", ["cell", "thread"])
