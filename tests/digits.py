@@ -46,8 +46,3 @@ class Digits:
     def minimized(self, optimizer: Any) -> Any:
         """The train op of `minimize`."""
         return optimizer.minimize(self.loss, global_step=self.global_step)
-
-    def applied(self, optimizer: Any) -> Any:
-        """The train op of `compute_gradients` and `apply_gradients`."""
-        gradients = optimizer.compute_gradients(self.loss)
-        return optimizer.apply_gradients(gradients, global_step=self.global_step)

@@ -35,15 +35,8 @@ def check_model(model: Any) -> None:
         )
 
 
-def further(*, epochs: Any, initial_epoch: Any, callbacks: Any, **more: Any) -> dict[str, Any]:
-    """Returns the arguments of `fit` that are not about its data, checked."""
-    first, end = whole("initial_epoch", initial_epoch, least=0), whole("epochs", epochs, least=0)
-    found = _checked(callbacks)
-    return {**more, "epochs": end, "initial_epoch": first, "callbacks": found}
-
-
-def _checked(callbacks: Any) -> list[Any]:
-    """Returns the callbacks as a list, checked."""
+def callbacks_of(callbacks: Any) -> list[Any]:
+    """Returns the callbacks as a list; raises an ArgumentError for one that cannot be used."""
     found = keras.tree.flatten(callbacks) if callbacks is not None else []
     for callback in found:
         if isinstance(callback, type) or not isinstance(callback, keras.callbacks.Callback):
@@ -53,7 +46,7 @@ def _checked(callbacks: Any) -> list[Any]:
         if isinstance(callback, keras.callbacks.BackupAndRestore):
             raise ArgumentError(
                 "callbacks holds a BackupAndRestore: leave it out. The run saves by itself "
-                "(save_secs=, save_steps=), and goes on from its latest checkpoint."
+                "(save_secs=, save_steps=), and continues from its latest checkpoint."
             )
     return found
 

@@ -158,10 +158,10 @@ class RunCallback(keras.callbacks.Callback):
     def _ask(self) -> bool:
         """Acts at the step boundary; returns whether the fit must end."""
         steps = self._steps
-        step, told = steps.step, self._run.should_stop()
-        if told:
+        step, ends = steps.step, self._run.should_stop()
+        if ends:
             self.model.stop_training = True
         # Abandoned values, such as NaN, do not belong in an epoch's means.
         if steps.step < step:
             self.model.reset_metrics()
-        return told
+        return ends

@@ -284,18 +284,14 @@ class FitEngine:
         position = self.position
         fit_callbacks.begin()
         fit_callbacks.begin_epoch(position.epoch)
-        try:
-            found = self._validated(position.epoch, fit_callbacks)
-        except ArgumentError as error:  # a generator continues in later epochs
-            found = {}
-            loop.note("validation", f"Epoch {position.epoch + 1} has no validation: {error}")
-        position.logs |= {f"val_{name}": value for name, value in found.items()}
+        due = is_validated_after(self._model, position.epoch, self._arguments["validation_freq"])
+        if self.evaluate is not None and due:
+            try:
+                found = self.evaluate(fit_callbacks)
+                position.logs |= {f"val_{name}": value for name, value in found.items()}
+            except ArgumentError as error:  # a generator continues in later epochs
+                loop.note("validation", f"Epoch {position.epoch + 1} has no validation: {error}")
         fit_callbacks.on_epoch_end(position.epoch, position.logs)
-
-    def _validated(self, epoch: int, fit_callbacks: FitCallbacks) -> dict[str, float]:
-        """Returns the scalars of the validation after an epoch; empty if there is none."""
-        due = is_validated_after(self._model, epoch, self._arguments["validation_freq"])
-        return {} if self.evaluate is None or not due else self.evaluate(fit_callbacks)
 
     def _end(self, fit_callbacks: FitCallbacks) -> None:
         """Ends a fit as Keras does, even if it was interrupted; callbacks may set weights."""

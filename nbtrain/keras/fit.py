@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nbtrain.core.values.direction import Directions
+from nbtrain.core.values.whole import whole
 from nbtrain.engines.hyperparameters import held_beside
 from nbtrain.engines.signatures import check_cadence
-from nbtrain.keras.arguments import (
-    check_model,
-    check_validation,
-    further,
-    training_data,
-)
+from nbtrain.keras.arguments import callbacks_of, check_model, check_validation, training_data
 from nbtrain.keras.callback_rate import factor_on
 from nbtrain.keras.data_position import History
 from nbtrain.keras.engine import FitEngine
@@ -185,16 +181,16 @@ def fit(
         shuffle=shuffle,
         share=0.0 if validation_data is not None else validation_split,
     )
-    arguments = further(
-        epochs=epochs,
-        verbose=verbose,
-        callbacks=callbacks,
-        validation_data=validation_data if validation is None else validation,
-        initial_epoch=initial_epoch,
-        validation_steps=validation_steps,
-        validation_batch_size=validation_batch_size or batch_size,
-        validation_freq=validation_freq,
-    )
+    arguments = {
+        "epochs": whole("epochs", epochs, least=0),
+        "verbose": verbose,
+        "callbacks": callbacks_of(callbacks),
+        "validation_data": validation_data if validation is None else validation,
+        "initial_epoch": whole("initial_epoch", initial_epoch, least=0),
+        "validation_steps": validation_steps,
+        "validation_batch_size": validation_batch_size or batch_size,
+        "validation_freq": validation_freq,
+    }
     settings = Settings.of(
         options,
         evaluate_secs=evaluate_secs,

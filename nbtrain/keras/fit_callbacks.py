@@ -29,8 +29,8 @@ from nbtrain.run.beside.time_usage import EVALUATE, LOOP
 from nbtrain.run.run import Run
 
 _EVALUATING = (
-    "Evaluating after epoch {epoch}: what was asked for waits until that is over. A stop is heard "
-    "at its next batch."
+    "Evaluating after epoch {epoch}: commands wait until that is over. A stop takes effect at its "
+    "next batch."
 )
 
 
@@ -72,7 +72,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
         self._held = held
         self._rates = [each for each in held.values() if isinstance(each, CallbackRate)]
         self._begun = 0
-        self._at_hand = False  # a batch was trained whose boundary is to come
+        self._boundary_due = False  # the boundary of the last batch is still to come
         self._first = True  # no batch has been recorded since the training began or went back
         self.begun = False
         # Converting logs that nobody reads would cost time at every batch.
@@ -124,15 +124,11 @@ class FitCallbacks(keras.callbacks.CallbackList):
                 around.callback(self._write_rates, self._read_rates())
             for rate in self._rates:
                 around.enter_context(rate.lifted())
-            self._set_rates(again=again)
+            if again:  # the callbacks see the rates from before the epoch
+                self._write_rates(self._position.rates)
+            else:
+                self._position.rates = self._read_rates()
             super().on_epoch_begin(epoch, logs)
-
-    def _set_rates(self, *, again: bool) -> None:
-        """Notes the rates before an epoch; `again`: sets the rates noted before it."""
-        if again:
-            self._write_rates(self._position.rates)
-        else:
-            self._position.rates = self._read_rates()
 
     def _read_rates(self) -> dict[str, float]:
         held = self._held.items()
@@ -146,8 +142,8 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Acts at the boundary of the batch before."""
         position, steps = self._position, self._steps
-        if self._at_hand:
-            self._at_hand = False
+        if self._boundary_due:
+            self._boundary_due = False
             if self._run.should_stop() or position.moved:
                 raise StopFit
         self._begun = batch
@@ -178,7 +174,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
                 self._run.record(self._loss.scalars)
             else:
                 self._run_loop.record_execution(self._loss.scalars, count)
-            self._at_hand = True
+            self._boundary_due = True
         if self._first:
             self._first = False
             self._run_loop.note("batch", self._loss.lacks)
@@ -203,7 +199,7 @@ class FitCallbacks(keras.callbacks.CallbackList):
             super().on_test_batch_end(batch, logs)
         if self._run_loop.host.asked_to_stop():
             self._position.restore_states()  # the validation begins again
-            if not self._at_hand:  # the boundary of the last batch came before the stop
+            if not self._boundary_due:  # the boundary of the last batch came before the stop
                 raise StopFit
             self._ask()
         if self._run_loop.host.is_asked():
@@ -231,16 +227,16 @@ class FitCallbacks(keras.callbacks.CallbackList):
             for name, values in self._history.history.items()
             if len(values) > before.get(name, 0) and isinstance(values[-1], Real)
         }
-        if self._at_hand:
+        if self._boundary_due:
             self._run_loop.record(scalars, {}, None)
         else:
             self._run_loop.host.add(None, scalars)
         self._position.end_epoch({**added, **logs})
         done = self._position.epoch >= self.params["epochs"]
         if not done:
-            self._position.data.began = self._run_loop.step + self._at_hand
+            self._position.data.began = self._run_loop.step + self._boundary_due
         over = done or self.model.stop_training
-        if self._at_hand:
+        if self._boundary_due:
             self._ask(over=over)
         if not over and self._position.data.must_renew(self._position.epoch):
             self._position.moved = True
@@ -248,15 +244,15 @@ class FitCallbacks(keras.callbacks.CallbackList):
 
     def count_current(self) -> None:
         """Counts the last batch if an error came before its boundary: the weights contain it."""
-        if self._at_hand:
-            self._at_hand = False
+        if self._boundary_due:
+            self._boundary_due = False
             self._run_loop.count()
 
     def _ask(self, *, over: bool = False) -> None:
         """Acts at the step boundary; `over`: Keras ends by itself."""
-        self._at_hand = False
-        told = self._run_loop.should_stop(last=over, ended=over and self.model.stop_training)
-        if self._position.moved or (told and not over):
+        self._boundary_due = False
+        ends = self._run_loop.should_stop(last=over, ended=over and self.model.stop_training)
+        if self._position.moved or (ends and not over):
             raise StopFit
 
 

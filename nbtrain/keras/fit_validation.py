@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from nbtrain.keras.replaced import replaced
+
 # Keras's prefix of the values of a validation in the logs of an epoch.
 _VALIDATION = "val_"
 
@@ -23,20 +25,14 @@ class FitValidation:
 
     Attributes:
         lost: The names, in the logs of the epoch, of the values that became NaN.
+        remove: Restores the model's method.
     """
 
     def __init__(self, model: Any, asked_to_stop: Callable[[], bool]) -> None:
         self.lost: frozenset[str] = frozenset()
-        self._model, self._asked_to_stop = model, asked_to_stop
-        self._own = vars(model).get("evaluate")
+        self._asked_to_stop = asked_to_stop
         self._evaluate = model.evaluate
-        model.evaluate = self._evaluated
-
-    def remove(self) -> None:
-        """Restores the model's method."""
-        vars(self._model).pop("evaluate", None)
-        if self._own is not None:
-            self._model.evaluate = self._own
+        self.remove = replaced(model, evaluate=self._evaluated)
 
     def _evaluated(self, *args: Any, **kwargs: Any) -> Any:
         """Replaces the model's own `evaluate`; `fit` calls it with its cached data."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbtrain.core.errors import BusyError
+from nbtrain.keras.replaced import replaced
 
 _STOP = "stop it first (nbtrain.runs()[{name!r}].request_stop(), then .wait()), or use a copy"
 _COPY = (
@@ -38,24 +39,20 @@ class Guard:
         self.describe = describe
         self.is_set, self.was_set = threading.Event(), threading.Event()
         self._model, self._name = model, name
-        self._own: dict[str, Any] = {}  # the model's own attributes of these names
+        self._restore: Callable[[], None] = lambda: None
 
     def set(self) -> None:
         """Blocks the harmful calls in all other threads from now on."""
         thread = threading.get_ident()
-        self._own = {name: vars(self._model).get(name) for name in _HARM}
-        for name in _HARM:
-            setattr(self._model, name, self._guarded(name, getattr(self._model, name), thread))
+        guarded = {name: self._guarded(name, getattr(self._model, name), thread) for name in _HARM}
+        self._restore = replaced(self._model, **guarded)
         self.is_set.set()
         self.was_set.set()
 
     def remove(self) -> None:
         """Restores the model's methods; any thread."""
-        for name, own in self._own.items():
-            vars(self._model).pop(name, None)
-            if own is not None:
-                setattr(self._model, name, own)
-        self._own = {}
+        restore, self._restore = self._restore, lambda: None
+        restore()
         self.is_set.clear()
 
     def _guarded(self, name: str, method: Callable[..., Any], thread: int) -> Callable[..., Any]:

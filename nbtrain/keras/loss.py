@@ -71,7 +71,7 @@ class BatchLoss:
         if isinstance(left, BatchLoss):  # from a fit that an error has ended
             left.remove()
         self.scalars: dict[str, Any] = {}
-        self._let_go: Callable[[], object] = lambda: None
+        self._unwatch: Callable[[], object] = lambda: None
         self.logs: Any = {}
         self.form = self._traced = Form.BESIDE
         self._names: list[str] = []  # of the logs that are packed
@@ -102,7 +102,7 @@ class BatchLoss:
             self._function = self._model.train_function
             self._model.train_function = self._train
 
-    def trace_anew(self) -> None:
+    def trace_again(self) -> None:
         """Makes the next batch trace the step again."""
         self._own["train_function"] = None  # this one was traced with the old values, too
         self._model.make_train_function(force=True)
@@ -112,7 +112,7 @@ class BatchLoss:
         """Traces the step again whenever the model changes, until `remove`."""
         structure = Structure(self._model.name, self._model)
         loop.bindings.watch(structure, lambda _, changed: self._retrace(structure, changed, loop))
-        self._let_go = lambda: loop.bindings.unwatch(structure)
+        self._unwatch = lambda: loop.bindings.unwatch(structure)
 
     def _retrace(self, structure: Structure, changed: str, loop: LoopHandle) -> str:
         """Traces the step again with a change (in words); returns why it cannot, or ""."""
@@ -123,14 +123,14 @@ class BatchLoss:
             return f"{changed}, which the step that was traced does not use"
         if known and new and len(new) < len(self._model.trainable_variables):
             return f"{changed}, but the optimizer was built without {new[0].path}"
-        self.trace_anew()
+        self.trace_again()
         structure.store()
         loop.inform(f"{changed}: the step was traced again.")
         return ""
 
     def remove(self) -> None:
         """Restores the model's methods."""
-        self._let_go()
+        self._unwatch()
         if vars(self._model).get("train_step") != self._train_step:
             return
         for name, own in self._own.items():
@@ -206,14 +206,14 @@ class BatchLoss:
         )
 
 
-def trace_anew(model: Any) -> None:
+def trace_again(model: Any) -> None:
     """Makes a model trace its train step again; for the thread that calls `fit`, or without a fit.
 
     A `BatchLoss` of the model continues to observe the losses.
     """
     loss = getattr(model.train_function, "__self__", None)
     if isinstance(loss, BatchLoss):
-        loss.trace_anew()
+        loss.trace_again()
     else:
         model.train_function = None
 

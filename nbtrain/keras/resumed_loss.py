@@ -25,12 +25,12 @@ class ResumedLoss(BatchLoss):
         self._position = position
         self._passed = 0  # batches of the current epoch that were trained before
         self._begins = False  # no batch of the epoch has been drawn
-        self._goes_on = False  # the epoch continues, and no batch was trained in this start yet
+        self._is_first = True  # no batch of the epoch was trained in this start
         self.before: dict[str, Any] = {}
 
     def begin(self, epoch: int) -> None:
         """Begins an epoch of Keras's."""
-        self._passed, self._begins, self._goes_on = self._position.batch, True, True
+        self._passed, self._begins, self._is_first = self._position.batch, True, True
         self.before = {}
         self._position.data.begin(epoch, self._passed)
         self._position.data.enter_epoch()
@@ -56,7 +56,7 @@ class ResumedLoss(BatchLoss):
 
     def _next(self, iterator: Any) -> Any:
         position = self._position
-        if not self._goes_on:
+        if not self._is_first:
             return super()._train(iterator)
         position.apply_restored()
         try:
@@ -66,7 +66,7 @@ class ResumedLoss(BatchLoss):
             raise
         finally:
             position.end_restore()
-            self._goes_on = False
+            self._is_first = False
 
     def _train_step(self, data: Any) -> Any:
         logs = super()._train_step(data)

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from nbtrain.inner.keras import loss_tracker_of
+from nbtrain.keras.replaced import replaced
 
 # Prefixes of tags: the value of one batch, and a metric's value since the epoch began.
 BATCH, RUNNING = "batch_", "running_"
@@ -35,16 +36,13 @@ class Trackers:
         # The loss tracker too, in case the user has overridden the property `metrics`.
         metrics = [*model.metrics, *filter(None, [loss_tracker_of(model)])]
         self._metrics = list({id(metric): metric for metric in metrics}.values())
-        self._own = [_observe(metric, self._seen) for metric in self._metrics]
+        self._restores = [_observe(metric, self._seen) for metric in self._metrics]
         self._is_keras = has_keras_step(model)
 
     def remove(self) -> None:
         """Restores the metrics' methods."""
-        for metric, own in zip(self._metrics, self._own, strict=True):
-            for name, method in own.items():
-                vars(metric).pop(name, None)
-                if method is not None:
-                    setattr(metric, name, method)
+        for restore in self._restores:
+            restore()
 
     def begin(self) -> None:
         """Observes the metrics until `scalars`: values at other times belong to no batch."""
@@ -107,9 +105,8 @@ class _Seen(threading.local):
         self.results: dict[int, tuple[Any, Any]] = {}
 
 
-def _observe(metric: Any, seen: _Seen) -> dict[str, Any]:
-    """Observes the inputs and results of a metric; returns its own attributes of these names."""
-    own = {name: vars(metric).get(name) for name in ("update_state", "result")}
+def _observe(metric: Any, seen: _Seen) -> Callable[[], None]:
+    """Observes the inputs and results of a metric until the returned function is called."""
     update, result = metric.update_state, metric.result
     takes_values = type(metric).update_state is keras.metrics.Mean.update_state
 
@@ -127,8 +124,7 @@ def _observe(metric: Any, seen: _Seen) -> dict[str, Any]:
             seen.results[id(each)] = (metric, each)
         return found
 
-    metric.update_state, metric.result = update_state, result_of
-    return own
+    return replaced(metric, update_state=update_state, result=result_of)
 
 
 def _values(values: Any, sample_weight: Any = None) -> tuple[Any, Any]:

@@ -49,7 +49,8 @@ class Validation:
                 "the epochs; give arrays, a tf.data.Dataset or a keras.utils.PyDataset."
             )
         x, y, weights = keras.utils.unpack_x_y_sample_weight(self._data)
-        with self._metrics_kept(), self._states_kept(callbacks is None):
+        # In the validation of an epoch, Keras lets the states of layers change.
+        with self._preserving(states=callbacks is None):
             logs = self._model.evaluate(
                 x,
                 y,
@@ -64,24 +65,19 @@ class Validation:
         return {name: value for name, value in logs.items() if isinstance(value, float)}
 
     @contextlib.contextmanager
-    def _metrics_kept(self) -> Iterator[None]:
-        """Preserves the metrics of the epoch's training, which evaluating updates too."""
-        metrics = [variable for metric in self._model.metrics for variable in metric.variables]
-        values = [variable.numpy() for variable in metrics]
-        try:
-            yield
-        finally:
-            for variable, value in zip(metrics, values, strict=True):
-                variable.assign(value)
+    def _preserving(self, *, states: bool) -> Iterator[None]:
+        """Preserves the metrics of the epoch's training, which evaluating updates too.
 
-    @contextlib.contextmanager
-    def _states_kept(self, are_kept: bool) -> Iterator[None]:
-        """Preserves the states of layers, unless Keras would let this validation change them."""
-        states = states_of(self._model) if are_kept else []
+        Args:
+            states: Whether to preserve the states of layers as well.
+        """
+        metrics = [variable for metric in self._model.metrics for variable in metric.variables]
+        values = [(variable, variable.numpy()) for variable in metrics]
+        values += states_of(self._model) if states else []
         try:
             yield
         finally:
-            for variable, value in states:
+            for variable, value in values:
                 variable.assign(value)
 
 

@@ -84,10 +84,6 @@ class WorkerSessionCreator(tf.compat.v1.train.WorkerSessionCreator):
         args, kwargs: TensorFlow's arguments.
     """
 
-    @taking(v1.train.WorkerSessionCreator.__init__)
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-
     def create_session(self) -> tf.compat.v1.Session:
         """Returns a session whose variables the chief has initialized.
 

@@ -25,7 +25,7 @@ SERVER_SECS = 10.0
 # Errors after which the server with the variables is gone.
 LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
 # The advice for that case.
-REMEDY = "Once it has been started again, the training can go on from the latest checkpoint."
+REMEDY = "Once it has been started again, the training can continue from the latest checkpoint."
 # The end of a message about a session that no server answers for.
 UNSAVED = "The steps since the latest checkpoint are lost."
 # Seconds between two checks for the end of an attempt or a request to stop.
@@ -38,7 +38,7 @@ _ATTEMPT_SECS = 5.0
 _FIRST_WAIT_SECS = 0.1
 _LONGEST_WAIT_SECS = 30.0
 # Seconds after which waiting for a server is reported: the first answer takes a moment.
-_TELL_SECS = 1.0
+_LATE_SECS = 1.0
 # TensorFlow's name for the server that was called.
 _CALLED = re.compile(r"remote target (/job:\S+)")
 
@@ -141,12 +141,12 @@ def wait_for(
         tf.errors.CancelledError: A stop was requested.
     """
     deadline = time.monotonic() + max_wait_secs
-    tell_at = time.monotonic() + _TELL_SECS
+    late_at = time.monotonic() + _LATE_SECS
     while True:
         answer = _aside(attempt, discard)
         while not futures.wait([answer], _PATIENCE_SECS).done:
-            if time.monotonic() > tell_at:
-                tell_at = float("inf")
+            if time.monotonic() > late_at:
+                late_at = float("inf")
                 late()
             if coord.should_stop() and answer.cancel():
                 raise _stopped()
@@ -156,8 +156,8 @@ def wait_for(
         left = deadline - time.monotonic()
         if made is not None or left <= 0:
             return made
-        if time.monotonic() > tell_at:
-            tell_at = float("inf")
+        if time.monotonic() > late_at:
+            late_at = float("inf")
             late()
         if coord.wait_for_stop(min(every_secs, left)):
             raise _stopped()

@@ -28,21 +28,12 @@ class AtStep(tf.compat.v1.train.SessionRunHook):
 
 
 class Raising(tf.compat.v1.train.SessionRunHook):
-    """Raises in one of its methods, and keeps the session that it saw."""
+    """Raises in one of its methods."""
 
     def __init__(self, method: str) -> None:
-        self.session: Any = None
-        self.ended = False
         setattr(self, method, self._raise)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        self.session = session
-
-    def end(self, session: Any) -> None:
-        self.ended = True
-
-    def _raise(self, *args: Any) -> None:
-        self.session = next(iter(args), None) if args and hasattr(args[0], "close") else None
+    def _raise(self, *_args: Any) -> None:
         raise LookupError("the hook is broken")
 
 

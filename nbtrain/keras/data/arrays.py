@@ -63,11 +63,6 @@ class Arrays(Data):
             self._arrays,
         )
 
-    def vary(self, number: int) -> bool:
-        """Changes the order of the rows if they are shuffled; returns whether they are."""
-        self.seed += number
-        return bool(self._shuffle)
-
     def begin(self, epoch: int, batch: int) -> None:
         """Puts the rows into the order of this epoch's pass."""
         super().begin(epoch, batch)

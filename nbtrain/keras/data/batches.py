@@ -69,17 +69,12 @@ class Batches(Data):
         self._x = _Ordered(self._batches, self.sample)
         self._adapter = adapter_of(self._x, self._class_weight)
 
-    def vary(self, number: int) -> bool:
-        """Changes the order of the batches if they are shuffled; returns whether they are."""
-        self.seed += number
-        return bool(self._shuffle)
-
     def begin(self, epoch: int, batch: int) -> None:
         """Puts the batches into the order of this epoch's pass."""
         super().begin(epoch, batch)
         turn, first = self.place(epoch)
         seed = self.seed if self._shuffle else None
-        self._x.begin(turn, first + batch, seed, epoch - self.first_epoch)
+        self._x.begin(turn, first + batch, seed, epoch=epoch - self.first_epoch)
 
     def enter_epoch(self) -> None:
         """Notes that this epoch has begun, so that the next `on_epoch_end` is its end."""
@@ -125,9 +120,9 @@ class _Ordered(keras.utils.PyDataset):
         )
         self._batches, self._sample = batches, sample
         self.left, self.left_out = False, 0
-        self._epoch, self.is_within, self._begins = 0, False, True
+        self.is_within, self._begins = False, True
         self._sampled: object = None  # an object for the epoch whose first batch is still to come
-        self._set(0, 0, None)
+        self.begin(0, 0, None, epoch=0)
 
     def prepare(self, epoch: int, *, begins: bool) -> None:
         """Makes the calls that the dataset has missed before an epoch.
@@ -144,19 +139,15 @@ class _Ordered(keras.utils.PyDataset):
         for number in range(self._calls, _calls_within(epoch)):
             self._call(begins=number % 2 == 1)
 
-    def begin(self, turn: int, first: int, seed: int | None, epoch: int) -> None:
+    def begin(self, turn: int, first: int, seed: int | None, *, epoch: int) -> None:
         """Begins an epoch in the pass `turn`, whose batches before `first` are skipped."""
-        self._epoch = epoch
-        self._set(turn, first, seed)
-
-    def _set(self, turn: int, first: int, seed: int | None) -> None:
-        self._turn, self._first, self._seed = turn, first, seed
+        self._epoch, self._turn, self._first, self._seed = epoch, turn, first, seed
         self._passed: Any = None
         self._order: Any = None
 
     @property
     def num_batches(self) -> int | None:
-        count = self._count
+        count: int | None = self._batches.num_batches
         return None if count is None else count - self.left_out
 
     def __getitem__(self, index: int) -> Any:
@@ -209,14 +200,9 @@ class _Ordered(keras.utils.PyDataset):
         else:
             self._batches.on_epoch_end()
 
-    @property
-    def _count(self) -> int | None:
-        found: int | None = self._batches.num_batches
-        return found
-
     def _number(self, number: int) -> int:
         """Returns the number, in the other dataset, of the pass's batch `number`."""
-        if self._seed is None or (count := self._count) is None:
+        if self._seed is None or (count := self._batches.num_batches) is None:
             return number
         if self._order is None:
             self._order = np.random.default_rng((self._seed, self._turn)).permutation(count)

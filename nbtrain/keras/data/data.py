@@ -55,6 +55,7 @@ class Data:
     iterators: Iterators | None = None
     sample: DataSample | None = None
     repeats = ""
+    _shuffle: bool | str = False  # whether the order is drawn here, from the seed
 
     def __init__(
         self,
@@ -113,9 +114,10 @@ class Data:
         self._left = 0 if self._count is None else self.place(epoch)[1]
         return {"x": self._x, **self._more}
 
-    def vary(self, _number: int) -> bool:
-        """Changes the order, if it is drawn here; returns whether it did."""
-        return False
+    def vary(self, number: int) -> bool:
+        """Changes the order, if it is drawn here; returns whether it is."""
+        self.seed += number
+        return bool(self._shuffle)
 
     def saved(self) -> dict[str, Any]:
         """Returns the iterators to save by name, once they have reached the position."""

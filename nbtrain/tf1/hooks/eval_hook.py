@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -108,7 +108,7 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         self._owner = owner.get()
         if self._owner is None:
             raise ArgumentError(
-                "An EvalHook records in a run, and this thread trains none: hand it to "
+                "An EvalHook records in a run, and this thread trains none: give it to "
                 "nbtrain.tf1.monitor(), or make the session in a function of @nbtrain.background."
             )
         graph = v1.get_default_graph()
@@ -186,6 +186,20 @@ class EvalHook(tf.compat.v1.train.SessionRunHook):
         if most is None and self._init_op is None:
             most = 1  # nothing can be exhausted
         return itertools.islice(itertools.repeat(feed), most)
+
+
+def check_tags(scalars: Iterable[str], hooks: Sequence[Any]) -> None:
+    """Raises an ArgumentError if two hooks, or a hook and a scalar, have the same tag."""
+    taken = set(scalars)
+    for hook in hooks:
+        if not isinstance(hook, EvalHook):
+            continue
+        if twice := sorted(taken & hook.tags):
+            raise ArgumentError(
+                f"An EvalHook evaluates {twice[0]!r}, and a scalar or another EvalHook is recorded "
+                f"under that tag: give the metric another, such as 'val_{twice[0]}'."
+            )
+        taken |= hook.tags
 
 
 @dataclass(frozen=True, slots=True)

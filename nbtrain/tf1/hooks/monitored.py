@@ -17,7 +17,7 @@ from nbtrain.steer.options import RunOptions, Settings, folder_of, with_options
 from nbtrain.tf1.arguments import Feed, GraphTraining, checked
 from nbtrain.tf1.creators import ChiefSessionCreator
 from nbtrain.tf1.graphs import BUILD_AGAIN, adding_to, adopt_global_step
-from nbtrain.tf1.hooks.hook_arguments import check_hooks, check_tags
+from nbtrain.tf1.hooks.eval_hook import check_tags
 from nbtrain.tf1.hooks.run_hook import RunHook
 from nbtrain.tf1.supervising.summaries import SupervisorEventFile
 
@@ -163,7 +163,6 @@ def monitor(
     """
     settings = Settings.of(options, steps=steps)
     training = checked(train_op, scalars, feed, hyperparameters)
-    check_hooks(hooks=hooks, chief_only_hooks=chief_only_hooks)
     check_tags(training.scalars, (*hooks, *chief_only_hooks))
     if session is not None and (chief_only_hooks or not callable(session)):
         raise ArgumentError(

@@ -105,7 +105,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
         self._graph, self._was_finalized = graph, graph.finalized
         self._run.handle.host.initial = self._savers.latest
         self._loop = None
-        self._told_to_stop = False
+        self._has_stopped = False
         self._run.attempt.model_graph.set(functools.partial(graph_event, graph))
         self._run.handle.log.is_false = self._is_false
         self._run.handle.host.at_end(self.close)
@@ -144,7 +144,7 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
             if self._run.coord.wait_for_stop(wait_secs(self._lost - 1)):
                 raise StopIteration
         elif self._loop.after_call(0, None, lambda step: step):
-            self._told_to_stop = True
+            self._has_stopped = True
             coord.request_stop()
 
     def before_run(self, run_context: Any) -> Any:
@@ -189,8 +189,8 @@ class RunHook(tf.compat.v1.train.SessionRunHook):
 
         After a stop by force, a second call in the same iteration would raise an error.
         """
-        if not self._told_to_stop and self._opened is not None:
-            self._told_to_stop = True
+        if not self._has_stopped and self._opened is not None:
+            self._has_stopped = True
             self._opened[1].request_stop()
         elif steps:
             run_context.request_stop()

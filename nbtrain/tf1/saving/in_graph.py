@@ -30,7 +30,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _EARLIER = "make it before a Supervisor or a session that trains, or in a new graph."
 
 
-def _told_as(method: Callable[..., Any]) -> Callable[[_Method], _Method]:
+def _documented_as(method: Callable[..., Any]) -> Callable[[_Method], _Method]:
     """Copies the signature and the docstring of TensorFlow's method to an override."""
     return cast("Callable[[_Method], _Method]", functools.wraps(method))
 
@@ -142,7 +142,7 @@ class SessionManager(tf.compat.v1.train.SessionManager):
                 )
             return restored
 
-    @_told_as(v1.train.SessionManager.prepare_session)
+    @_documented_as(v1.train.SessionManager.prepare_session)
     def prepare_session(self, *args: Any, **kwargs: Any) -> tf.compat.v1.Session:  # noqa: D102
         with self._graph.as_default():  # the user's init_fn runs here
             return super().prepare_session(*args, **kwargs)
@@ -179,7 +179,7 @@ class Saver(tf.compat.v1.train.Saver):
         with _entered(items, eager=self._is_eager) as graph, adding_to(graph, "a Saver", _EARLIER):
             super().__init__(*args, **kwargs)
 
-    @_told_as(v1.train.Saver.save)
+    @_documented_as(v1.train.Saver.save)
     def save(  # noqa: D102
         self, sess: tf.compat.v1.Session, save_path: str, *args: Any, **kwargs: Any
     ) -> str | None:

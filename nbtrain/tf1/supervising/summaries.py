@@ -60,8 +60,8 @@ class SupervisorSummaries:
         for op in placeholders_below([supervisor.summary_op]):
             raise ArgumentError(
                 f"The summary op depends on the placeholder {op.name!r}, and a service has "
-                "nothing to feed it: pass summary_op=None, and hand over what you compute "
-                "yourself with sv.summary_computed(sess, summary)."
+                "nothing to feed it: pass summary_op=None, and write what you compute yourself "
+                "with sv.summary_computed(sess, summary)."
             )
 
     def write(self) -> None:

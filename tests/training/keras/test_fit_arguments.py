@@ -6,14 +6,12 @@ import inspect
 from typing import Any
 
 import keras
-import numpy as np
-import pandas as pd
 import pytest
 import tensorflow as tf
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from tests.fitted import COLUMNS, Pieces, X, Y, assert_same, classifier, dataset, ended
+from tests.fitted import X, Y, classifier, dataset
 
 
 def test_the_arguments_of_keras_are_taken_in_their_order_with_their_defaults() -> None:
@@ -91,90 +89,6 @@ def test_an_uncompiled_model_raises(model: Any, message: str) -> None:
 def test_an_unknown_keyword_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"does not take epoch=\. Did you mean epochs=\?"):
         nbtrain.fit(classifier(), X, Y, epoch=3)  # type: ignore[call-arg]
-
-
-# --- as Keras has it -----------------------------------------------------------------------
-
-
-def table() -> Any:
-    return pd.DataFrame(X.astype("float64"), columns=[*"abcdef"])
-
-
-ONE_INPUT: dict[str, dict[str, Any]] = {
-    "float64": {"x": X.astype("float64"), "y": Y},
-    "tensors": {"x": tf.constant(X), "y": tf.constant(Y)},
-    "pandas": {"x": table(), "y": pd.Series(Y)},
-    "split": {"x": X, "y": Y, "validation_split": 0.25},
-    "split by rows": {"x": table(), "y": Y, "validation_split": 0.25, "batch_size": 7},
-    "class weights": {"x": X, "y": Y, "class_weight": {0: 4.0, 2: 0.5}},
-    "sample weights": {"x": X, "y": Y, "sample_weight": np.abs(X[:, 0]).astype("float64")},
-    "one-hot class weights": {"x": X, "y": Y, "class_weight": {1: 4.0}},
-    "steps": {"x": X, "y": Y, "steps_per_epoch": 5},
-    "initial epoch": {"x": X, "y": Y, "initial_epoch": 1},
-    "weighted PyDataset": {"x": Pieces(), "class_weight": {1: 4.0}},
-    "weighted dataset": {
-        "x": tf.data.Dataset.from_tensor_slices((X, Y)).batch(8),
-        "class_weight": {0: 1.0, 1: 4.0, 2: 1.0},
-    },
-}
-
-
-@pytest.mark.parametrize("case", ONE_INPUT)
-def test_data_are_taken_as_keras_takes_them(case: str) -> None:
-    arguments = {"shuffle": False, "epochs": 2, **ONE_INPUT[case]}
-    ours, theirs = classifier(eagerly=True), classifier(eagerly=True)
-    if case.startswith("one-hot"):
-        arguments["y"] = keras.utils.to_categorical(Y)
-        for model in (ours, theirs):
-            how: Any = {"metrics": ["mae"], "run_eagerly": True}
-            model.compile(keras.optimizers.Adam(0.01), "mse", **how)
-    run = ended(ours, "run", **arguments)
-    theirs.fit(**arguments, verbose=0)
-    for name, values in theirs.history.history.items():
-        np.testing.assert_allclose(run.history[name], values, rtol=1e-5, err_msg=name)
-    assert int(ours.optimizer.iterations) == int(theirs.optimizer.iterations)
-
-
-def two_in_two_out() -> Any:
-    keras.utils.set_random_seed(3)
-    a, b = keras.Input((COLUMNS,), name="a"), keras.Input((COLUMNS,), name="b")
-    both = keras.layers.Concatenate()([a, b])
-    c, d = keras.layers.Dense(1, name="c")(both), keras.layers.Dense(1, name="d")(both)
-    model = keras.Model([a, b], [c, d])
-    model.compile("adam", "mse", metrics=[["mae"], ["mae"]], run_eagerly=True)
-    return model
-
-
-@pytest.mark.parametrize("form", ["dict", "list", "weighted"])
-def test_several_inputs_and_outputs_are_taken_as_keras_takes_them(form: str) -> None:
-    x: Any = [X, 2 * X]
-    y: Any = [X[:, :1], X[:, 1:2]]
-    arguments: Any = {"x": x, "y": y, "shuffle": False, "epochs": 2}
-    if form == "dict":
-        arguments["x"] = {"a": x[0], "b": x[1]}
-    if form == "weighted":
-        arguments["sample_weight"] = np.abs(X[:, 0])
-    ours, theirs = two_in_two_out(), two_in_two_out()
-    run = ended(ours, "run", **arguments)
-    theirs.fit(**arguments, verbose=0)
-    assert run.history == theirs.history.history
-    assert_same(ours, theirs)
-
-
-def test_a_sparse_tensor_is_drawn_row_by_row() -> None:
-    def model() -> Any:
-        keras.utils.set_random_seed(3)
-        inputs = keras.Input((COLUMNS,), sparse=True)
-        made = keras.Model(inputs, keras.layers.Dense(1)(inputs))
-        made.compile(keras.optimizers.Adam(0.01), "mse", run_eagerly=True)
-        return made
-
-    dense = np.where(X > 0.5, X, 0.0).astype("float32")
-    ours, theirs = model(), model()
-    y = dense.sum(axis=1, keepdims=True)
-    ended(ours, "run", x=tf.sparse.from_dense(dense), y=y, epochs=2, shuffle=False)
-    theirs.fit(tf.sparse.from_dense(dense), y, epochs=2, shuffle=False, verbose=0)
-    np.testing.assert_allclose(ours.get_weights()[0], theirs.get_weights()[0], rtol=1e-5)
 
 
 def test_ragged_rows_are_drawn_row_by_row() -> None:

@@ -182,6 +182,14 @@ class OwnStep(keras.Model):
         return {"own_loss": self.tracker.result(), "mae": self.absolute.result()}
 
 
+class Halved(keras.Sequential):
+    """A model whose step returns other values than its metrics, as the documentation has it."""
+
+    def compute_metrics(self, *args: Any, **kwargs: Any) -> Any:
+        logs = super().compute_metrics(*args, **kwargs)
+        return {**logs, "half": logs["loss"] / 2}
+
+
 class Widened(keras.Model):
     """A model whose `train_step` gives its layers other shapes than the data have."""
 
@@ -598,6 +606,9 @@ CASES: dict[str, Case] = {
     ),
     "traced, subclassed": case(of(Subclassed, **TRACED), **VALIDATED),
     "traced, own train_step": case(of(OwnStep, loss=None, metrics=None, **TRACED), x=X, y=T),
+    "traced, a step that returns more": case(
+        lambda: compiled(Halved([keras.layers.Dense(CLASSES)]), **TRACED)
+    ),
     "traced, SciPy matrices": case(
         lambda: sparse(built=False, **TRACED), x=of_scipy, steps_per_epoch=2
     ),

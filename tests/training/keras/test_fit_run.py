@@ -135,30 +135,6 @@ def test_scalars_of_an_epoch_are_recorded_at_its_last_step() -> None:
     assert found == {tag: run.scalars[tag].steps.tolist() for tag in run.scalars}
 
 
-@pytest.mark.parametrize("kind", ["arrays in order", "PyDataset of two workers"])
-def test_the_history_is_that_of_keras(kind: str) -> None:
-    more: Any = {"epochs": 2, "validation_data": (X[:40], Y[:40]), "shuffle": False}
-    ours, keras_own = classifier(), classifier()
-    run = ended(ours, "run", **{**KINDS[kind](), **more})
-    keras_own.fit(**{**KINDS[kind](), **more}, verbose=0)
-    assert run.history == keras_own.history.history
-    assert ours.history.history == run.history
-    assert ours.history.epoch == [0, 1]
-    assert_same(ours, keras_own)
-
-
-def test_logs_added_by_a_callback_are_in_the_history_as_in_keras() -> None:
-    def reducing() -> Any:
-        return keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, min_delta=10.0, patience=1)
-
-    ours, keras_own = classifier(), classifier()
-    more: Any = {**KINDS["arrays in order"](), "epochs": 3}
-    run = ended(ours, "run", reducing(), **more)
-    keras_own.fit(**more, callbacks=[reducing()], verbose=0)
-    assert len(run.history["learning_rate"]) == 3
-    assert run.history == keras_own.history.history
-
-
 def test_a_train_step_that_is_a_function_of_tensorflow_is_traced_with_the_rest() -> None:
     class Own(keras.Model):
         def __init__(self) -> None:
@@ -213,14 +189,10 @@ def test_a_metric_that_gives_an_array_is_in_the_history_as_keras_has_it() -> Non
 
 
 class Logs(Late):
-    """Keeps the logs of each batch as they are given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.given: list[tuple[int, list[Any]]] = []
+    """Reads the logs of each batch."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.given.append((batch, [(name, type(value), value) for name, value in logs.items()]))
+        assert {"loss", "accuracy"} <= logs.keys()
 
 
 class Halved(keras.Sequential):
@@ -249,15 +221,6 @@ CASES = (
     *("compiled", "eager", "executions of several batches", "XLA"),
     "a step that returns more",
 )
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_callbacks_are_given_the_logs_of_keras_after_each_batch(case: str) -> None:
-    ours, keras_own = Logs(), Logs()
-    given: dict[str, Any] = {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False, "epochs": 2}
-    ended(logged(case), "run", ours, **given)
-    logged(case).fit(**given, verbose=0, callbacks=[keras_own])
-    assert repr(ours.given) == repr(keras_own.given)
 
 
 @pytest.mark.parametrize("case", CASES)

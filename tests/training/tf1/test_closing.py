@@ -154,16 +154,6 @@ def test_the_program_of_a_prepared_session_is_not_held_up_either(
     assert NOT_CLOSED in caplog.text
 
 
-def test_nbtrains_own_loop_under_a_supervisor_tells_it_in_the_panel(stuck: Stuck) -> None:
-    count = Counting()
-    sv = count.supervisor("own", init_fn=stuck.hold)
-    run = nbtrain.supervise(count.train_op, supervisor=sv, steps=3).wait(SOON)
-    assert run.status.phase is Phase.FINISHED
-    assert NOT_CLOSED in str(run.status.message)
-    assert stuck.asked == 1
-    assert value_of(run, "global_step") == 3
-
-
 def test_a_session_is_closed_once_and_nobody_waits_a_second_time(stuck: Stuck) -> None:
     told: list[str | None] = []
     with tf.Graph().as_default():

@@ -313,12 +313,7 @@ async def asynchronous() -> dict[Any, Any]:
         ({"feed": iter([])}, "an iterator lasts one evaluation only"),
         ({"feed": asynchronous}, "returns a coroutine, .*: give a function without arguments"),
         ({"feed": lambda step: {}}, "takes arguments .*'step'.*: give a function without"),
-        ({"steps": float("inf")}, "steps=inf: give a whole number of at least 1, or None to take"),
-        ({"steps": 2.5}, "steps=2.5: give a whole number of at least 1, or None to take"),
         ({"every_steps": -1}, "every_steps=-1: give a whole number"),
-        ({"every_steps": float("inf")}, "every_steps=inf: give a whole number"),
-        ({"every_steps": "3"}, "every_steps='3': give a whole number"),
-        ({"every_steps": np.array([1, 2])}, "every_steps=array.*: give a whole number"),
         ({"every_secs": -1.0}, "every_secs=-1.0: give seconds above 0"),
         ({"every_secs": "1"}, "every_secs='1': give seconds above 0"),
     ],
@@ -365,6 +360,6 @@ def test_outside_a_run_it_says_where_it_belongs() -> None:
     hook = nbtrain.EvalHook({"val_loss": fed.loss}, every_steps=1)
     with (
         fed.graph.as_default(),
-        pytest.raises(ArgumentError, match="this thread trains none: hand it to"),
+        pytest.raises(ArgumentError, match="this thread trains none: give it to"),
     ):
         v1.train.MonitoredSession(hooks=[hook])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from sklearn.datasets import load_digits
@@ -98,40 +97,6 @@ def test_a_summary_of_each_kind_lands_in_the_event_file_under_its_step(
     assert all(is_it(value) for _, value in found)
 
 
-def test_merged_summaries_that_the_program_computes_are_written_together(tmp_path: Path) -> None:
-    digits = Digits()
-    with digits.graph.as_default():
-        merged = v1.summary.merge(
-            [v1.summary.scalar("loss_seen", digits.loss), v1.summary.histogram("w", digits.weight)]
-        )
-    sv = nbtrain.Supervisor(digits.graph, logdir=str(tmp_path), summary_op=None)
-    with sv.managed_session() as sess:
-        while not sv.should_stop():
-            sess.run(digits.train_op)
-            sv.summary_computed(sess, sess.run(merged))
-            if v1.train.global_step(sess, digits.global_step) == 3:
-                sv.request_stop()
-    assert [step for step, _ in values(tmp_path, "loss_seen")] == [1, 2, 3]
-    assert [step for step, _ in values(tmp_path, "w")] == [1, 2, 3]
-
-
-def test_the_scalars_of_a_summary_are_curves_of_the_run_that_trains_under_it() -> None:
-    digits = Digits()
-    with digits.graph.as_default():
-        v1.summary.scalar("accuracy_seen", digits.accuracy)
-
-    def loop(run: nbtrain.Run) -> None:
-        sv = nbtrain.Supervisor(digits.graph, logdir="digits", save_summaries_steps=5)
-        with sv.managed_session() as sess:
-            for _ in range(10):
-                sess.run(digits.train_op)
-
-    run = nbtrain.background(loop).wait(SOON)
-    curve = run.scalars["accuracy_seen"]
-    assert {5, 10} <= set(curve.steps.tolist())
-    assert curve.values[-1] > 0.5
-
-
 def test_a_file_writer_made_in_the_graph_is_written_by_any_thread(tmp_path: Path) -> None:
     digits = Digits()
     with digits.graph.as_default():
@@ -149,59 +114,6 @@ def test_a_file_writer_made_in_the_graph_is_written_by_any_thread(tmp_path: Path
         sv.coord.wait_for_stop(SOON)
     writer.close()
     assert [step for step, _ in values(tmp_path / "mine", "loss_seen")] == [0]
-
-
-def test_a_graph_is_written_in_a_cell_and_read_again(tmp_path: Path) -> None:
-    digits = Digits()
-    path = tf.io.write_graph(digits.graph, str(tmp_path), "digits.pb", as_text=False)
-    again = tf.Graph()
-    with again.as_default():
-        tf.import_graph_def(v1.GraphDef.FromString(Path(path).read_bytes()), name="")
-    assert again.get_tensor_by_name("loss:0").shape.rank == 0
-
-
-def test_the_supervisor_writes_its_graph_for_tensorboard(tmp_path: Path) -> None:
-    digits = Digits()
-    with nbtrain.Supervisor(digits.graph, logdir=str(tmp_path)).managed_session():
-        pass
-    (file,) = tmp_path.glob("events.out.tfevents.*")
-    kinds = [event.WhichOneof("what") for event in v1.train.summary_iterator(str(file))]
-    assert kinds[:3] == ["file_version", "graph_def", "meta_graph_def"]
-    assert (tmp_path / "graph.pbtxt").exists()
-
-
-def test_a_py_func_of_the_step_is_recorded_live() -> None:
-    digits = Digits()
-    with digits.graph.as_default():
-        hits = v1.py_func(
-            lambda weight: np.float32(np.abs(weight).max()), [digits.weight], tf.float32
-        )
-    run = nbtrain.supervise(digits.train_op, scalars={"largest": hits}, steps=3).wait(SOON)
-    assert run.scalars["largest"].steps.tolist() == [1, 2, 3]
-    assert run.scalars["largest"].values[-1] > 0
-
-
-def test_an_error_of_a_py_func_fails_the_run_in_its_own_words() -> None:
-    digits = Digits()
-
-    def fail(_loss: Any) -> Any:
-        raise ValueError("not a digit")
-
-    with digits.graph.as_default():
-        seen = v1.py_func(fail, [digits.loss], tf.float32)
-    run = nbtrain.supervise(digits.train_op, scalars={"seen": seen})
-    with pytest.raises(tf.errors.InvalidArgumentError, match="not a digit"):
-        run.wait(SOON)
-
-
-def test_the_global_step_is_read_under_the_supervisor_by_tensorflows_function() -> None:
-    digits, steps = Digits(), []
-    sv = nbtrain.Supervisor(digits.graph, logdir=None)
-    with sv.managed_session() as sess:
-        for _ in range(3):
-            sess.run(digits.train_op)
-            steps.append(v1.train.global_step(sess, v1.train.get_global_step()))
-    assert steps == [1, 2, 3]
 
 
 def test_a_variable_is_recorded_by_its_name_or_itself() -> None:

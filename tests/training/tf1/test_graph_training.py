@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes, load_digits
 import nbtrain
 from tests.digits import Digits
 from tests.gate import SOON
-from tests.models import Count, applied, reached
+from tests.models import Count
 
 v1 = tf.compat.v1
 train = v1.train
@@ -45,47 +45,16 @@ def all_values(run: nbtrain.Run) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_each_optimizer_lowers_the_loss_of_every_curve_that_is_shown(name: str) -> None:
-    digits = Digits(OPTIMIZERS[name][0])
-    run = nbtrain.supervise(digits.train_op, scalars={"loss": digits.loss}, steps=20).wait(SOON)
-    curve = run.scalars["loss"]
-    assert curve.steps.tolist() == list(range(1, 21))
-    assert curve.values[0] <= np.log(10) + 1e-5, "the loss of a guess, or already less"
-    assert curve.values[-1] < curve.values[0]
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_minimize_is_compute_gradients_and_apply_gradients(name: str) -> None:
-    ends = []
-    for minimize in (Digits.minimized, Digits.applied):
-        digits = Digits(OPTIMIZERS[name][0], minimize)
-        run = nbtrain.supervise(digits.train_op, steps=5).wait(SOON)
-        ends.append(all_values(run))
-    assert ends[0].keys() == ends[1].keys()
-    for value in ends[0]:
-        np.testing.assert_allclose(ends[0][value], ends[1][value], rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_restore_matches_the_weights_the_step_and_all_slots(name: str) -> None:
-    make, slots = OPTIMIZERS[name]
-    digits = Digits(make)
-    run = nbtrain.supervise(digits.train_op)
-    reached(run, lambda run: run.status.step > 2)
-    applied(run.save())
-    text = applied(run.restore()).text
-    run.request_stop()
-    run.wait(SOON)
-    assert text.endswith(f"{slots + 3} variables matched")
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_training_in_two_halves_ends_where_one_in_one_piece_does(name: str) -> None:
-    halves = nbtrain.supervise(Digits(OPTIMIZERS[name][0]).train_op, steps=5, name="two")
-    halves.wait(SOON)
-    again = nbtrain.supervise(Digits(OPTIMIZERS[name][0]).train_op, steps=10, name="two")
-    whole = nbtrain.supervise(Digits(OPTIMIZERS[name][0]).train_op, steps=10, name="one")
+    make, slots = OPTIMIZERS[name]
+    nbtrain.supervise(Digits(make).train_op, steps=5, name="two").wait(SOON)
+    again = nbtrain.supervise(Digits(make).train_op, steps=10, name="two")
+    digits = Digits(make)
+    whole = nbtrain.supervise(digits.train_op, scalars={"loss": digits.loss}, steps=10, name="one")
     ends = [all_values(run.wait(SOON)) for run in (again, whole)]
+    assert f": {slots + 3} variables matched" in str(again.status.notice)
+    losses = whole.scalars["loss"].values
+    assert losses[-1] < losses[0]
     assert ends[0]["global_step"] == 10
     for value in ends[0]:
         np.testing.assert_allclose(ends[0][value], ends[1][value], rtol=1e-5, atol=1e-7)
@@ -121,33 +90,6 @@ def test_the_norm_of_the_gradients_is_a_live_curve_and_clipping_bounds_the_step(
     norms, bounded = run.scalars["norm"].values, run.scalars["clipped"].values
     assert norms[0] > 0.05
     np.testing.assert_allclose(bounded, np.minimum(norms, 0.05), rtol=1e-4)
-
-
-def test_one_clipped_step_is_as_long_as_the_formula_says() -> None:
-    def clipped(digits: Digits, optimizer: Any) -> Any:
-        pairs = optimizer.compute_gradients(digits.loss, [digits.weight])
-        pairs = [(tf.clip_by_norm(gradient, 0.01), variable) for gradient, variable in pairs]
-        return optimizer.apply_gradients(pairs, global_step=digits.global_step)
-
-    run = nbtrain.supervise(
-        Digits(OPTIMIZERS["GradientDescent"][0], clipped).train_op, steps=1
-    ).wait(SOON)
-    values = all_values(run)
-    assert np.linalg.norm(values["weight"]) == pytest.approx(0.5 * 0.01, rel=1e-4)
-    assert not values["bias"].any(), "it was not among the variables to train"
-
-
-@pytest.mark.parametrize("gate", ["GATE_NONE", "GATE_OP", "GATE_GRAPH"])
-def test_every_gating_of_gradients_trains(gate: str) -> None:
-    def gated(digits: Digits, optimizer: Any) -> Any:
-        return optimizer.minimize(
-            digits.loss, digits.global_step, gate_gradients=getattr(optimizer, gate)
-        )
-
-    digits = Digits(OPTIMIZERS["Momentum"][0], gated)
-    run = nbtrain.supervise(digits.train_op, scalars={"loss": digits.loss}, steps=5).wait(SOON)
-    losses = run.scalars["loss"].values
-    assert losses[-1] < losses[0]
 
 
 # --- learning rates and averages --------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import threading
@@ -114,17 +113,6 @@ def test_a_feed_fn_hook_feeds_each_step_and_its_end_is_the_runs() -> None:
     assert run.scalars["x"].values.tolist() == [3.0, 4.0]
 
 
-def test_two_feeds_of_one_tensor_are_tensorflows_error() -> None:
-    graph = tf.Graph()
-    with graph.as_default():
-        x = v1.placeholder(tf.float32, [])
-        train_op = tf.group(v1.train.get_or_create_global_step().assign_add(1), tf.identity(x))
-    hook = v1.train.FeedFnHook(lambda: {x: 1.0})
-    run = nbtrain.monitor(train_op, hooks=[hook], feed=lambda: {x: 2.0})
-    with pytest.raises(RuntimeError, match="Same tensor is fed by a SessionRunHook and user"):
-        run.wait(SOON)
-
-
 def test_a_final_ops_hook_has_the_values_of_the_end() -> None:
     count = Count()
     hook = v1.train.FinalOpsHook({"step": count.global_step})
@@ -148,34 +136,6 @@ def test_a_hook_that_waits_for_a_global_step_can_be_stopped() -> None:
     assert applied(run.request_stop())
     run.wait(SOON)
     assert (run.status.phase, run.status.step) == (Phase.STOPPED, 0)
-
-
-def test_a_profiler_hook_writes_its_timeline() -> None:
-    count = Count()
-    with count.graph.as_default():  # it makes a FileWriter at once
-        hook = v1.train.ProfilerHook(save_steps=2, output_dir=".")
-    nbtrain.monitor(count.train_op, hooks=[hook], steps=5).wait(SOON)
-    timelines = list(Path().glob("timeline-*.json"))
-    assert timelines
-    assert all(json.loads(path.read_text())["traceEvents"] for path in timelines)
-
-
-def test_a_step_counter_hook_counts_the_steps_a_second() -> None:
-    count = Count()
-    with count.graph.as_default():
-        writer = v1.summary.FileWriter("speed")
-    hook = v1.train.StepCounterHook(every_n_steps=2, summary_writer=writer)
-    nbtrain.monitor(count.train_op, hooks=[hook], steps=7).wait(SOON)
-    writer.close()
-    found = [
-        value.simple_value
-        for path in Path("speed").glob("events*")
-        for event in v1.train.summary_iterator(str(path))
-        for value in event.summary.value
-        if value.tag == "global_step/sec"
-    ]
-    assert len(found) >= 2
-    assert min(found) > 0
 
 
 @pytest.mark.parametrize("given", [{"last_step": 6}, {"num_steps": 6}])

@@ -16,6 +16,7 @@ from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.run.thread.threads import names_of_live
 from tests.gate import SOON
 from tests.models import Count
+from tests.supervised import in_background
 
 v1 = tf.compat.v1
 
@@ -46,20 +47,8 @@ def everywhere(act: Callable[[], None], where: str) -> None:
     """Call it in this cell, or in a thread of its own; what it raises is raised here."""
     if where == "cell":
         act()
-        return
-    errors: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            act()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=guarded)
-    thread.start()
-    thread.join(SOON)
-    if errors:
-        raise errors[0]
+    else:
+        in_background(act)
 
 
 WHERE = pytest.mark.parametrize("where", ["cell", "thread"])
@@ -106,15 +95,6 @@ def test_the_init_fn_runs_inside_the_graph() -> None:
     ):
         assert seen == [count.graph]
     assert tf.executing_eagerly()
-
-
-def test_a_model_that_is_not_made_ready_is_named() -> None:
-    count = Count()
-    manager = nbtrain.SessionManager(ready_op=ready_of(count))
-    with count.graph.as_default():
-        nothing = tf.no_op()
-    with pytest.raises(RuntimeError, match=r"did not make model ready.*weight"):
-        manager.prepare_session("", nothing)
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -296,17 +276,6 @@ def test_a_save_of_another_thread_is_of_one_step(tmp_path: Path) -> None:
         assert counts == {float(reader.get_tensor("global_step"))}
 
 
-def test_a_supervisor_saves_with_a_saver_of_nbtrains(tmp_path: Path) -> None:
-    count = Count()
-    with count.graph.as_default():
-        saver = nbtrain.Saver()
-    supervisor = nbtrain.Supervisor(count.graph, logdir=str(tmp_path), saver=saver)
-    with supervisor.managed_session() as sess:
-        sess.run(count.train_op)
-    path = tf.train.latest_checkpoint(str(tmp_path))
-    assert path == str(tmp_path / "model.ckpt-1")
-
-
 # --- QueueRunner, and what all have in common ------------------------------------
 
 
@@ -330,15 +299,6 @@ def test_a_queue_runner_is_made_outside_its_graph_and_fills_its_queue(where: str
 
     everywhere(use, where)
     assert seen == [7] * 5
-
-
-def test_a_queue_runner_is_made_again_from_its_description() -> None:
-    graph = tf.Graph()
-    with graph.as_default():
-        queue = tf.queue.FIFOQueue(3, [tf.int32], [[]])
-        made = nbtrain.QueueRunner(queue, [queue.enqueue(7)])
-        again = nbtrain.QueueRunner(queue_runner_def=made.to_proto())
-    assert [op.name for op in again.enqueue_ops] == [op.name for op in made.enqueue_ops]
 
 
 def test_a_saver_of_a_finalized_graph_says_what_to_do() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from tests.gate import SOON, Gate
-from tests.models import Count, Counter, applied, reached, refused
+from tests.models import Counter, applied, reached, refused
 from tests.training.hooked import Loop, Open, in_training_session, v1
 from tests.training.monitored import METHODS, Raising, Watching, value_of
 
@@ -287,42 +286,9 @@ def test_outside_the_training_thread_it_says_where_it_belongs() -> None:
     assert not loop.count.graph.finalized
 
 
-def test_in_another_thread_of_the_loop_it_says_so_too() -> None:
-    errors: list[BaseException] = []
-    loop = Loop()
-
-    def elsewhere(run: Run) -> None:
-        def attempt() -> None:
-            try:
-                loop(run)
-            except ArgumentError as error:
-                errors.append(error)
-
-        thread = threading.Thread(target=attempt)
-        thread.start()
-        thread.join(SOON)
-
-    nbtrain.background(elsewhere).wait(SOON)
-    assert "outside that run's training thread" in str(errors[0])
-
-
 def test_something_that_is_no_run_is_refused() -> None:
     with pytest.raises(ArgumentError, match="run=str object: give the run"):
         nbtrain.RunHook("mine")  # type: ignore[arg-type]
-
-
-def test_a_scalar_of_another_shape_is_refused() -> None:
-    count = Count(size=3)
-
-    def loop(run: Run) -> None:
-        with (
-            count.graph.as_default(),
-            in_training_session([nbtrain.RunHook(run, {"vector": count.vector})]),
-        ):
-            pass
-
-    with pytest.raises(ArgumentError, match="a scalar was expected"):
-        nbtrain.background(loop).wait(SOON)
 
 
 def test_the_speed_of_a_run_covers_all_its_sessions() -> None:

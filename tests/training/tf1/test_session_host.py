@@ -161,14 +161,11 @@ def test_buttons_save_and_restore_its_session(program: type[Program], gate: Gate
     run.wait(SOON)
 
 
-@both_ways
-def test_two_runs_do_not_save_into_the_folder_of_one_supervisor(
-    program: type[Program], gate: Gate
-) -> None:
-    first = nbtrain.background(program(gate))
+def test_two_runs_do_not_save_into_the_folder_of_one_supervisor(gate: Gate) -> None:
+    first = nbtrain.background(Program(gate))
     gate.wait_for_arrivals()
     with pytest.raises(BusyError, match=f"supervised is held by the run {first.name!r}"):
-        nbtrain.background(program()).wait(SOON)
+        nbtrain.background(Program()).wait(SOON)
     gate.open()
     first.request_stop()
     first.wait(SOON)
@@ -373,17 +370,6 @@ def held_by_the_last(run: Run) -> int:
     return int(tf.train.load_checkpoint(run.checkpoints[-1].path).get_tensor("global_step"))
 
 
-def test_a_pause_is_answered_in_a_session_without_the_context_manager(gate: Gate) -> None:
-    run = nbtrain.background(Unmanaged(gate))
-    gate.wait_for_arrivals()
-    receipt = run.pause()
-    gate.open()
-    assert applied(receipt).text == "paused"
-    assert run.status.phase is Phase.PAUSED
-    applied(run.request_stop())
-    assert run.wait(SOON).status.message is None
-
-
 def test_a_loop_that_ends_by_itself_and_stops_its_supervisor_has_finished() -> None:
     program = Unmanaged()
 
@@ -521,20 +507,20 @@ def test_a_session_prepared_after_a_stop_goes_on_without_a_word() -> None:
     assert held_by_the_last(run) == run.status.step == 6
 
 
-@both_ways
 @pytest.mark.parametrize(
     "off",
     [
+        {},
         {"save_model_secs": 0, "save_summaries_secs": 0},
         {"summary_op": None, "summary_writer": None},
         {"saver": None},
         {"global_step": None},
     ],
 )
-def test_a_supervisor_whose_services_are_off_is_steered_too(
-    program: type[Program], off: dict[str, Any], gate: Gate
+def test_a_session_without_the_context_manager_is_steered_whichever_services_are_off(
+    off: dict[str, Any], gate: Gate
 ) -> None:
-    run = nbtrain.background(program(gate, **off))
+    run = nbtrain.background(Unmanaged(gate, **off))
     gate.wait_for_arrivals()
     receipt = run.pause()
     gate.open()
@@ -542,6 +528,7 @@ def test_a_supervisor_whose_services_are_off_is_steered_too(
     assert bool(run.save().wait(SOON).applied) is ("saver" not in off)
     applied(run.request_stop())
     assert run.wait(SOON).status.phase is Phase.STOPPED
+    assert run.status.message is None
 
 
 def test_standard_services_that_are_not_started_leave_the_run_its_checkpoints() -> None:
@@ -736,7 +723,7 @@ def test_a_loop_that_never_asks_is_recorded_and_saved_at_its_end_also_when_it_go
         assert run.scalars["weight"].steps.tolist() == weights.tolist()
 
 
-def test_a_loop_that_never_asks_is_saved_by_steps_and_by_seconds() -> None:
+def test_a_loop_that_never_asks_is_saved_by_steps() -> None:
     by_steps = NeverAsks(save_model_steps=10)
     nbtrain.background(by_steps).wait(SOON)
     assert {10, 20, 30, 40} <= {checkpoint.step for checkpoint in listed(Path("supervised"))}

@@ -51,31 +51,6 @@ def test_a_method_takes_what_tensorflows_takes_in_the_same_order(kind: str, name
     assert {each.kind for each in ours[len(theirs) :]} <= {inspect.Parameter.KEYWORD_ONLY}
 
 
-def held(made: Any) -> dict[str, Any]:
-    """Returns the comparable arguments that an object has kept."""
-    kinds = (tf.Graph, tf.Tensor, tf.Operation, str, float, list, tuple, type(None))
-    return {name: value for name, value in vars(made).items() if isinstance(value, kinds)}
-
-
-def test_a_queue_runner_takes_every_argument_by_position() -> None:
-    with tf.Graph().as_default():
-        queue = tf.queue.FIFOQueue(3, [tf.int32], [[]])
-        given = (
-            queue,
-            [queue.enqueue(7)],
-            queue.close(name="close"),
-            queue.close(cancel_pending_enqueues=True, name="cancel"),
-            (tf.errors.CancelledError, tf.errors.OutOfRangeError),
-            None,
-            None,
-        )
-        ours, theirs = nbtrain.QueueRunner(*given), v1.train.QueueRunner(*given)
-    names = ("queue", "enqueue_ops", "close_op", "cancel_op", "queue_closed_exception_types")
-    for name in names:
-        assert getattr(ours, name) == getattr(theirs, name)
-    assert ours.close_op.name == "close"
-
-
 def test_a_session_manager_takes_every_argument_by_position() -> None:
     count = Count()
     with count.graph.as_default():
@@ -84,31 +59,6 @@ def test_a_session_manager_takes_every_argument_by_position() -> None:
         given: Any = (nothing, ready, ready, count.graph, 7, options, {ready: []})
         ours, theirs = nbtrain.SessionManager(*given), v1.train.SessionManager(*given)
     assert {**vars(ours), "_coord": None} == {**vars(theirs), "_coord": None}
-
-
-def test_a_saver_takes_every_argument_by_position() -> None:
-    count = Count()
-    with count.graph.as_default():
-        given: Any = (
-            [count.weight],
-            True,
-            True,
-            3,
-            4.0,
-            "own",
-            True,
-            None,
-            None,
-            False,
-            True,
-            2,
-            True,
-        )
-        ours, theirs = nbtrain.Saver(*given), v1.train.Saver(*given)
-    assert held(ours).keys() == held(theirs).keys()
-    for name in held(theirs).keys() - {"_next_checkpoint_time"}:
-        assert held(ours)[name] == held(theirs)[name]
-    assert ours.saver_def.max_to_keep == 3
 
 
 @pytest.mark.parametrize("kind", ["SessionManager", "Saver", "QueueRunner", "Supervisor"])

@@ -138,31 +138,29 @@ def test_an_error_after_a_request_to_stop_is_not_lost(tmp_path: Path) -> None:
             in_background(use)
 
 
+class Full(tf.compat.v1.train.Saver):
+    """Finds no room on disk."""
+
+    def save(self, *args: Any, **kwargs: Any) -> Any:
+        raise OSError("no space left")
+
+
+def supervisor_without_room(count: Counting, logdir: Path) -> nbtrain.Supervisor:
+    """A Supervisor that cannot save its last checkpoint."""
+    with count.graph.as_default():
+        return count.supervisor(logdir, saver=Full(), save_model_steps=1000)
+
+
 def test_an_error_of_the_last_checkpoint_is_raised(tmp_path: Path) -> None:
     count = Counting()
-
-    class Full(tf.compat.v1.train.Saver):
-        def save(self, *args: Any, **kwargs: Any) -> Any:
-            raise OSError("no space left")
-
-    with count.graph.as_default():
-        saver = Full()
-    sv = count.supervisor(tmp_path, saver=saver, save_model_steps=1000)
+    sv = supervisor_without_room(count, tmp_path)
     with pytest.raises(OSError, match="no space left"):
         in_background(lambda: count.trained(sv, 1))
     assert kinds(tmp_path)[-1] == "STOP"
 
 
 def test_an_error_of_the_last_checkpoint_does_not_hide_the_first(tmp_path: Path) -> None:
-    count = Counting()
-
-    class Full(tf.compat.v1.train.Saver):
-        def save(self, *args: Any, **kwargs: Any) -> Any:
-            raise OSError("no space left")
-
-    with count.graph.as_default():
-        saver = Full()
-    sv = count.supervisor(tmp_path, saver=saver, save_model_steps=1000)
+    sv = supervisor_without_room(Counting(), tmp_path)
 
     def use() -> None:
         with sv.managed_session():

@@ -248,15 +248,21 @@ def test_a_training_that_is_tried_again_when_it_was_aborted(tmp_path: Path) -> N
 class Server(Member):
     """A TensorFlow server in a process of its own, which holds the variables and is the master."""
 
-    def __init__(self) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
         super().__init__(serve_alone)
         self.target: str = self.answer()
+        self._patch = patch
+
+    def die(self) -> None:
+        """Ends it; from now on its answers are awaited for a second."""
+        self._patch.setattr("nbtrain.tf1.servers.SERVER_SECS", 1.0)
+        self.kill()
 
 
 @pytest.fixture
-def cluster() -> Iterator[Server]:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server; killed when the test is over."""
-    server = Server()
+    server = Server(monkeypatch)
     yield server
     server.kill()
 
@@ -282,11 +288,7 @@ def test_replicas_with_a_chief(cluster: Server, tmp_path: Path) -> None:
     assert held(tmp_path, last) == last >= 200
 
 
-def test_a_server_that_dies_holds_nothing_up(
-    cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 1.0)
-
+def test_a_server_that_dies_holds_nothing_up(cluster: Server, tmp_path: Path) -> None:
     def program() -> None:
         with tf.Graph().as_default(), v1.device("/cpu:0"):
             my_train_op, _ = model()
@@ -294,7 +296,7 @@ def test_a_server_that_dies_holds_nothing_up(
             with sv.managed_session(cluster.target) as sess:
                 for _ in range(20):
                     sess.run(my_train_op)
-                cluster.kill()
+                cluster.die()
 
     with pytest.raises(tf.errors.UnavailableError):
         in_background(program)
@@ -310,7 +312,7 @@ def supervised(cluster: Server, logdir: Path) -> None:
         my_train_op, _ = model()
         with Supervisor(logdir=str(logdir)).managed_session(cluster.target) as sess:
             sess.run(my_train_op)
-            cluster.kill()
+            cluster.die()
 
 
 def hooked(cluster: Server, run: nbtrain.Run) -> None:
@@ -319,15 +321,13 @@ def hooked(cluster: Server, run: nbtrain.Run) -> None:
         creator = nbtrain.tf1.ChiefSessionCreator(master=cluster.target)
         with v1.train.MonitoredSession(creator, [nbtrain.RunHook(run)]) as sess:
             sess.run(my_train_op)
-            cluster.kill()
+            cluster.die()
 
 
 @pytest.mark.parametrize("by", ["a Supervisor", "a hook"])
 def test_the_last_checkpoint_of_a_run_whose_server_died_is_given_up(
-    by: str, cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by: str, cluster: Server, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 1.0)
-
     def loop(run: nbtrain.Run) -> None:
         if by == "a hook":
             hooked(cluster, run)
@@ -355,10 +355,8 @@ def test_a_session_of_tensorflows_own_creator_on_a_cluster_is_refused(cluster: S
 
 @pytest.mark.parametrize("by", ["a Supervisor", "a hook"])
 def test_a_restore_whose_server_died_is_refused_and_no_checkpoint_blamed(
-    by: str, cluster: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by: str, cluster: Server, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 1.0)
-
     def loop(run: nbtrain.Run) -> None:
         with tf.Graph().as_default(), v1.device("/cpu:0"), contextlib.ExitStack() as stack:
             my_train_op, _ = model()
@@ -375,7 +373,7 @@ def test_a_restore_whose_server_died_is_refused_and_no_checkpoint_blamed(
     run = nbtrain.background(loop)
     applied(run.pause())
     step = applied(run.save()).step
-    cluster.kill()
+    cluster.die()
     text = refused(run.restore()).text
     assert "has not answered within 1 s. Once it has been started again" in text
     assert [checkpoint.step for checkpoint in run.checkpoints] == [step]

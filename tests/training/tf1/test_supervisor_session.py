@@ -234,9 +234,13 @@ def test_a_session_is_forgotten_once_it_is_closed() -> None:
         with sv.managed_session() as sess:
             return weakref.ref(sess)
 
-    session = in_background(use)
-    gc.collect()
-    assert session() is None, "nothing of the Supervisor holds its variables in memory"
+    gc.freeze()  # the graphs of other tests, which the collection would take long to search
+    try:
+        session = in_background(use)
+        gc.collect()
+        assert session() is None, "nothing of the Supervisor holds its variables in memory"
+    finally:
+        gc.unfreeze()
 
 
 # --- waiting ---------------------------------------------------------------------

@@ -183,23 +183,6 @@ def test_a_supervisor_can_be_stopped_twice(tmp_path: Path) -> None:
     assert kinds(tmp_path).count("STOP") == 1
 
 
-def test_a_session_that_does_not_close_holds_nothing_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("nbtrain.tf1.servers.SERVER_SECS", 0.05)
-    count, closed = Counting(), threading.Event()
-
-    def hold(sess: Any) -> None:
-        close = sess.close
-        sess.close = lambda: closed.wait(SOON) and close()
-
-    sv = count.supervisor(tmp_path, save_model_secs=600, init_fn=hold)
-    in_background(lambda: count.trained(sv, 1))
-    assert not closed.is_set()
-    closed.set()
-    assert checkpoints(tmp_path)[-1] == 1
-
-
 def test_a_stop_of_the_run_ends_the_wait_for_the_chief() -> None:
     count = Counting.__new__(Counting)
     count.graph = tf.Graph()
