@@ -69,26 +69,24 @@ test("a failure is told by the last line of its traceback", async () => {
 
 test("a pause by itself is told with its reason, one that was asked for is not", async () => {
   const { notices, shown } = await asked();
-  const paused = { ...running, phase: "paused", message: "Paused: loss is NaN." };
+  const message = "Paused at step 1,200: loss is NaN.";
+  const paused = { ...running, phase: "paused", message };
   notices.look(paused);
   assert.deepEqual(
     shown.map(({ body }) => body),
-    ["at step 1,200. Paused: loss is NaN."],
+    [message],
   );
   notices.look(running);
   notices.look({ ...paused, receipts: [{ command: "pause", state: "applied" }] });
   assert.equal(shown.length, 1);
 });
 
-test("a step that the reason names is said once", async () => {
+test("a pause without a reason, as of a run that another process steers, is told by its step", async () => {
   const { notices, shown } = await asked();
-  const message = "Paused at step 1,200: loss is NaN.";
-  notices.look({ ...running, phase: "paused", message });
-  notices.look(running);
-  notices.look({ ...running, phase: "paused", step: 1, message });
+  notices.look({ ...running, phase: "paused", message: null });
   assert.deepEqual(
     shown.map(({ body }) => body),
-    [message, `at step 1. ${message}`],
+    ["at step 1,200"],
   );
 });
 
