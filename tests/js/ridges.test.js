@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { binAt, nearest, ridges } from "../../nbtrain/panel/js/shared/cards/ridges.js";
+import { binAt, ridges } from "../../nbtrain/panel/js/shared/cards/ridges.js";
 
 const edges = [0, 1, 2, 3];
 const counts = [
@@ -42,9 +42,4 @@ test("each value has its bin, the nearest where it is beyond them", () => {
     [-1, 0, 0.5, 1, 2.9, 3, 9].map((value) => binAt(edges, value)),
     [0, 0, 0, 1, 2, 2, 2],
   );
-});
-
-test("the nearest place", () => {
-  assert.equal(nearest([0, 10, 20], 14), 1);
-  assert.equal(nearest([5], 100), 0);
 });

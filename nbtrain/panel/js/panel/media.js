@@ -1,5 +1,6 @@
 // The pictures and media of the run, at the step under the charts' cursor: folded away below them.
 
+import { placeUpTo } from "../shared/cards/steps.js";
 import { el, say } from "../shared/dom.js";
 import { place } from "../shared/format.js";
 import { ensured } from "../shared/sure.js";
@@ -212,11 +213,9 @@ export class Media {
   // The words of the slider.
   #tell() {
     const { steps, step } = this;
-    const after = step === null ? -1 : steps.findIndex((each) => each > step);
-    const at = after < 0 ? steps.length - 1 : Math.max(0, after - 1);
     const said = step === null ? "the newest" : place(step, "step");
     this.range.max = String(Math.max(0, steps.length - 1));
-    this.range.value = String(at);
+    this.range.value = String(placeUpTo(steps, step));
     this.range.disabled = steps.length < 2;
     this.range.setAttribute("aria-valuetext", said);
     say(this.told, said);

@@ -1,10 +1,10 @@
 // The percentiles of a tag's histograms over the steps, as bands around the median.
 
+import { nearest } from "../../shared/buckets.js";
 import { floats, isolated } from "../../shared/columns.js";
 import { el } from "../../shared/dom.js";
 import { axes, cursorOf, yScale } from "../../shared/plot.js";
 import { PlotBody } from "../../shared/cards/plot_body.js";
-import { nearest } from "../../shared/cards/ridges.js";
 import { number, place } from "../../shared/format.js";
 
 /** @import uPlot from "uplot" */
