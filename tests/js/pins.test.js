@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { apart, BoardChoices } from "../../nbtrain/panel/js/board/choices.js";
+import { BoardChoices } from "../../nbtrain/panel/js/board/choices.js";
+import { apart } from "../../nbtrain/panel/js/board/tags.js";
 import { Choices } from "../../nbtrain/panel/js/panel/choices.js";
 
 // A window that keeps what it is given.

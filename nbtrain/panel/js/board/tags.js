@@ -39,6 +39,23 @@ export function groups(tags) {
 }
 
 /**
+ * The cards of pinned tags in the order of the pins, and the others by their tags.
+ * @template Key
+ * @param {Map<string, Key[]>} found
+ * @param {string[]} pins
+ */
+export function apart(found, pins) {
+  const others = new Map(found);
+  /** @type {Key[]} */
+  const pinned = [];
+  for (const tag of pins) {
+    pinned.push(...(others.get(tag) ?? []));
+    others.delete(tag);
+  }
+  return { pinned, others };
+}
+
+/**
  * Maps each tag to the runs that have it. panel/board/index.py describes tags, sets and of.
  * @param {Tags} tags
  * @param {string[]} runs

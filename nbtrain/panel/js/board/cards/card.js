@@ -118,6 +118,10 @@ export class Card {
 
   repaint() {
     partOf(this.sample, "svg").replaceWith(this.board.swatch(this.run));
+    this.resize();
+  }
+
+  resize() {
     this.body.resize?.();
   }
 

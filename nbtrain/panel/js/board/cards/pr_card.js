@@ -32,13 +32,13 @@ import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 export class PrCard {
   /**
    * @param {string} tag
-   * @param {{board: Board, seen: Set<PrCard>, runsOf: (tag: string) => string[]}} page
+   * @param {Board} board
+   * @param {{seen: Set<PrCard>, having: Map<string, string[]>}} page
    */
-  constructor(tag, { board, seen, runsOf }) {
+  constructor(tag, board, page) {
     this.tag = tag;
     this.board = board;
-    this.seen = seen;
-    this.runsOf = runsOf;
+    this.page = page;
     /** @type {Map<string, PrLine>} */
     this.lines = new Map();
     this.asking = false;
@@ -64,7 +64,7 @@ export class PrCard {
   // Asks for the curves that the chart should show and does not show yet; one question at a time.
   async wanted() {
     const { connection } = this.board;
-    if (connection.gone || this.asking || !this.seen.has(this)) return;
+    if (connection.gone || this.asking || !this.page.seen.has(this)) return;
     this.#list();
     const { version } = connection;
     const due = this.runs.filter((run) => {
@@ -109,7 +109,7 @@ export class PrCard {
 
   // The runs that are drawn.
   get runs() {
-    return this.runsOf(this.tag).filter((run) => this.board.runs.has(run));
+    return (this.page.having.get(this.tag) ?? []).filter((run) => this.board.runs.has(run));
   }
 
   /**
@@ -164,7 +164,7 @@ export class PrCard {
   }
 
   #show() {
-    if (!this.seen.has(this)) return;
+    if (!this.page.seen.has(this)) return;
     const { runs } = this;
     const drawn = JSON.stringify([this.listed, runs.map((run) => this.#line(run).known)]);
     if (this.drawn === drawn) return;

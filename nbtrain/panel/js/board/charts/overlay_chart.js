@@ -15,21 +15,18 @@ import { tip } from "./tip.js";
 /** @import { Latest } from "../latest.js" */
 /** @import { UnseenBucket } from "../../shared/buckets.js" */
 /** @import { Columns } from "../../shared/columns.js" */
-/** @import { Paint } from "../../shared/theme.js" */
-/** @import { Options, Range } from "../options.js" */
-/** @import { Look } from "../tags.js" */
+/** @import { Board } from "../board.js" */
+/** @import { Range } from "../options.js" */
 /** @import { ChartLine, RunCurve } from "./overlay.js" */
 
 /**
  * The part of the board that a chart of several runs uses.
- * @typedef {object} ChartBoard
- * @property {Options} options
- * @property {() => void} keep
- * @property {() => Paint} paint
- * @property {(run: string) => Look} styleOf
- * @property {(...runs: string[]) => SVGElement} swatch
- * @property {(run: string) => string} leaderOf the run that names the fit of a run
- * @property {(run: string) => string} nameOf the name of a run as it is shown
+ * @typedef {Pick<Board, "options" | "keep" | "paint" | "styleOf" | "swatch" | "leaderOf" | "nameOf">} ChartBoard
+ */
+
+/**
+ * What gives a chart its curves.
+ * @typedef {object} CurveSource
  * @property {(tag: string) => void} [pin]
  *   pin a tag, or do not any more; missing where charts have a place of their own
  * @property {(chart: OverlayChart) => unknown} wanted
@@ -44,7 +41,7 @@ export class OverlayChart extends BaseChart {
     return 190;
   }
   /** @type {Latest | null} */
-  latest = null; // see charts.js
+  latest = null; // see scalars_page.js
   /** @type {RunCurve[]} */
   curves = [];
   /** @type {UnseenBucket[]} */
@@ -59,23 +56,25 @@ export class OverlayChart extends BaseChart {
   /**
    * @param {string} tag
    * @param {ChartBoard} board
+   * @param {CurveSource} source
    */
-  constructor(tag, board) {
+  constructor(tag, board, source) {
     super(
       `chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`,
     );
     const { zooms, logs } = board.options;
     this.tag = tag;
     this.board = board;
+    this.source = source;
     this.zoom = zooms.get(tag) ?? null;
     this.log = logs.has(tag);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
-    this.pin = new Pin(tag, () => board.pin?.(tag));
+    this.pin = new Pin(tag, () => source.pin?.(tag));
     const buttons = [
-      ...(board.pin ? [this.pin.root] : []),
+      ...(source.pin ? [this.pin.root] : []),
       this.#button("log", "Logarithmic scale", () => this.#toggleLog(), String(this.log)),
       this.#button("table", TABLE, () => this.#toggleTable(), "false"),
-      this.#button("CSV", "Download the points in sight", () => board.csv(this)),
+      this.#button("CSV", "Download the points in sight", () => source.csv(this)),
       this.#button("PNG", "Download the picture", () => this.#save()),
     ];
     const tools = el("span", { class: "nbt-chart-tools", children: buttons });
@@ -152,7 +151,7 @@ export class OverlayChart extends BaseChart {
     if (zoom) this.plot?.setScale("x", zoom);
     else this.draw();
     this.board.keep();
-    this.board.wanted(this);
+    this.source.wanted(this);
   }
 
   // The curves get another axis, on which the drawn ones have no meaning. They are asked for again,
