@@ -3,9 +3,9 @@
 import { PrChart } from "../charts/pr_chart.js";
 import { decodePr } from "../charts/pr_points.js";
 import { el, partOf, say } from "../../shared/dom.js";
-import { place } from "../../shared/format.js";
 import { Pin } from "../../shared/pin.js";
 import { ensured } from "../../shared/sure.js";
+import { StepSlider } from "./step_slider.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
@@ -26,7 +26,8 @@ import { choiceOf, placeOf } from "../../shared/cards/steps.js";
  * @property {PrRows | null} rows
  * @property {string} note
  * @property {HTMLElement} root
- * @property {{range: HTMLInputElement, told: HTMLElement, note: HTMLElement}} parts
+ * @property {StepSlider} slider
+ * @property {HTMLElement} problem shows the note
  */
 
 export class PrCard {
@@ -208,27 +209,15 @@ export class PrCard {
    */
   #made(run) {
     const title = this.board.connection.titleOf(run);
-    const range = el("input", {
-      type: "range",
-      min: 0,
-      max: 0,
-      step: 1,
-      "aria-label": `step of ${this.tag} in ${title}`,
-      "data-role": "step",
-    });
-    range.addEventListener("input", () => this.move(run, Number(range.value)));
-    range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
-    const told = el("output", { class: "nbt-soft", "data-role": "told" });
-    const note = el("div", { class: "nbt-problem", "data-role": "note", hidden: "" });
+    const slider = new StepSlider(`step of ${this.tag} in ${title}`, (at) => this.move(run, at));
+    const problem = el("div", { class: "nbt-problem", "data-role": "note", hidden: "" });
     const name = el("span", {
       class: "nbt-of-run",
       title,
       children: [this.board.swatch(run), el("span", { text: this.board.nameOf(run) })],
     });
-    const root = el("div", {
-      "data-run": run,
-      children: [el("div", { class: "nbt-step", children: [name, range, told] }), note],
-    });
+    slider.root.prepend(name);
+    const root = el("div", { "data-run": run, children: [slider.root, problem] });
     return {
       steps: [],
       walls: [],
@@ -239,20 +228,14 @@ export class PrCard {
       rows: null,
       note: "",
       root,
-      parts: { range, told, note },
+      slider,
+      problem,
     };
   }
 
   /** @param {PrLine} line */
-  #tell({ steps, walls, chosen, note, parts }) {
-    say(parts.note, note);
-    if (!steps.length) return;
-    const at = placeOf(steps, chosen);
-    const words = place(steps[at], "step");
-    parts.range.max = String(steps.length - 1);
-    parts.range.value = String(at);
-    parts.range.disabled = steps.length < 2;
-    parts.range.setAttribute("aria-valuetext", words);
-    parts.told.replaceChildren(el("b", { text: words }), ` ${place(walls[at], "wall")}`);
+  #tell(line) {
+    say(line.problem, line.note);
+    line.slider.show(line, placeOf(line.steps, line.chosen));
   }
 }
