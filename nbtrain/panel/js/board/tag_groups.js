@@ -1,7 +1,7 @@
 // The cards of a page in groups by the prefix of their tag, which can be folded, and pinned ones before
 // them. If there are very many cards or groups, the page has the first ones, and the others on request.
 
-import { el, focusedIn } from "../shared/dom.js";
+import { button, el, focusedIn } from "../shared/dom.js";
 import { ensured, known } from "../shared/sure.js";
 import { Viewport } from "../shared/viewport.js";
 import { apart, groups } from "./tags.js";
@@ -98,7 +98,7 @@ export class TagGroups {
     this.root.replaceChildren(...folded);
     if (grouped.length > this.most)
       this.root.append(
-        this.#more(`${grouped.length - this.most} more groups`, () => {
+        button({ text: `${grouped.length - this.most} more groups` }, () => {
           this.most += AT_ONCE;
           this.#fill(found, pinned);
         }),
@@ -106,16 +106,6 @@ export class TagGroups {
     if (grouped.length === 1 && !grouped[0].name && !pinned.length)
       folded[0].classList.add("nbt-sole");
     focused?.focus({ preventScroll: true });
-  }
-
-  /**
-   * @param {string} text
-   * @param {() => void} act
-   */
-  #more(text, act) {
-    const button = el("button", { type: "button", text });
-    button.addEventListener("click", act);
-    return button;
   }
 
   /**
@@ -140,7 +130,7 @@ export class TagGroups {
       grid.replaceChildren(...keys.slice(0, most).map((key) => this.#card(key).root));
       if (keys.length <= most) return;
       grid.append(
-        this.#more(`${keys.length - most} more`, () => {
+        button({ text: `${keys.length - most} more` }, () => {
           this.more.set(name, most + AT_ONCE);
           fill();
         }),

@@ -1,7 +1,7 @@
 // The charts of a panel: as many as fit, their height, and the foot where both are chosen.
 
 import { best, isAbandoned } from "../shared/buckets.js";
-import { el, focusedIn } from "../shared/dom.js";
+import { button, el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
 import { SYSTEM } from "../shared/side_tags.js";
 import { known, lastOf } from "../shared/sure.js";
@@ -39,8 +39,7 @@ export class ChartGrid {
     /** @type {string[]} */
     this.order = []; // the tags, as their charts stand
     this.grid = el("div", { class: "nbt-grid" });
-    this.more = el("button", { type: "button", class: "nbt-more", "data-act": "more-charts" });
-    this.more.addEventListener("click", () =>
+    this.more = button({ class: "nbt-more", "data-act": "more-charts" }, () =>
       panel.choices.choose({ all: !panel.choices.values.all }),
     );
     this.along = new Along("step", { began: 0, epochs: [] });

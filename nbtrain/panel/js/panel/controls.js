@@ -1,6 +1,6 @@
 // The head of the panel: phase, numbers, progress, buttons, and the answers to clicks.
 
-import { el, partOf, say, shorten } from "../shared/dom.js";
+import { button, el, partOf, say, shorten } from "../shared/dom.js";
 import { DOING, LABELS, onItsWay } from "./command_words.js";
 import { Hyperparameters } from "./hyperparameters.js";
 import { listed, unchosen } from "./marks.js";
@@ -130,10 +130,11 @@ export class Controls {
 
   /** @param {string} command */
   #button(command) {
-    const button = el("button", { type: "button", text: LABELS[command], "data-command": command });
-    if (TITLES[command]) button.title = TITLES[command];
-    button.addEventListener("click", () => this.#click(commandOf(button)));
-    return button;
+    const node = button({ text: LABELS[command], "data-command": command }, () =>
+      this.#click(commandOf(node)),
+    );
+    if (TITLES[command]) node.title = TITLES[command];
+    return node;
   }
 
   /** @param {Plain} command */

@@ -1,7 +1,7 @@
 // The pictures and media of the run, at the step under the charts' cursor: folded away below them.
 
 import { placeUpTo } from "../shared/cards/steps.js";
-import { el, say } from "../shared/dom.js";
+import { button, el, say } from "../shared/dom.js";
 import { place } from "../shared/format.js";
 import { ensured } from "../shared/sure.js";
 import { Viewport } from "../shared/viewport.js";
@@ -41,11 +41,9 @@ export class Media {
     "data-lm-suppress-shortcuts": "true",
   });
   told = el("output", { class: "nbt-soft" });
-  latest = el("button", {
-    type: "button",
-    text: "Newest",
-    title: "show the newest of each",
-    hidden: "",
+  latest = button({ text: "Newest", title: "show the newest of each", hidden: "" }, () => {
+    this.pointed = null;
+    this.choose(null);
   });
   more = el("div", { class: "nbt-soft", hidden: "" });
   grid = el("div", { class: "nbt-grid" });
@@ -144,10 +142,6 @@ export class Media {
     });
     this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
     this.range.addEventListener("blur", () => this.pointAt(null));
-    this.latest.addEventListener("click", () => {
-      this.pointed = null;
-      this.choose(null);
-    });
   }
 
   /** @param {MediaExtent} extent */

@@ -1,6 +1,6 @@
 // The colours of runs: each its own, or by a hyperparameter or a metric, with a legend.
 
-import { el } from "../../shared/dom.js";
+import { el, labelled } from "../../shared/dom.js";
 import { ensured, known } from "../../shared/sure.js";
 import { shown, whole } from "../table/cells.js";
 import { colourAt } from "./ramp.js";
@@ -30,10 +30,9 @@ export class Colouring {
       changed();
     });
     this.legend = el("span", { class: "nbt-ramp", "data-role": "colours" });
-    const label = [el("span", { text: "colour" }), this.select];
     this.root = el("span", {
       class: "nbt-field",
-      children: [el("label", { class: "nbt-field", children: label }), this.legend],
+      children: [labelled("colour", this.select), this.legend],
     });
   }
 

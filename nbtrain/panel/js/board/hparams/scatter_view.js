@@ -1,6 +1,6 @@
 // A plot for each hyperparameter: its values along x, a metric up y, a point for each run.
 
-import { el, say } from "../../shared/dom.js";
+import { el, labelled, say } from "../../shared/dom.js";
 import { Viewport } from "../../shared/viewport.js";
 import { Colouring } from "./colouring.js";
 import { ScatterChart } from "./scatter_chart.js";
@@ -46,15 +46,9 @@ export class ScatterView {
       this.log = this.logBox.checked;
       this.#draw();
     });
-    const y = [el("span", { text: "y" }), this.select];
-    const log = [this.logBox, el("span", { text: "log y" })];
     const tools = el("div", {
       class: "nbt-sheet-tools",
-      children: [
-        el("label", { class: "nbt-field", children: y }),
-        el("label", { class: "nbt-field", children: log }),
-        this.colouring.root,
-      ],
+      children: [labelled("y", this.select), labelled("log y", this.logBox), this.colouring.root],
     });
     this.root = el("div", {
       class: "nbt-scatters",

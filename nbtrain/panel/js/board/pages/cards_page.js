@@ -1,7 +1,7 @@
 // A page for one kind of summary, with a card for each tag and run.
 
 import { Card } from "../cards/card.js";
-import { el } from "../../shared/dom.js";
+import { el, labelled } from "../../shared/dom.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
@@ -92,6 +92,6 @@ export class CardsPage {
       this.root.classList.toggle("nbt-option", this.option);
       this.seen.forEach((card) => card.body.choose?.());
     });
-    return el("label", { class: "nbt-field", title, children: [box, el("span", { text })] });
+    return labelled(text, box, { title });
   }
 }

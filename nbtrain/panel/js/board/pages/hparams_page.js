@@ -1,7 +1,7 @@
 // The page of the hyperparameters and metrics of the runs: a table, and two ways to draw them.
 
 import { csv, decoded, isNumeric } from "../table/cells.js";
-import { el, say, unfolding } from "../../shared/dom.js";
+import { button, el, labelled, say, unfolding } from "../../shared/dom.js";
 import { download } from "../download.js";
 import { HparamsFilters } from "../table/hparams_filters.js";
 import { Latest } from "../latest.js";
@@ -79,12 +79,10 @@ export class HparamsPage {
     "aria-label": "draw all runs of the table",
     title: "Draw all runs of the table, or none",
   });
-  unmark = el("button", {
-    type: "button",
-    title: "The run that is marked: click to mark none",
-    "data-role": "marked",
-    hidden: "",
-  });
+  unmark = button(
+    { title: "The run that is marked: click to mark none", "data-role": "marked", hidden: "" },
+    () => this.mark(null),
+  );
   /** @type {Set<string>} */
   hidden = new Set(); // columns, by their ids
   /** @type {HparamsColumn[]} */
@@ -266,15 +264,9 @@ export class HparamsPage {
   }
 
   #tools() {
-    const file = el("button", {
-      type: "button",
-      text: "CSV",
-      title: "Download the rows and columns that are shown",
-      "data-act": "CSV",
-    });
-    file.addEventListener("click", () => this.#download());
+    const title = "Download the rows and columns that are shown";
+    const file = button({ text: "CSV", title, "data-act": "CSV" }, () => this.#download());
     this.all.addEventListener("change", () => this.check(this.shown.chosen, this.all.checked));
-    this.unmark.addEventListener("click", () => this.mark(null));
     const all = el("label", { class: "nbt-field", children: [this.all, this.count] });
     const columns = unfolding("Columns", this.chooser);
     const children = [all, this.filters.button, columns, this.unmark, file];
@@ -304,7 +296,7 @@ export class HparamsPage {
       else this.hidden.add(id);
       this.#draw();
     });
-    return el("label", { class: "nbt-choice", title: text, children: [box, el("span", { text })] });
+    return labelled(text, box, { class: "nbt-choice", title: text });
   }
 
   #download() {
