@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  decode,
-  overlay,
-  overlayMarks,
-  valuesAt,
-} from "../../nbtrain/panel/js/board/charts/overlay.js";
+import { decode, overlay, valuesAt } from "../../nbtrain/panel/js/board/charts/overlay.js";
+import { marks } from "../../nbtrain/panel/js/shared/buckets.js";
 import { isolated } from "../../nbtrain/panel/js/shared/columns.js";
 
 const curve = (run, x, mean, more = {}) => ({
@@ -77,23 +73,23 @@ test("NaN, infinities, and on a logarithmic scale what is not positive, are gaps
   assert.deepEqual(plain(overlay(runs))[1], [1, null, null, 0]);
   assert.deepEqual(plain(overlay(runs, { log: true }))[1], [1, null, null, null]);
   assert.deepEqual(
-    overlayMarks(runs).map(({ x, kind }) => [x, kind]),
+    marks(runs).map(({ x, kind }) => [x, kind]),
     [
       [2, "NaN"],
       [3, "∞"],
     ],
   );
   assert.deepEqual(
-    overlayMarks(runs, { log: true }).map(({ kind }) => kind),
+    marks(runs, { log: true }).map(({ kind }) => kind),
     ["NaN", "∞", "≤ 0"],
   );
 });
 
 test("marks of all runs are in the order of their places", () => {
-  const found = overlayMarks([curve("a", [5], [NaN]), curve("b", [2], [NaN])]);
+  const found = marks([curve("a", [5], [NaN]), curve("b", [2], [NaN])]);
   assert.deepEqual(
-    found.map(({ run }) => run),
-    ["b", "a"],
+    found.map(({ x }) => x),
+    [2, 5],
   );
 });
 

@@ -1,8 +1,9 @@
 // The chart of one tag for several runs: lines, hover, zoom, table, downloads.
 
-import { el, partOf, say } from "../../shared/dom.js";
+import { button, el, partOf, say } from "../../shared/dom.js";
 import { download, picture } from "../download.js";
-import { overlay, overlayMarks } from "./overlay.js";
+import { marks } from "../../shared/buckets.js";
+import { overlay } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
 import { Pin } from "../../shared/pin.js";
 import { axes, cursorOf, drawMarks, rangeOf, yScale } from "../../shared/plot.js";
@@ -72,10 +73,10 @@ export class OverlayChart extends BaseChart {
     this.pin = new Pin(tag, () => source.pin?.(tag));
     const buttons = [
       ...(source.pin ? [this.pin.root] : []),
-      this.#button("log", "Logarithmic scale", () => this.#toggleLog(), String(this.log)),
-      this.#button("table", TABLE, () => this.#toggleTable(), "false"),
-      this.#button("CSV", "Download the points in sight", () => source.csv(this)),
-      this.#button("PNG", "Download the picture", () => this.#save()),
+      tool("log", "Logarithmic scale", () => this.#toggleLog(), this.log),
+      tool("table", TABLE, () => this.#toggleTable(), false),
+      tool("CSV", "Download the points in sight", () => source.csv(this)),
+      tool("PNG", "Download the picture", () => this.#save()),
     ];
     const tools = el("span", { class: "nbt-chart-tools", children: buttons });
     const head = el("div", {
@@ -98,7 +99,7 @@ export class OverlayChart extends BaseChart {
     this.curves = curves;
     if (!this.hasRoom()) return;
     const { smooth } = this.board.options;
-    this.found = overlayMarks(curves, { log: this.log });
+    this.found = marks(curves, { log: this.log });
     const { data, lines } = overlay(curves, { log: this.log, smooth: smooth > 0 });
     const kept =
       lines.length === this.lines.length &&
@@ -295,22 +296,15 @@ export class OverlayChart extends BaseChart {
       },
     );
   }
+}
 
-  /**
-   * @param {string} text
-   * @param {string} title
-   * @param {() => void} act
-   * @param {string} [pressed]
-   */
-  #button(text, title, act, pressed) {
-    const button = el("button", {
-      type: "button",
-      text,
-      title,
-      "data-act": text,
-      ...(pressed ? { "aria-pressed": pressed } : {}),
-    });
-    button.addEventListener("click", act);
-    return button;
-  }
+/**
+ * @param {string} text
+ * @param {string} title
+ * @param {() => void} act
+ * @param {boolean} [pressed]
+ */
+function tool(text, title, act, pressed) {
+  const state = pressed === undefined ? {} : { "aria-pressed": String(pressed) };
+  return button({ text, title, "data-act": text, ...state }, act);
 }
