@@ -13,7 +13,7 @@ import { ensured } from "../shared/sure.js";
  */
 
 /**
- * Tells of a run or a tag by its name whether it is meant.
+ * Returns whether a run or a tag is meant, by its name.
  * @typedef {(name: string) => boolean} Chosen
  */
 

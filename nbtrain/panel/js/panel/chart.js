@@ -253,7 +253,7 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * Tells if this chart has the pointer or the focus: the cursors of all charts move together.
+   * Returns whether this chart has the pointer or the focus: the cursors of all charts move together.
    * @param {uPlot} u
    */
   #isMine(u) {

@@ -249,11 +249,11 @@ function commandOf({ dataset }) {
 }
 
 /**
- * Says how to go on without the kernel.
+ * Says how to continue without the kernel.
  * @param {Partial<Status>} status
  */
 function next({ name, trained_by, mailbox }) {
-  if (!trained_by) return `To go on with the run, run its cells again with the same name, ${name}.`;
+  if (!trained_by) return `To continue the run, run its cells again with the same name, ${name}.`;
   // A cell that launched the run would launch it again.
   const folder = mailbox ? JSON.stringify(mailbox.folders[0]) : "its folder";
   return `The run does not need it: ${trained_by} trains. nbtrain.attach(${folder}) follows it again.`;

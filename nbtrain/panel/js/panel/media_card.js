@@ -120,7 +120,7 @@ export class MediaCard {
     if ("resize" in this.body) this.body.resize();
   }
 
-  // Asks for one thing, if something is missing; tells if it was.
+  // Asks for one thing, if something is missing; returns whether there may be more to ask.
   async #next() {
     const of = { kind: this.kind, tag: this.tag };
     if (this.count !== this.wanted) {

@@ -45,7 +45,7 @@ export class Store {
   }
 
   /**
-   * Takes a message; tells if there is something new to show.
+   * Receives a message; returns whether there is something new to show.
    * @param {FromPanel} content
    * @param {Bytes[]} [buffers]
    */
@@ -206,7 +206,7 @@ function numbered({ marks, marked }) {
 }
 
 /**
- * A mark; `place` is its step on the axis, at which the run went on.
+ * A mark; `place` is its step on the axis, from which the run continued.
  * @param {MarkRow} row
  * @param {number} number
  * @returns {Mark}

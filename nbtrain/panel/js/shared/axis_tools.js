@@ -79,7 +79,7 @@ export class AxisTools {
   }
 
   /**
-   * Tells why an axis cannot be chosen now; null if it can.
+   * Shows why an axis cannot be chosen now; null if it can.
    * @param {X} axis
    * @param {string | null} why
    */

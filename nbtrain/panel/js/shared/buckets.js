@@ -75,7 +75,7 @@ export function divided(curves) {
 }
 
 /**
- * Tells if nothing of these curves counts any more.
+ * Returns whether nothing of these curves counts any more.
  * @param {Curve[]} curves
  */
 export function isAbandoned(curves) {
