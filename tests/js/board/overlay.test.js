@@ -134,7 +134,6 @@ test("a message is read run by run, wherever its bytes begin", () => {
   );
   assert.deepEqual(found[0].numbers, {
     last: 0.5,
-    lastStep: 9,
     min: 0.5,
     minStep: 9,
     max: 2,

@@ -11,7 +11,6 @@ import { column, floats, union } from "../../shared/columns.js";
 /**
  * @typedef {object} Numbers
  * @property {number} last
- * @property {number} lastStep
  * @property {number} min
  * @property {number} minStep
  * @property {number} max
@@ -98,8 +97,8 @@ export function decodeNumbers({ runs, tags, higher }, buffer) {
  * @returns {Numbers}
  */
 function numbersAt(values, at) {
-  const [last, lastStep, min, minStep, max, maxStep, points] = values.subarray(at, at + NUMBERS);
-  return { last, lastStep, min, minStep, max, maxStep, points };
+  const [last, , min, minStep, max, maxStep, points] = values.subarray(at, at + NUMBERS);
+  return { last, min, minStep, max, maxStep, points };
 }
 
 /**
