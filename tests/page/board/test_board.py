@@ -18,7 +18,7 @@ from nbtrain.panel.board.board import Board
 from nbtrain.tfevents.writer import EventWriter
 from tests.logdirs import clock, write_curve, write_curves
 from tests.page.bare import BarePage
-from tests.page.board.boards import chart_of, drag, shown
+from tests.page.board.boards import chart_of, drag, drawn
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
 
@@ -40,7 +40,7 @@ def logdir(written: Path, own_folder: Path) -> Path:
 @pytest.fixture
 def board(page: BarePage, logdir: Path) -> Locator:
     """A board of it."""
-    return shown(page.line("scalars logs"))
+    return drawn(page.line("scalars logs"))
 
 
 def edges(element: Locator) -> tuple[float, ...]:
@@ -66,7 +66,7 @@ def test_a_tag_is_whole_beside_its_buttons_which_come_to_the_pointer_and_the_key
     for tag in tags:
         write_curve(own_folder / "logs" / "a", tag, [1.0, 2.0])
     page.page.set_viewport_size({"width": 1230, "height": 900})
-    board = shown(page.line("scalars logs"))
+    board = drawn(page.line("scalars logs"))
     charts = [chart_of(board, tag) for tag in tags]
     assert len({edges(chart)[1] for chart in charts}) == 1, "three columns"
     head, longer, _ = (chart.locator(".nbt-chart-head") for chart in charts)
@@ -130,7 +130,7 @@ def test_a_run_in_the_logdir_itself_is_called_by_its_folder(
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    board = shown(page.line("scalars digits"))
+    board = drawn(page.line("scalars digits"))
     expect(board).to_contain_text(re.compile(r"\d bytes of digits are damaged"))
     expect(board.locator(".nbt-run-name").first).to_have_text("digits")
     loss = chart_of(board, "loss")
@@ -158,7 +158,7 @@ def test_runs_without_scalars_are_folded_away_but_where_they_have_something(
 ) -> None:
     with tf.summary.create_file_writer(str(logdir / "pictures")).as_default():
         tf.summary.text("words", "no scalar", step=1)
-    board = shown(page.line("scalars logs"))
+    board = drawn(page.line("scalars logs"))
     folded = board.locator("[data-role=bare-runs]")
     expect(folded.locator("summary")).to_have_text("1 run without scalars")
     expect(board.locator("label[data-run=pictures]")).not_to_be_visible()
@@ -219,9 +219,9 @@ def test_a_board_that_was_made_outside_of_the_document_is_drawn_once_it_is_there
 ) -> None:
     page.page.evaluate(TAKE_OUT)
     cell = page.line("scalars logs")
-    shown(page.line("scalars logs"))  # all messages to the first have come as well
+    drawn(page.line("scalars logs"))  # all messages to the first have come as well
     page.page.evaluate("() => putBack()")
-    shown(cell)
+    drawn(cell)
 
 
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:
@@ -262,7 +262,7 @@ def test_of_many_runs_that_have_vanished_the_first_are_named_and_the_others_coun
 ) -> None:
     for number in range(9):
         write_curve(logdir / f"gone-{number}", "train/loss", [1.0, 0.5])
-    board = shown(page.line("scalars logs --follow"))
+    board = drawn(page.line("scalars logs --follow"))
     for number in range(9):
         shutil.rmtree(logdir / f"gone-{number}")
     words = board.locator("[data-role=words]")
@@ -274,7 +274,7 @@ def test_of_many_runs_that_have_vanished_the_first_are_named_and_the_others_coun
 def test_a_name_from_a_file_is_text_and_nothing_else(page: BarePage) -> None:
     run = Path("logs", "<img src=x onerror=window.wicked=1>")
     write_curve(run, f"{WICKED}/{WICKED}", [1.0, 2.0, 3.0])
-    board = shown(page.show(nbtrain.scalars("logs")))
+    board = drawn(page.show(nbtrain.scalars("logs")))
     over = board.locator(".u-over")
     expect(over).to_have_count(1)
     board.locator("[data-act=table]").click()
@@ -293,7 +293,7 @@ def test_odd_names_are_drawn_and_downloaded(page: BarePage, tmp_path: Path) -> N
     writer.scalars(three, clock(three), {tag: np.array([1.0, 3.0, 2.0]) for tag in tags})
     writer.close()
     Path("odd/run").rename(os.fsdecode(b"odd/caf\xe9"))
-    board = shown(page.show(nbtrain.scalars("odd")))
+    board = drawn(page.show(nbtrain.scalars("odd")))
     charts = board.locator("section[data-tag]")
     expect(charts).to_have_count(3)
     for chart in charts.all():
@@ -335,19 +335,19 @@ def test_three_thousand_tags_are_found_by_a_filter_whatever_their_groups(
 
 def test_a_page_whose_first_word_was_lost_asks_again(page: BarePage, logdir: Path) -> None:
     page.kernel.lose_hello()
-    shown(page.line(f"scalars {logdir.name}"))
+    drawn(page.line(f"scalars {logdir.name}"))
 
 
 def test_a_page_whose_first_word_was_lost_asks_again_though_the_board_has_grown(
     page: BarePage, logdir: Path
 ) -> None:
     there = Board(nbtrain.scalars(str(logdir)))
-    shown(page.show(there))
+    drawn(page.show(there))
     page.kernel.lose_hello()
     page.load()
     expect(page.page.locator(".nbt-board")).to_be_visible()
     there.notify()
-    shown(page.page.locator("body"))
+    drawn(page.page.locator("body"))
 
 
 def test_filters_that_are_typed_before_the_kernel_answers_are_kept(
@@ -357,7 +357,7 @@ def test_filters_that_are_typed_before_the_kernel_answers_are_kept(
     cell = page.line("scalars logs")
     cell.locator("[data-role=filter-tags]").fill("^train/loss$")
     cell.locator("[data-role=filter-runs]").fill("^adam$")
-    board = shown(cell)
+    board = drawn(cell)
     expect(board.locator("section[data-tag]")).to_have_count(1)
     loss = chart_of(board, "train/loss")
     loss.locator("[data-act=table]").click()
@@ -390,7 +390,7 @@ def test_a_picture_that_is_too_high_for_the_browser_is_refused_in_words(
     page: BarePage, logdir: Path
 ) -> None:
     write_curve(logdir / "adam", "loss", [1, 0.5])
-    loss = chart_of(shown(page.line("scalars logs")), "loss")
+    loss = chart_of(drawn(page.line("scalars logs")), "loss")
     whole = page.page.evaluate_handle("() => HTMLCanvasElement.prototype.toBlob")
     page.page.evaluate(TOO_HIGH)
     try:
@@ -422,7 +422,7 @@ def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: BarePage, logdi
     tag = "hyperparameters/learning_rate"
     for start, value in ((0, 0.01), (50, 0.01), (50, 0.001), (100, 0.001)):
         write_curve(logdir / "adam", tag, [value], start)
-    chart = chart_of(shown(page.line("scalars logs")), "hyperparameters/learning_rate")
+    chart = chart_of(drawn(page.line("scalars logs")), "hyperparameters/learning_rate")
     expect(chart).to_have_attribute("data-stride", "1")
     highest, lowest = chart.locator(".u-over").evaluate(MIDDLE)
     assert highest < 0.3
@@ -432,7 +432,7 @@ def test_an_edit_of_a_hyperparameter_is_a_step_and_no_ramp(page: BarePage, logdi
 def test_a_line_leads_through_buckets_with_some_finite_values(page: BarePage, logdir: Path) -> None:
     values = np.where(np.arange(2100) % 7, np.arange(2100) % 7, np.nan)
     write_curve(logdir / "adam", "odd", values, 0)
-    chart = chart_of(shown(page.line("scalars logs")), "odd")
+    chart = chart_of(drawn(page.line("scalars logs")), "odd")
     expect(chart.locator("[data-role=legend]")).to_have_text("300 are NaN")
     expect(chart).to_have_attribute("data-stride", "5")
     highest, lowest = chart.locator(".u-over").evaluate(MIDDLE)
@@ -446,7 +446,7 @@ def test_an_abandoned_tail_does_not_set_the_scale(page: BarePage, logdir: Path) 
     low = np.linspace(1, 0, 120)
     for start, values in ((0, low[:60]), (60, [1e10] * 40), (60, low[60:])):
         write_curve(logdir / "adam", "wild/loss", values, start)
-    chart = chart_of(shown(page.line("scalars logs")), "wild/loss")
+    chart = chart_of(drawn(page.line("scalars logs")), "wild/loss")
     expect(chart).to_have_attribute("data-stride", "1")
     _, lowest = chart.locator(".u-over").evaluate(MIDDLE)
     assert lowest < 0.9, "the curve falls from 1 to 0, and is not flat below 1e10"

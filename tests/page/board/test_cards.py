@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.logdirs import write_cards
 from tests.page.bare import BarePage, wait_until_coloured
-from tests.page.board.cards import turn_to
+from tests.page.board.boards import turn_to
 
 WICKED = """
 <script>window.wicked = 1</script> <img src=x onerror="window.wicked = 2">

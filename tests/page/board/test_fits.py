@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.logdirs import category, chart, multiline, write_curve, write_layout
 from tests.page.bare import BarePage
-from tests.page.board.boards import chart_of, shown
+from tests.page.board.boards import chart_of, drawn
 
 ALIKE = "with_a_name_that_is_as_long_as_those_of_tutorials"
 FULL = "root => root.card.plot.series.slice(1).filter(({ alpha }) => alpha === 1).length"
@@ -23,7 +23,7 @@ def board(page: BarePage, own_folder: Path) -> Locator:
         folder = own_folder / "logs" / "experiments" / f"{ALIKE}_{number}"
         for which, above in (("train", 0.0), ("validation", 0.5)):
             write_curve(folder / which, "loss", np.linspace(number, 0, 9) + above)
-    return shown(page.line("scalars logs"))
+    return drawn(page.line("scalars logs"))
 
 
 def row(board: Locator, number: int) -> Locator:
@@ -93,7 +93,7 @@ def test_a_chart_of_several_tags_draws_validations_pale(page: BarePage, own_fold
         for tag in ("loss", "accuracy"):
             write_curve(folder, tag, np.linspace(2, 0, 9))
     write_layout(logs, category(chart=[chart(title="both", multiline=multiline(tag=[".*"]))]))
-    both = chart_of(shown(page.line("custom_scalars logs")), "both")
+    both = chart_of(drawn(page.line("custom_scalars logs")), "both")
     expect(both.locator("[data-role=tags]")).to_have_text("accuracylosspale: validation")
     looks = both.evaluate(
         "root => root.card.chart.plot.series.slice(1)"

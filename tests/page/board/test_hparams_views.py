@@ -15,8 +15,7 @@ from tensorboard.plugins.hparams import api as hp
 from tests.gate import eventually
 from tests.logdirs import TRIALS, write_tables
 from tests.page.bare import BarePage
-from tests.page.board.boards import shown as drawn
-from tests.page.board.tables import count, shown
+from tests.page.board.boards import count, drawn, shown
 
 RATE = "hyperparameters learning_rate"
 OPTIMIZER = "hyperparameters optimizer"

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.logdirs import write_cards, write_curves
 from tests.page.bare import BarePage
-from tests.page.board.boards import chart_of, shown
+from tests.page.board.boards import chart_of, drawn
 
 PINS = "[data-group='/']"
 
@@ -18,7 +18,7 @@ PINS = "[data-group='/']"
 def board(page: BarePage, own_folder: Path) -> Locator:
     """A board of three tags in three groups."""
     write_curves(own_folder / "logs")
-    return shown(page.line("scalars logs"))
+    return drawn(page.line("scalars logs"))
 
 
 def tags(board: Locator) -> list[str | None]:
@@ -51,9 +51,9 @@ def test_pins_outlast_a_reload_and_are_those_of_the_next_board_and_of_compare(
 ) -> None:
     pin(board, "train/loss").click()
     page.load()
-    board = shown(page.page.locator(f"#cell-{page.kernel.cell}"))
+    board = drawn(page.page.locator(f"#cell-{page.kernel.cell}"))
     expect(board.locator(f"{PINS} section")).to_have_attribute("data-tag", "train/loss")
-    after = shown(page.line("compare logs --tags ^train"))
+    after = drawn(page.line("compare logs --tags ^train"))
     expect(after.locator(f"{PINS} section")).to_have_attribute("data-tag", "train/loss")
     pin(after, "train/loss").click()
     expect(board.locator(PINS)).to_have_count(0)

@@ -21,8 +21,7 @@ from tests.logdirs import (
     write_trial,
 )
 from tests.page.bare import BarePage
-from tests.page.board.boards import chart_of
-from tests.page.board.tables import count, shown
+from tests.page.board.boards import chart_of, count, shown
 
 WICKED = "<img src=x onerror='window.wicked=1'>"
 
