@@ -121,14 +121,6 @@ def test_a_hyperparameter_is_left_out_again(page: BarePage, panel: Locator) -> N
     expect(result_of(panel)).to_be_hidden()
 
 
-def test_a_list_that_is_refused_is_there_to_be_corrected(page: BarePage, panel: Locator) -> None:
-    form = form_of(panel)
-    form.get_by_label("new value").fill("0.1, fast")
-    form.get_by_label("new value").press("Enter")
-    receipt(panel, "learning_rate='fast' is no number")
-    expect(form_of(panel).get_by_label("new value")).to_have_value("0.1, fast")
-
-
 def test_the_range_test_suggests_a_rate_which_a_click_sets(page: BarePage, panel: Locator) -> None:
     form = form_of(panel)
     form.get_by_role("button", name="Range test").click()
