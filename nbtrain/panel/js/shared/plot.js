@@ -32,6 +32,11 @@ const TIMES = [
 const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
 export const NOWHERE = { left: -10, top: -10 }; // of a cursor that shows nothing
 const APART = 12; // pixels between the pointer and a tip
+const HIDDEN = { show: false };
+/** The look of an edge of a band, and of an abandoned tail. */
+export const EDGE = { stroke: "transparent", width: 0, points: HIDDEN };
+export const TAIL = { width: 1.25, dash: [4, 3], points: HIDDEN };
+export const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 /** @type {Record<string, number>} */
 const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01 }; // parts of the width
 /** @type {Record<string, number>} */
