@@ -3,6 +3,7 @@
 import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
 import { logTicks, ticks, timeTicks } from "./format.js";
+import { lastOf } from "./sure.js";
 
 /** @import { ChartAxis } from "./axis_tools.js" */
 /** @import { Bucket, UnseenBucket } from "./buckets.js" */
@@ -197,16 +198,20 @@ export function placeDot(dot, u, bucket) {
 }
 
 /**
- * The scale of the places: uPlot would show a single one between 0 and twice as many.
+ * The scale of the places: uPlot would show a single one between 0 and twice as many. zoom: returns the
+ * part that the reader has chosen.
  * @param {boolean} log
  * @param {ChartAxis} [x]
+ * @param {() => {min: number, max: number} | null} [zoom]
  * @returns {uPlot.Scale}
  */
-export function xScale(log, x = "step") {
+export function xScale(log, x = "step", zoom = () => null) {
   /** @type {uPlot.Range.Function} */
   const range = ({ data: [x] }, min, max) => {
-    if (x.length > 1) return [min, max];
+    const chosen = zoom();
+    if (chosen) return [chosen.min, chosen.max];
     if (!x.length) return log ? [1, 10] : [0, 1];
+    if (x[0] < lastOf(x)) return [min, max];
     return log ? [x[0] / 2, x[0] * 2] : [x[0] - 1, x[0] + 1];
   };
   return { time: x === "wall", distr: log ? 3 : 1, range };

@@ -6,7 +6,7 @@ import { marks } from "../../shared/buckets.js";
 import { overlay } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
 import { Pin } from "../../shared/pin.js";
-import { axes, cursorOf, drawMarks, rangeOf, yScale } from "../../shared/plot.js";
+import { axes, cursorOf, drawMarks, rangeOf, xScale, yScale } from "../../shared/plot.js";
 import { runTable } from "./run_table.js";
 import { bandsOf, seriesOf } from "./series.js";
 import { tally } from "../../shared/format.js";
@@ -143,7 +143,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Shows a range of the axis, {min, max}, or everything: at once with the points at hand, and
+   * Shows a range of the axis, {min, max}, or everything: at once with the points that are here, and
    * finer once they have arrived.
    * @param {Range | null} zoom
    */
@@ -177,14 +177,7 @@ export class OverlayChart extends BaseChart {
     this.build(data, {
       series: seriesOf(this.lines, this.tag, this.board),
       bands: bandsOf(this.lines, this.board),
-      scales: {
-        x: {
-          time: x === "wall",
-          distr: logX ? 3 : 1,
-          range: (u, min, max) => this.#range(min, max),
-        },
-        y: yScale(this.log),
-      },
+      scales: { x: xScale(logX, x, () => this.zoom), y: yScale(this.log) },
       axes: axes(this.board.paint, { log: this.log, x, logX }),
       cursor: {
         points: { show: false },
@@ -203,19 +196,6 @@ export class OverlayChart extends BaseChart {
   get look() {
     const { x, logX } = this.board.options;
     return JSON.stringify([x, logX, this.board.paint(), this.log]);
-  }
-
-  /**
-   * @param {number | null} min
-   * @param {number | null} max
-   * @returns {uPlot.Range.MinMax}
-   */
-  #range(min, max) {
-    if (this.zoom) return [this.zoom.min, this.zoom.max];
-    const log = this.board.options.logX;
-    if (min === null || max === null) return log ? [1, 10] : [0, 1];
-    if (min < max) return [min, max];
-    return log ? [min / 2, max * 2] : [min - 1, max + 1];
   }
 
   /** @param {uPlot} u */

@@ -91,7 +91,6 @@ export class HistogramBody extends PlotBody {
         y: this.overlay ? yScale(false) : { dir: -1, range: this.#reach() },
       },
       axes: this.#axes(),
-      cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
       padding: [6, 12, 0, 0],
     };
   }

@@ -57,7 +57,6 @@ export class PRCurveBody extends PlotBody {
         { ...x, incrs: [0.1, 0.2, 0.5], values: (u, values) => values.map(number) },
         { ...y, values: (u, values) => values.map(number) },
       ],
-      cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
       padding: [8, 16, 0, 0],
     };
   }
