@@ -2,7 +2,6 @@
 // wheel with Ctrl, or by its buttons. Its nodes are buttons, one of which has the focus.
 
 import { button, el } from "../../shared/dom.js";
-import { isArrow } from "../../shared/plot.js";
 import { known } from "../../shared/sure.js";
 import { drawnEdge, drawnItem } from "./drawn.js";
 import { laidOut } from "./layout.js";
@@ -252,7 +251,7 @@ export class GraphCanvas {
     if (altKey || ctrlKey || metaKey) return;
     if (key === "Enter" || key === " ") this.act(item);
     else if (key === "Escape") this.drawing.focus();
-    else if (isArrow(key) || key === "ArrowUp" || key === "ArrowDown") this.#go(item.number, key);
+    else if (key in MOVES) this.#go(item.number, key);
     else return;
     event.preventDefault();
     event.stopPropagation();
