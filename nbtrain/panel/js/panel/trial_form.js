@@ -33,10 +33,9 @@ export class TrialForm {
   deciding = el("label", { children: [this.decides, this.tag] });
 
   constructor() {
-    this.kinds = [
-      { text: "Values", range: false },
-      { text: "Range test", range: true },
-    ].map(({ text, range }) => button({ text, "data-act": text }, () => this.#turn(range)));
+    this.kinds = ["Values", "Range test"].map((text, i) =>
+      button({ text, "data-act": text }, () => this.#turn(i === 1)),
+    );
     this.add = button({ text: "Add a hyperparameter", "data-act": "add" }, () =>
       this.#add().value.select(),
     );
@@ -89,19 +88,17 @@ export class TrialForm {
     this.rows = [];
     if (kept) for (const { name, text } of kept.values) this.#add(name, text);
     else this.#add(first);
-    if (kept) this.#take(kept);
+    if (kept) this.#put(kept);
     this.#decide([kept?.tag, this.tag.value, ...usual, USUAL, losses[0]]);
     this.#show();
   }
 
   /** @param {Typed} kept */
-  #take({ steps, repeats, low, high, range }) {
-    [this.steps.value, this.repeats.value, this.low.value, this.high.value] = [
-      steps,
-      repeats,
-      low,
-      high,
-    ];
+  #put({ steps, repeats, low, high, range }) {
+    this.steps.value = steps;
+    this.repeats.value = repeats;
+    this.low.value = low;
+    this.high.value = high;
     this.range = range;
   }
 

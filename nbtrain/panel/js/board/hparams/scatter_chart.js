@@ -142,8 +142,7 @@ export class ScatterChart extends BaseChart {
 
   #mark() {
     if (!this.pointed) return false;
-    const { run } = this.pointed.row;
-    this.view.host.mark(this.view.shown?.marked === run ? null : run);
+    this.view.host.mark(this.pointed.row.run);
     return true;
   }
 

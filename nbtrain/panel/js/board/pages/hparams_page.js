@@ -11,6 +11,7 @@ import { ScatterView } from "../hparams/scatter_view.js";
 import { TableView } from "../hparams/table_view.js";
 import { Tabs } from "../tabs.js";
 import { number } from "../../shared/format.js";
+import { ensured } from "../../shared/sure.js";
 
 /** @import { HparamsView as Name } from "../choices.js" */
 /** @import { Hparams } from "../../protocol.d.ts" */
@@ -28,7 +29,7 @@ import { number } from "../../shared/format.js";
 
 /**
  * A hyperparameter or a metric, with the values of all rows.
- * @typedef {TableColumn<HparamsRow> & {values: Value[]}} HparamsColumn
+ * @typedef {TableColumn<HparamsRow> & {values: Value[], isMetric: boolean}} HparamsColumn
  */
 
 /**
@@ -45,7 +46,7 @@ import { number } from "../../shared/format.js";
  * @typedef {object} HparamsHost
  * @property {Board} board
  * @property {HparamsFilters} filters
- * @property {(run: string | null) => void} mark mark a run, or none
+ * @property {(run: string | null) => void} mark mark a run, or none if it is marked already
  * @property {(row: HparamsRow) => string[]} runsOf the runs of a row: see sessions.js
  * @property {(rows: HparamsRow[], on: boolean) => void} check
  */
@@ -157,7 +158,7 @@ export class HparamsPage {
 
   /** @type {HparamsHost["mark"]} */
   mark(run) {
-    this.shown.marked = run;
+    this.shown.marked = this.shown.marked === run ? null : run;
     this.#choose();
   }
 
@@ -200,9 +201,15 @@ export class HparamsPage {
    */
   #column(group, name, i) {
     const values = this.rows.map((row) => row.values[i]);
-    const id = `${group} ${name}`;
-    const numeric = isNumeric(values);
-    return { id, text: name, group, values, numeric, valueOf: (row) => row.values[i] };
+    return {
+      id: `${group} ${name}`,
+      text: name,
+      group,
+      isMetric: group === METRICS,
+      values,
+      numeric: isNumeric(values),
+      valueOf: (row) => row.values[i],
+    };
   }
 
   // Builds the view of the chosen columns; returns their number in words.
@@ -220,8 +227,8 @@ export class HparamsPage {
       this.rows.map(({ run }) => run),
       this.index?.runs ?? [],
     );
-    const metrics = columns.filter(({ group }) => group === METRICS);
-    this.filters.show([...this.columns.filter(({ group }) => group === HPARAMS), ...metrics]);
+    const metrics = columns.filter(({ isMetric }) => isMetric);
+    this.filters.show([...this.columns.filter(({ isMetric }) => !isMetric), ...metrics]);
     this.#choose();
     return `${columns.length} of ${this.columns.length} columns`;
   }
@@ -244,9 +251,11 @@ export class HparamsPage {
     const name = this.board.choices.values.hparams;
     const labels = Object.entries(VIEWS).map(([each, [label]]) => [each, label]);
     this.tabs.show(Object.fromEntries(labels), name);
-    const view = this.views.get(name) ?? new VIEWS[name][1](this);
-    if (!this.views.has(name)) this.tabs.panel(name, view.root);
-    this.views.set(name, view);
+    const view = ensured(this.views, name, () => {
+      const made = new VIEWS[name][1](this);
+      this.tabs.panel(name, made.root);
+      return made;
+    });
     if (this.front.firstChild !== view.root) this.front.replaceChildren(view.root);
     return view;
   }
