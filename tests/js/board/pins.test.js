@@ -3,18 +3,7 @@ import { mock, test } from "node:test";
 import { BoardChoices } from "../../../nbtrain/panel/js/board/choices.js";
 import { apart } from "../../../nbtrain/panel/js/board/tags.js";
 import { Choices } from "../../../nbtrain/panel/js/panel/choices.js";
-
-// A window that keeps what it is given.
-function window(kept = {}) {
-  const page = new EventTarget();
-  return Object.assign(page, {
-    Event,
-    localStorage: {
-      getItem: (name) => kept[name] ?? null,
-      setItem: (name, text) => (kept[name] = text),
-    },
-  });
-}
+import { window } from "../window.js";
 
 test("pinned cards come first in the order of the pins, and nowhere else", () => {
   const found = new Map([

@@ -1,18 +1,8 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { Choices } from "../../../nbtrain/panel/js/panel/choices.js";
+import { window } from "../window.js";
 
-// A window that keeps what it is given.
-function window(kept = {}) {
-  const page = new EventTarget();
-  return Object.assign(page, {
-    Event,
-    localStorage: {
-      getItem: (name) => kept[name] ?? null,
-      setItem: (name, text) => (kept[name] = text),
-    },
-  });
-}
 const SCALES = { smooth: 0, x: "step", logX: false, logs: [] };
 const BEGIN = { height: null, all: false, ...SCALES, pins: [], log: false, media: false };
 
