@@ -119,14 +119,9 @@ export class ChartGrid {
    */
   pointAt(step, wall = NaN) {
     const drawn = [...this.charts.values()].map(({ chart }) => chart).filter(({ plot }) => plot);
-    const plot = (drawn.find(({ root }) => !root.hidden) ?? drawn[0])?.plot;
-    if (!plot) return;
-    const { clientWidth, clientHeight } = plot.over;
-    const at = plot.valToPos(this.along.at(step, wall), "x");
-    if (!Number.isFinite(at)) return; // the time of a line may be unknown
-    const left = Math.min(clientWidth, Math.max(0, at));
-    const place = { left, top: clientHeight / 2 };
-    /** @type {any} */ (plot).setCursor(place, true, true); // to the other charts as well
+    const chart = drawn.find(({ root }) => !root.hidden) ?? drawn[0];
+    const left = chart?.plot?.valToPos(this.along.at(step, wall), "x") ?? NaN;
+    if (Number.isFinite(left)) chart.pointTo(left); // the time of a line may be unknown
   }
 
   close() {
