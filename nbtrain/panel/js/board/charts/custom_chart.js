@@ -146,12 +146,12 @@ export class CustomChart {
 
   /** @returns {Want[]} */
   #wants() {
-    const { x, logX, smooth } = this.options;
-    const { zoom } = this.chart;
     return this.tags.map((tag) => {
       const having = this.page.having.get(tag) ?? [];
-      const runs = having.filter((run) => this.board.runs.has(run));
-      return { tag, x, log_x: logX, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs };
+      return this.chart.wantOf(
+        tag,
+        having.filter((run) => this.board.runs.has(run)),
+      );
     });
   }
 

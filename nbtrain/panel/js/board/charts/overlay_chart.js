@@ -13,6 +13,7 @@ import { tally } from "../../shared/format.js";
 import { tip } from "./tip.js";
 
 /** @import uPlot from "uplot" */
+/** @import { Want } from "../../protocol.d.ts" */
 /** @import { Latest } from "../latest.js" */
 /** @import { UnseenBucket } from "../../shared/buckets.js" */
 /** @import { Columns } from "../../shared/columns.js" */
@@ -125,6 +126,18 @@ export class OverlayChart extends BaseChart {
 
   resize() {
     if (this.plot || this.curves.length) super.resize();
+  }
+
+  /**
+   * The curves of a tag as this chart shows them; runs: null for all that have the tag.
+   * @param {string} tag
+   * @param {string[] | null} runs
+   * @returns {Want}
+   */
+  wantOf(tag, runs) {
+    const { x, logX, smooth } = this.board.options;
+    const range = this.zoom && /** @type {Want["range"]} */ ([this.zoom.min, this.zoom.max]);
+    return { tag, x, log_x: logX, smooth, range, runs };
   }
 
   /**

@@ -121,19 +121,11 @@ export class ScalarsPage {
    * @param {OverlayChart} chart
    * @returns {{t: "want"} & Want}
    */
-  #wantOf({ tag, zoom }) {
-    const { x, logX, smooth } = this.board.options;
-    const having = this.having.get(tag) ?? [];
+  #wantOf(chart) {
+    const having = this.having.get(chart.tag) ?? [];
     const chosen = having.filter((run) => this.board.runs.has(run));
-    return {
-      t: "want",
-      tag,
-      x,
-      log_x: logX,
-      smooth,
-      range: zoom ? [zoom.min, zoom.max] : null,
-      runs: chosen.length === having.length ? null : chosen,
-    };
+    const runs = chosen.length === having.length ? null : chosen;
+    return { t: "want", ...chart.wantOf(chart.tag, runs) };
   }
 
   /** @param {Partial<Options>} changes */
