@@ -24,7 +24,7 @@ def search(panel: Locator, text: str, *, height: float = 60) -> float:
     over.scroll_into_view_if_needed()
     box = over.bounding_box()
     assert box is not None
-    for left in range(0, int(box["width"]), 3):
+    for left in range(0, int(box["width"]), 6):  # a mark is meant within seven pixels
         panel.page.mouse.move(box["x"] + left, box["y"] + height)
         if told(panel).is_visible() and text in told(panel).inner_text():
             return box["x"] + left
