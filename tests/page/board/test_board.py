@@ -153,6 +153,25 @@ def test_a_group_that_is_folded_stays_so_if_the_list_changes_at_once(board: Loca
     expect(group).not_to_have_attribute("open", "")
 
 
+def test_a_card_stays_in_its_group_if_the_list_changes_twice_at_once(
+    page: BarePage, own_folder: Path
+) -> None:
+    for tag in ("train/acc", "train/loss"):
+        write_curve(own_folder / "logs" / "a", tag, [1.0, 2.0])
+    board = drawn(page.line("scalars logs"))
+    board.evaluate(
+        """async board => {
+            const filter = board.querySelector("[data-role=filter-tags]");
+            for (const text of ["loss", ""]) {
+                filter.value = text;
+                filter.dispatchEvent(new Event("input", { bubbles: true }));
+            }
+            for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+        }"""
+    )
+    expect(board.locator("section[data-tag]")).to_have_count(2)
+
+
 def test_runs_without_scalars_are_folded_away_but_where_they_have_something(
     page: BarePage, logdir: Path
 ) -> None:

@@ -138,13 +138,13 @@ export class TagGroups {
     };
     group.open = open;
     if (open) fill();
-    // The event "toggle" comes late, also of a group that is made open.
+    // The event "toggle" comes late, also of a group that is made open, or has made way for another.
     summary.addEventListener("click", () => {
       this.folds.open.set(name, !group.open);
       this.folds.changed();
     });
     group.addEventListener("toggle", () => {
-      if (group.open && !grid.firstChild) fill();
+      if (group.open && group.isConnected && !grid.firstChild) fill();
     });
     return group;
   }
