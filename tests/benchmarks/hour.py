@@ -22,7 +22,7 @@ def page(minutes: int = MINUTES) -> Iterator[dict[str, int]]:
     from tests.chromium import launched
     from tests.page.bare import BarePage
     from tests.page.kernel import Kernel
-    from tests.page.opened import OpenedPanel
+    from tests.page.panel.opened import OpenedPanel
     from tests.page.shell import page_shell
 
     other_end = Kernel()

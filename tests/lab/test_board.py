@@ -12,8 +12,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.lab.lab import Lab, NotebookPage, opened
 from tests.logdirs import write_cards, write_curves, write_tables
-from tests.page.boards import chart_of, drag
-from tests.page.cards import turn_to
+from tests.page.board.boards import chart_of, drag, turn_to
 
 LOAD = """\
 %load_ext nbtrain

@@ -16,9 +16,9 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.chromium import SECOND
 from tests.lab.lab import Lab, NotebookPage, opened
 from tests.lab.steps import wait_for_step
-from tests.page.asked import ask
 from tests.page.bare import click, in_text, phase, receipt, see_curve, silent, step_of
-from tests.page.fields import field, slider
+from tests.page.panel.asked import ask
+from tests.page.panel.fields import field, slider
 
 START = """\
 %load_ext nbtrain

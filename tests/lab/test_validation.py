@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.lab.lab import Lab, NotebookPage, opened
 from tests.page.bare import click, phase, receipt
-from tests.page.validations import colours, wait_for_epochs
+from tests.page.panel.validations import colours, wait_for_epochs
 
 FIT = """\
 import keras

@@ -7,13 +7,14 @@ import { BoardConnection } from "./board_connection.js";
 import { brief } from "./fits.js";
 import cardsCss from "../shared/cards/cards.css";
 import graphCss from "./graph/graph.css";
-import { el, say } from "../shared/dom.js";
+import { el, labelled, say } from "../shared/dom.js";
 import { optionsOf, written } from "./options.js";
 import { PAGES } from "./pages/pages.js";
 import css from "../shared/common.css";
 import { widget } from "../shared/connection.js";
 import { RunList } from "./run_list.js";
 import hparamsCss from "./hparams/hparams.css";
+import { swatch } from "./swatch.js";
 import tablesCss from "./table/tables.css";
 import { Tabs } from "./tabs.js";
 import { bare, filter, style } from "./tags.js";
@@ -106,7 +107,7 @@ class View {
         this.draw();
       },
       point: (run) => this.page?.point(run),
-      styleOf: (run) => this.styleOf(run),
+      swatch: this.swatch,
     });
     this.tabs = new Tabs((name) => {
       if (connection.index) this.#open(name, connection.index);
@@ -151,7 +152,7 @@ class View {
   };
 
   /** @type {Board["swatch"]} */
-  swatch = (...runs) => this.runs.swatch(...runs);
+  swatch = (...runs) => swatch(...runs.map(this.styleOf));
 
   /** @type {Board["leaderOf"]} */
   leaderOf = (run) => this.connection.leaderOf(run);
@@ -298,11 +299,7 @@ class View {
   }
 
   #tools() {
-    const follow = el("label", {
-      class: "nbt-field",
-      title: "Show what is being written",
-      children: [this.follow, el("span", { text: "follow" })],
-    });
+    const follow = labelled("follow", this.follow, { title: "Show what is being written" });
     const children = [this.tagInput, this.tagCount, this.own, follow];
     return el("div", { class: "nbt-tools", children });
   }

@@ -131,21 +131,14 @@ export class BoardConnection extends Connection {
   #learn(index) {
     this.index = index;
     if (!index.reading) this.whole = Math.min(this.whole, index.version);
-    this.#count(index);
     this.note = "";
-  }
-
-  /**
-   * Runs without scalars come last: they take no colour from those that have curves.
-   * @param {Contents} index
-   */
-  #count(index) {
     const { runs } = index;
     this.fitOf = new Map(index.fits.flatMap((fit) => fit.runs.map((run) => [run, fit])));
     this.fits = fitsOf(runs, this.fitOf);
     const own = this.fits.get(".");
     if (own) own.name = this.titleOf(".");
     this.folder = index.folder;
+    // Runs without scalars come last: they take no colour from those that have curves.
     const without = bare(index);
     const curved = runs.filter((run) => !without.has(run));
     for (const run of [...curved, ...without]) this.numberOf(this.leaderOf(run));
@@ -180,12 +173,7 @@ export class BoardConnection extends Connection {
 
   // Called when a widget manager gives its kernel up. A kernel that still sends is back.
   broke() {
-    this.#lost("The kernel has gone: what was drawn stays. Run the cell again for the rest.");
-  }
-
-  /** @param {string} why */
-  #lost(why) {
-    this.gone = why;
+    this.gone = "The kernel has gone: what was drawn stays. Run the cell again for the rest.";
     for (const { answer } of this.#asked.values()) answer({ content: { t: "lost" }, buffers: [] });
     this.#asked.clear();
     this.changed();

@@ -30,20 +30,3 @@ export class BoardChoices extends Kept {
     super(KIND, changed, page);
   }
 }
-
-/**
- * The cards of pinned tags in the order of the pins, and the others by their tags.
- * @template Key
- * @param {Map<string, Key[]>} found
- * @param {string[]} pins
- */
-export function apart(found, pins) {
-  const others = new Map(found);
-  /** @type {Key[]} */
-  const pinned = [];
-  for (const tag of pins) {
-    pinned.push(...(others.get(tag) ?? []));
-    others.delete(tag);
-  }
-  return { pinned, others };
-}

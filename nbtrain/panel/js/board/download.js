@@ -73,7 +73,7 @@ export function picture(canvas, { title, legend, paint }, done) {
 }
 
 /**
- * Shortens a text to the width at hand.
+ * Shortens a text to a width.
  * @param {CanvasRenderingContext2D} ctx
  * @param {string} text
  * @param {number} width

@@ -1,9 +1,8 @@
 // The list of a board's runs: those that are drawn, and a sample of each line.
 
 import { brief } from "./fits.js";
-import { el, partOf, say } from "../shared/dom.js";
+import { button, el, partOf, say } from "../shared/dom.js";
 import { known } from "../shared/sure.js";
-import { swatch } from "./swatch.js";
 import { filter } from "./tags.js";
 
 /** @import { Fit } from "../protocol.d.ts" */
@@ -53,20 +52,18 @@ export class RunList {
   /**
    * changed: called with the filter when the drawn runs change; point: called with the leader under
    * the pointer, or null.
-   * @param {{changed: (filter: string) => void} & Pick<Page, "point"> & Pick<Board, "styleOf">} board
+   * @param {{changed: (filter: string) => void} & Pick<Page, "point"> & Pick<Board, "swatch">} board
    */
-  constructor({ changed, point, styleOf }) {
+  constructor({ changed, point, swatch }) {
     this.changed = changed;
     this.point = point;
-    this.styleOf = styleOf;
+    this.swatch = swatch;
     this.input.addEventListener("input", () => {
       this.#fit();
       this.changed(this.input.value);
     });
-    const all = el("button", { type: "button", text: "all" });
-    const none = el("button", { type: "button", text: "none" });
-    all.addEventListener("click", () => this.#checkShown(true));
-    none.addEventListener("click", () => this.#checkShown(false));
+    const all = button({ text: "all" }, () => this.#checkShown(true));
+    const none = button({ text: "none" }, () => this.#checkShown(false));
     const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
     this.list.append(this.bare);
     this.root = el("div", {
@@ -154,14 +151,6 @@ export class RunList {
   repaint() {
     for (const { row, fit } of this.rows.values())
       partOf(row, "svg").replaceWith(this.swatch(...fit.runs));
-  }
-
-  /**
-   * A sample of the lines of some runs.
-   * @param {string[]} runs
-   */
-  swatch(...runs) {
-    return swatch(...runs.map(this.styleOf));
   }
 
   /** @param {Fit} fit */

@@ -1,7 +1,7 @@
 // The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End choose a tab. A row that is
 // wider than its place shows the chosen one, and says on which side it is cut.
 
-import { el } from "../shared/dom.js";
+import { button, el } from "../shared/dom.js";
 
 const PEEK = 36; // pixels of a neighbour in sight; a little more than board.css fades
 let boards = 0; // that this page has seen: ids must differ
@@ -83,16 +83,9 @@ export class Tabs {
    */
   #tab(name, text) {
     const id = `${this.id}-${name}`;
-    const tab = el("button", {
-      type: "button",
-      role: "tab",
-      id,
-      "aria-controls": `${id}-panel`,
-      "data-tab": name,
-      text,
-    });
-    tab.addEventListener("click", () => this.choose(name));
-    return tab;
+    return button({ role: "tab", id, "aria-controls": `${id}-panel`, "data-tab": name, text }, () =>
+      this.choose(name),
+    );
   }
 
   // Scrolls the row, and nothing around it, until the chosen tab is in sight.

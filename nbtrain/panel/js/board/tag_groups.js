@@ -1,72 +1,111 @@
-// Cards in groups by the prefix of their tag, which can be folded. If there are very many
-// cards or groups, the page has the first ones, and the others on request.
+// The cards of a page in groups by the prefix of their tag, which can be folded, and pinned ones before
+// them. If there are very many cards or groups, the page has the first ones, and the others on request.
 
-import { el, focusedIn } from "../shared/dom.js";
-import { known } from "../shared/sure.js";
-import { groups } from "./tags.js";
+import { button, el, focusedIn } from "../shared/dom.js";
+import { ensured, known } from "../shared/sure.js";
+import { Viewport } from "../shared/viewport.js";
+import { apart, groups } from "./tags.js";
 
+/** @import { Pin } from "../shared/pin.js" */
 /** @import { Board } from "./board.js" */
+
+/**
+ * A card of a tag: a chart, or another summary.
+ * @typedef {{root: HTMLElement, tag: string, pin: Pin, resize(): void}} TagCard
+ */
 
 const OPEN_CARDS = 400; // up to so many cards every group begins open
 const PINNED = "/"; // names the group of pinned cards, as no prefix does
 const AT_ONCE = 60; // cards of a group, and groups, that are put there before more are asked for
 
-/** @template Key The key of a card. */
+/**
+ * @template Key The key of a card.
+ * @template {TagCard} Card
+ */
 export class TagGroups {
+  /** @type {Map<string, Card>} */
+  cards = new Map(); // that were ever shown, by their keys
+  drawn = ""; // the keys that are drawn
+  /** @type {Map<string, number>} */
+  more = new Map(); // how many cards of a group are shown, if not AT_ONCE
+  most = AT_ONCE; // groups
+  root = el("div", { class: "nbt-groups", "data-role": "groups" });
+
   /**
-   * @param {(key: Key) => HTMLElement} root returns the element of a card
-   * @param {ReturnType<Board["folds"]>} folds the groups that the reader has folded or unfolded
+   * make: returns a new card; shown, hidden: see viewport.js.
+   * @param {Board} board
+   * @param {string} tab
+   * @param {{make: (key: Key) => Card, shown: (card: Card) => void, hidden: (card: Card) => void}} page
    */
-  constructor(root, { open, changed }) {
-    this.rootOf = root;
-    this.open = open;
-    this.changed = changed;
-    /** @type {Map<string, number>} */
-    this.more = new Map();
-    this.most = AT_ONCE;
-    this.root = el("div", { class: "nbt-groups", "data-role": "groups" });
+  constructor(board, tab, { make, shown, hidden }) {
+    this.choices = board.choices;
+    this.folds = board.folds(tab);
+    this.make = make;
+    /** @type {Viewport<Card>} */
+    this.viewport = new Viewport({ shown, hidden });
+    this.seen = this.viewport.seen;
+    this.size = new ResizeObserver(() => this.seen.forEach((card) => card.resize()));
+    this.size.observe(this.root);
+  }
+
+  /** @param {Map<string, Key[]>} found the keys of each tag's cards */
+  show(found) {
+    const { pins } = this.choices.values;
+    const { pinned, others } = apart(found, pins);
+    const drawn = JSON.stringify([pinned, [...others]]);
+    if (this.drawn === drawn) return;
+    this.drawn = drawn;
+    this.#fill(others, pinned);
+    this.cards.forEach((card) => card.pin.show(pins.includes(card.tag)));
+    this.viewport.recheck();
+  }
+
+  close() {
+    this.size.disconnect();
+    this.viewport.close();
+  }
+
+  /** @param {Key} key */
+  #card(key) {
+    return ensured(this.cards, JSON.stringify(key), () => {
+      const card = this.make(key);
+      card.pin.show(this.choices.values.pins.includes(card.tag));
+      this.viewport.watch(card);
+      return card;
+    });
   }
 
   /**
-   * @param {Map<string, Key[]>} found the keys of each tag's cards
-   * @param {Key[]} [pinned] of cards that come before all groups
+   * @param {Map<string, Key[]>} found
+   * @param {Key[]} pinned of cards that come before all groups
    */
-  show(found, pinned = []) {
+  #fill(found, pinned) {
+    const { open } = this.folds;
     const grouped = groups([...found.keys()]).map(({ name, tags }) => ({
       name,
       keys: tags.flatMap((tag) => known(found, tag)),
     }));
     const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
     const focused = focusedIn(this.root);
-    const first = pinned.length ? [this.#group(PINNED, pinned, this.open.get(PINNED) ?? true)] : [];
+    const first = pinned.length ? [this.#group(PINNED, pinned, open.get(PINNED) ?? true)] : [];
     const folded = [
       ...first,
       ...grouped.slice(0, this.most).map(({ name, keys }, i) => {
-        const open = grouped.length === 1 || (this.open.get(name) ?? (all || i === 0));
-        return this.#group(name, keys, open);
+        const isOpen = grouped.length === 1 || (open.get(name) ?? (all || i === 0));
+        return this.#group(name, keys, isOpen);
       }),
     ];
     this.root.replaceChildren(...folded);
     if (grouped.length > this.most)
       this.root.append(
-        this.#more(`${grouped.length - this.most} more groups`, () => {
+        button({ text: `${grouped.length - this.most} more groups` }, () => {
           this.most += AT_ONCE;
-          this.show(found, pinned);
+          this.#fill(found, pinned);
         }),
       );
     if (grouped.length === 1 && !grouped[0].name && !pinned.length)
       folded[0].classList.add("nbt-sole");
     focused?.focus({ preventScroll: true });
-  }
-
-  /**
-   * @param {string} text
-   * @param {() => void} act
-   */
-  #more(text, act) {
-    const button = el("button", { type: "button", text });
-    button.addEventListener("click", act);
-    return button;
   }
 
   /**
@@ -88,10 +127,10 @@ export class TagGroups {
     });
     const fill = () => {
       const most = this.more.get(name) ?? AT_ONCE;
-      grid.replaceChildren(...keys.slice(0, most).map(this.rootOf));
+      grid.replaceChildren(...keys.slice(0, most).map((key) => this.#card(key).root));
       if (keys.length <= most) return;
       grid.append(
-        this.#more(`${keys.length - most} more`, () => {
+        button({ text: `${keys.length - most} more` }, () => {
           this.more.set(name, most + AT_ONCE);
           fill();
         }),
@@ -99,13 +138,13 @@ export class TagGroups {
     };
     group.open = open;
     if (open) fill();
-    // The event "toggle" comes late, also of a group that is made open.
+    // The event "toggle" comes late, also of a group that is made open, or has made way for another.
     summary.addEventListener("click", () => {
-      this.open.set(name, !group.open);
-      this.changed();
+      this.folds.open.set(name, !group.open);
+      this.folds.changed();
     });
     group.addEventListener("toggle", () => {
-      if (group.open && !grid.firstChild) fill();
+      if (group.open && group.isConnected && !grid.firstChild) fill();
     });
     return group;
   }

@@ -13,7 +13,7 @@ import { ensured } from "../shared/sure.js";
  */
 
 /**
- * Tells of a run or a tag by its name whether it is meant.
+ * Returns whether a run or a tag is meant, by its name.
  * @typedef {(name: string) => boolean} Chosen
  */
 
@@ -36,6 +36,23 @@ export function groups(tags) {
     ensured(found, name, () => []).push(tag);
   }
   return [...found].filter(([, of]) => of.length).map(([name, of]) => ({ name, tags: of }));
+}
+
+/**
+ * The cards of pinned tags in the order of the pins, and the others by their tags.
+ * @template Key
+ * @param {Map<string, Key[]>} found
+ * @param {string[]} pins
+ */
+export function apart(found, pins) {
+  const others = new Map(found);
+  /** @type {Key[]} */
+  const pinned = [];
+  for (const tag of pins) {
+    pinned.push(...(others.get(tag) ?? []));
+    others.delete(tag);
+  }
+  return { pinned, others };
 }
 
 /**

@@ -1,6 +1,6 @@
 // Buttons for the actions of some marks, and the answers to them.
 
-import { el, elementIn, focusedIn, say } from "../shared/dom.js";
+import { button, el, elementIn, focusedIn, say } from "../shared/dom.js";
 import { DOING } from "./command_words.js";
 import { titled } from "./marks.js";
 
@@ -100,13 +100,14 @@ export class ActionList {
    */
   #button(mark, action, { disabled, waiting }) {
     const [text, command, more] = action;
-    const button = el("button", { type: "button", text, "data-action": `${key(mark)} ${text}` });
+    const node = button({ text, "data-action": `${key(mark)} ${text}` }, () => {
+      if (!this.clicks.of(command)) this.#choose(action);
+    });
     if ("halve" in more)
-      button.title = `Half of the ${more.halve} of the checkpoint or, where it is less, of what it is now.`;
-    button.disabled = disabled;
-    button.setAttribute("aria-disabled", String(disabled || Boolean(waiting)));
-    button.addEventListener("click", () => this.clicks.of(command) || this.#choose(action));
-    return button;
+      node.title = `Half of the ${more.halve} of the checkpoint or, where it is less, of what it is now.`;
+    node.disabled = disabled;
+    node.setAttribute("aria-disabled", String(disabled || Boolean(waiting)));
+    return node;
   }
 
   /**

@@ -72,7 +72,11 @@ export class Chart extends BaseChart {
     /** @type {UnseenBucket[][]} */
     this.found = []; // in each line
     // uPlot sends no events for the strip above the plot.
-    strip.strip.addEventListener("mousemove", ({ clientX }) => this.#along(clientX));
+    strip.strip.addEventListener(
+      "mousemove",
+      ({ clientX }) =>
+        this.plot && this.pointTo(clientX - this.plot.over.getBoundingClientRect().left),
+    );
     this.head = new ChartHead(tag, clicks);
     this.armsTip = new ArmsTip(paint);
     this.dots = ["nbt-dot", "nbt-dot nbt-validation"].map((kind) =>
@@ -241,19 +245,18 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * Moves the cursor below a pointer in the strip.
-   * @param {number} clientX
+   * Moves the cursor of this chart, and with it those of the others.
+   * @param {number} left pixels from the left edge of the plot
    */
-  #along(clientX) {
+  pointTo(left) {
     if (!this.plot) return;
-    const { over } = this.plot;
-    const left = clientX - over.getBoundingClientRect().left;
-    const place = { left: Math.min(over.clientWidth, Math.max(0, left)), top: 0 };
-    /** @type {any} */ (this.plot).setCursor(place, true, true); // to the other charts as well
+    const { clientWidth, clientHeight } = this.plot.over;
+    const place = { left: Math.min(clientWidth, Math.max(0, left)), top: clientHeight / 2 };
+    /** @type {any} */ (this.plot).setCursor(place, true, true);
   }
 
   /**
-   * Tells if this chart has the pointer or the focus: the cursors of all charts move together.
+   * Returns whether this chart has the pointer or the focus: the cursors of all charts move together.
    * @param {uPlot} u
    */
   #isMine(u) {

@@ -1,7 +1,7 @@
 // The charts of a panel: as many as fit, their height, and the foot where both are chosen.
 
 import { best, isAbandoned } from "../shared/buckets.js";
-import { el, focusedIn } from "../shared/dom.js";
+import { button, el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
 import { SYSTEM } from "../shared/side_tags.js";
 import { known, lastOf } from "../shared/sure.js";
@@ -39,8 +39,7 @@ export class ChartGrid {
     /** @type {string[]} */
     this.order = []; // the tags, as their charts stand
     this.grid = el("div", { class: "nbt-grid" });
-    this.more = el("button", { type: "button", class: "nbt-more", "data-act": "more-charts" });
-    this.more.addEventListener("click", () =>
+    this.more = button({ class: "nbt-more", "data-act": "more-charts" }, () =>
       panel.choices.choose({ all: !panel.choices.values.all }),
     );
     this.along = new Along("step", { began: 0, epochs: [] });
@@ -120,14 +119,9 @@ export class ChartGrid {
    */
   pointAt(step, wall = NaN) {
     const drawn = [...this.charts.values()].map(({ chart }) => chart).filter(({ plot }) => plot);
-    const plot = (drawn.find(({ root }) => !root.hidden) ?? drawn[0])?.plot;
-    if (!plot) return;
-    const { clientWidth, clientHeight } = plot.over;
-    const at = plot.valToPos(this.along.at(step, wall), "x");
-    if (!Number.isFinite(at)) return; // the time of a line may be unknown
-    const left = Math.min(clientWidth, Math.max(0, at));
-    const place = { left, top: clientHeight / 2 };
-    /** @type {any} */ (plot).setCursor(place, true, true); // to the other charts as well
+    const chart = drawn.find(({ root }) => !root.hidden) ?? drawn[0];
+    const left = chart?.plot?.valToPos(this.along.at(step, wall), "x") ?? NaN;
+    if (Number.isFinite(left)) chart.pointTo(left); // the time of a line may be unknown
   }
 
   close() {

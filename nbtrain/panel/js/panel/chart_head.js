@@ -1,6 +1,6 @@
 // The head of a chart: its tag, the last values, what there is at the cursor, and the scale.
 
-import { el, say } from "../shared/dom.js";
+import { button, el, say } from "../shared/dom.js";
 import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
 import { Pin } from "../shared/pin.js";
 
@@ -20,12 +20,7 @@ export class ChartHead {
     this.best = el("span", { class: "nbt-best", "data-role": "best" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.pin = new Pin(tag, togglePin);
-    this.log = el("button", {
-      type: "button",
-      text: "log",
-      title: "Logarithmic scale",
-    });
-    this.log.addEventListener("click", toggleLog);
+    this.log = button({ text: "log", title: "Logarithmic scale" }, toggleLog);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     const title = el("span", { class: "nbt-title", children: [name, this.last, this.best] });
     this.root = el("div", {

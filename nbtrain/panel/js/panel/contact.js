@@ -1,4 +1,4 @@
-// Tells if the kernel is silent. Silence is counted in looks, not in seconds, because a page that slept
+// The silence of the kernel. Silence is counted in looks, not in seconds, because a page that slept
 // or was hidden has not waited.
 
 const PATIENCE = 4; // looks in a row without a message; a live run sends one every ten seconds

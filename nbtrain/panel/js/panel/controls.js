@@ -1,6 +1,6 @@
 // The head of the panel: phase, numbers, progress, buttons, and the answers to clicks.
 
-import { el, partOf, say, shorten } from "../shared/dom.js";
+import { button, el, partOf, say, shorten } from "../shared/dom.js";
 import { DOING, LABELS, onItsWay } from "./command_words.js";
 import { Hyperparameters } from "./hyperparameters.js";
 import { listed, unchosen } from "./marks.js";
@@ -130,10 +130,11 @@ export class Controls {
 
   /** @param {string} command */
   #button(command) {
-    const button = el("button", { type: "button", text: LABELS[command], "data-command": command });
-    if (TITLES[command]) button.title = TITLES[command];
-    button.addEventListener("click", () => this.#click(commandOf(button)));
-    return button;
+    const node = button({ text: LABELS[command], "data-command": command }, () =>
+      this.#click(commandOf(node)),
+    );
+    if (TITLES[command]) node.title = TITLES[command];
+    return node;
   }
 
   /** @param {Plain} command */
@@ -248,11 +249,11 @@ function commandOf({ dataset }) {
 }
 
 /**
- * Says how to go on without the kernel.
+ * Says how to continue without the kernel.
  * @param {Partial<Status>} status
  */
 function next({ name, trained_by, mailbox }) {
-  if (!trained_by) return `To go on with the run, run its cells again with the same name, ${name}.`;
+  if (!trained_by) return `To continue the run, run its cells again with the same name, ${name}.`;
   // A cell that launched the run would launch it again.
   const folder = mailbox ? JSON.stringify(mailbox.folders[0]) : "its folder";
   return `The run does not need it: ${trained_by} trains. nbtrain.attach(${folder}) follows it again.`;

@@ -6,7 +6,7 @@
 
 import { el } from "../shared/dom.js";
 import { ensured } from "../shared/sure.js";
-import { brief, exact, places } from "./scale.js";
+import { brief, exact, numberIn, places } from "./scale.js";
 
 /** @import { Receipt, Scale, Status } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
@@ -211,13 +211,7 @@ class Row {
 
   // Asks for the typed value. An unchanged field asks for nothing, as its text may be rounded.
   #enter() {
-    if (this.editing) this.#ask(this.#typed());
-  }
-
-  // The typed number, or any other text as it is: the run says what is wrong with it.
-  #typed() {
-    const text = this.field.value.trim().replace("−", "-");
-    return text === "" || Number.isNaN(Number(text)) ? text : Number(text);
+    if (this.editing) this.#ask(numberIn(this.field.value));
   }
 
   /** @param {number | string} value */
@@ -233,8 +227,7 @@ class Row {
   /** @param {number | string} value */
   #send(value) {
     this.asked = value;
-    const sent = Number.isFinite(value) ? value : String(value); // JSON has no other numbers
-    this.clicks.post({ command: "set", values: { [this.name]: sent } }, (receipt) =>
+    this.clicks.post({ command: "set", values: { [this.name]: value } }, (receipt) =>
       this.#answered(receipt),
     );
   }

@@ -1,6 +1,6 @@
 // The log of the panel: a line that opens it; then its lines with time and step, filtered and searched.
 
-import { el, say, scroller, shorten } from "../shared/dom.js";
+import { button, el, say, scroller, shorten } from "../shared/dom.js";
 import { filtered, LEVELS, SOURCES } from "./log_store.js";
 
 /** @import { Level, LogExtent, LogRow, LogSource, Status } from "../protocol.d.ts" */
@@ -35,7 +35,9 @@ export class Log {
     this.level = choice("least level", LEVELS.map(atLeast), LEVELS);
     this.source = choice("source", ["all sources", ...SOURCES], ["", ...SOURCES]);
     this.told = el("span", { class: "nbt-log-told", role: "status" });
-    this.end = el("button", { type: "button", text: "Follow", title: "keep the newest in sight" });
+    this.end = button({ text: "Follow", title: "keep the newest in sight" }, () =>
+      this.#follow(true),
+    );
     this.list = el("div", { class: "nbt-log-list" });
     this.box = scroller("lines of the log", [this.list]);
     this.box.classList.add("nbt-log-box");
@@ -77,7 +79,6 @@ export class Log {
       for (const tool of [this.search, this.level, this.source])
         tool.addEventListener(kind, () => this.#draw());
     this.search.addEventListener("keydown", (event) => event.stopPropagation());
-    this.end.addEventListener("click", () => this.#follow(true));
     this.box.addEventListener("scroll", () => {
       const { scrollTop, clientHeight, scrollHeight } = this.box;
       this.#follow(scrollTop + clientHeight >= scrollHeight - ROW);

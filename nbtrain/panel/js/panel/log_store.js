@@ -4,7 +4,7 @@
 
 export const MOST = 10_000; // lines, as many as the kernel keeps
 const EACH_MS = 500; // between two questions: what comes meanwhile comes in one answer
-const PATIENCE_MS = 3000; // until an answer is taken for lost
+const PATIENCE_MS = 3000; // until an answer counts as lost
 
 /** @type {Level[]} */
 export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
@@ -30,7 +30,7 @@ export class LogStore {
   }
 
   /**
-   * Asks for the lines that are not here, at most twice a second; tells if there are any.
+   * Asks for the lines that are not here, at most twice a second; returns whether there are any.
    * @param {number} count of all lines
    */
   want(count) {

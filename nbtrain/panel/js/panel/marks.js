@@ -16,7 +16,7 @@ import { clock, place } from "../shared/format.js";
  * @property {number} rank a sign for several marks has the glyph of the lowest
  * @property {MarkDetails["arm"]} [arm]
  * @property {TrialTable} [trial]
- * @property {number} place the step at which the run went on
+ * @property {number} place the step from which the run continued
  * @property {boolean} abandoned true if the run has gone back behind it since, as the kernel tells
  * @property {Action[]} actions the actions that help, as the kernel tells
  */

@@ -1,6 +1,6 @@
 // A menu for the marks at one position, with the actions of each.
 
-import { el } from "../shared/dom.js";
+import { button } from "../shared/dom.js";
 import { titled } from "./marks.js";
 import { ActionList, key } from "./action_list.js";
 import { Popover } from "./popover.js";
@@ -27,8 +27,7 @@ export class MarksMenu {
       retreat: this.popover.root,
       done: () => this.popover.close(),
     });
-    this.more = el("button", { type: "button", "data-act": "more" });
-    this.more.addEventListener("click", () => this.#more());
+    this.more = button({ "data-act": "more" }, () => this.#more());
     this.popover.root.append(this.actions.list, this.more, this.actions.answers);
   }
 

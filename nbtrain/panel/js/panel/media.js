@@ -1,6 +1,7 @@
 // The pictures and media of the run, at the step under the charts' cursor: folded away below them.
 
-import { el, say } from "../shared/dom.js";
+import { placeUpTo } from "../shared/cards/steps.js";
+import { button, el, say } from "../shared/dom.js";
 import { place } from "../shared/format.js";
 import { ensured } from "../shared/sure.js";
 import { Viewport } from "../shared/viewport.js";
@@ -40,11 +41,9 @@ export class Media {
     "data-lm-suppress-shortcuts": "true",
   });
   told = el("output", { class: "nbt-soft" });
-  latest = el("button", {
-    type: "button",
-    text: "Newest",
-    title: "show the newest of each",
-    hidden: "",
+  latest = button({ text: "Newest", title: "show the newest of each", hidden: "" }, () => {
+    this.pointed = null;
+    this.choose(null);
   });
   more = el("div", { class: "nbt-soft", hidden: "" });
   grid = el("div", { class: "nbt-grid" });
@@ -143,10 +142,6 @@ export class Media {
     });
     this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
     this.range.addEventListener("blur", () => this.pointAt(null));
-    this.latest.addEventListener("click", () => {
-      this.pointed = null;
-      this.choose(null);
-    });
   }
 
   /** @param {MediaExtent} extent */
@@ -212,11 +207,9 @@ export class Media {
   // The words of the slider.
   #tell() {
     const { steps, step } = this;
-    const after = step === null ? -1 : steps.findIndex((each) => each > step);
-    const at = after < 0 ? steps.length - 1 : Math.max(0, after - 1);
     const said = step === null ? "the newest" : place(step, "step");
     this.range.max = String(Math.max(0, steps.length - 1));
-    this.range.value = String(at);
+    this.range.value = String(placeUpTo(steps, step));
     this.range.disabled = steps.length < 2;
     this.range.setAttribute("aria-valuetext", said);
     say(this.told, said);

@@ -1,15 +1,15 @@
 // One tag of the run's pictures and media: what was written at a step, or last before it.
 
+import { nearest } from "../shared/buckets.js";
 import { AudioBody } from "../shared/cards/audio_body.js";
 import { HistogramBody } from "../shared/cards/histogram_body.js";
 import { ImageBody } from "../shared/cards/image_body.js";
 import { PRCurveBody } from "../shared/cards/pr_curve_body.js";
-import { placeOf } from "../shared/cards/steps.js";
+import { placeUpTo } from "../shared/cards/steps.js";
 import { TextBody } from "../shared/cards/text_body.js";
 import { floats } from "../shared/columns.js";
 import { el, say } from "../shared/dom.js";
 import { place } from "../shared/format.js";
-import { nearest } from "../shared/cards/ridges.js";
 
 /** @import { MediaKind, MediaQuestion, MediaValue } from "../protocol.d.ts" */
 /** @import { Bytes } from "../shared/connection.js" */
@@ -120,7 +120,7 @@ export class MediaCard {
     if ("resize" in this.body) this.body.resize();
   }
 
-  // Asks for one thing, if something is missing; tells if it was.
+  // Asks for one thing, if something is missing; returns whether there may be more to ask.
   async #next() {
     const of = { kind: this.kind, tag: this.tag };
     if (this.count !== this.wanted) {
@@ -130,17 +130,16 @@ export class MediaCard {
       this.count = wanted;
       return this.#takeSteps(reply);
     }
-    const step = this.panel.step();
-    const place_ = step === null ? this.all.length - 1 : placeOf(this.all, { place: -1, step });
-    if (place_ < 0) return false;
-    if (this.ridged && this.kind === "histograms") return this.#mark(this.all[place_]);
-    if (this.numbers[place_] === this.shown) return false;
-    const number = this.numbers[place_];
+    const at = placeUpTo(this.all, this.panel.step());
+    if (at < 0) return false;
+    if (this.ridged && this.kind === "histograms") return this.#mark(this.all[at]);
+    const number = this.numbers[at];
+    if (number === this.shown) return false;
     const reply = await this.panel.ask({ about: "value", ...of, at: number });
     if (!reply) return this.#lose();
     if (!this.seen) return false;
     this.shown = number;
-    await this.#show(reply, place_);
+    await this.#show(reply, at);
     return true;
   }
 

@@ -8,7 +8,7 @@
  * @typedef {{content: MediaAnswer, buffers: Bytes[]}} MediaReply
  */
 
-const PATIENCE_MS = 10_000; // until an answer is taken for lost
+const PATIENCE_MS = 10_000; // until an answer counts as lost
 
 export class MediaQuestions {
   /**

@@ -1,6 +1,6 @@
 // The tags of a run in its head, and a form for a note on its history.
 
-import { el, say } from "../shared/dom.js";
+import { button, el, say } from "../shared/dom.js";
 import { Popover } from "./popover.js";
 
 /** @import { Status } from "../protocol.d.ts" */
@@ -28,13 +28,8 @@ export class Notes {
     });
     this.popover = new Popover("note-form");
     this.popover.root.append(this.form);
-    this.button = el("button", {
-      type: "button",
-      text: "Note…",
-      title: "Add a note to the history, as a mark at this step",
-      "data-act": "note",
-    });
-    this.button.addEventListener("click", () => {
+    const title = "Add a note to the history, as a mark at this step";
+    this.button = button({ text: "Note…", title, "data-act": "note" }, () => {
       this.popover.open(this.button, "a note");
       this.text.focus();
     });

@@ -10,6 +10,8 @@ const NONE =
 const REFUSED =
   "The browser refuses notifications of this page: allow them in its settings of the site.";
 
+const MOST = 300; // characters of a notification
+
 export class Notices {
   on = false; // whether they are wanted, and the browser permits them
   refusal = ""; // why the browser does not permit them
@@ -63,16 +65,17 @@ export class Notices {
 }
 
 /**
- * The text for a phase; null for none. A pause that the user asked for needs none.
+ * The text for a phase; null for none. A pause that the user asked for needs none; the message of any
+ * other names its step and its reason.
  * @param {Partial<Status>} status
  */
 function said({ phase, step = 0, failure, message, receipts }) {
   const at = `at step ${step.toLocaleString("en")}`;
-  const last = receipts?.at(-1);
-  if (phase === "paused")
-    return last?.command === "pause" && last.state !== "refused"
-      ? null
-      : (message?.includes(`Paused ${at}:`) ? message : `${at}. ${message ?? ""}`).slice(0, 300);
+  if (phase === "paused") {
+    const last = receipts?.at(-1);
+    const isAsked = last?.command === "pause" && last.state !== "refused";
+    return isAsked ? null : (message ?? at).slice(0, MOST);
+  }
   if (!phase || !ENDED.includes(phase)) return null;
   return failure ? `${at}: ${failure}` : at;
 }

@@ -1,4 +1,4 @@
-// The places of a slider, and the values that they stand for. Knows no page.
+// The places of a slider and the values that they stand for, and values as texts. Knows no page.
 
 /** @import { Scale } from "../protocol.d.ts" */
 
@@ -85,4 +85,14 @@ export function exact(value) {
   return (value !== 0 && size < 1e-4) || (size >= 1e10 && size < Infinity)
     ? value.toExponential()
     : String(value);
+}
+
+/**
+ * The number in a typed text, or any other text as it is: the run says what is wrong with it.
+ * @param {string} typed
+ */
+export function numberIn(typed) {
+  const text = typed.trim().replace("−", "-");
+  const number = Number(text);
+  return text === "" || !Number.isFinite(number) ? text : number;
 }

@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import { isolated } from "../shared/columns.js";
+import { EDGE, FAINT, TAIL } from "../shared/plot.js";
 
 /** @import { Column } from "../shared/columns.js" */
 /** @import { Paint } from "../shared/theme.js" */
@@ -9,7 +10,6 @@ import { isolated } from "../shared/columns.js";
 
 const APART = 12; // pixels from which, on average, the points of a validation are seen as such
 const HIDDEN = { show: false };
-const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 
 /**
  * tails: of each tail the place of its arm, or -1; auto: whether the scale is theirs; smooth: whether
@@ -44,11 +44,11 @@ export function colourOfArm(arm, { colours }) {
  * @returns {uPlot.Series[]}
  */
 export function seriesOf(lines, { tails, auto, smooth }, paint) {
-  const edge = { stroke: "transparent", width: 0, points: HIDDEN };
-  const gone = tails.map((arm) => {
-    const stroke = () => (arm < 0 ? paint().gone : colourOfArm(arm, paint()));
-    return { auto, stroke, width: 1.25, dash: [4, 3], points: HIDDEN };
-  });
+  const gone = tails.map((arm) => ({
+    ...TAIL,
+    auto,
+    stroke: () => (arm < 0 ? paint().gone : colourOfArm(arm, paint())),
+  }));
   const drawn = lines.flatMap((line) => {
     const colour = () => colourOf(line, paint());
     /** @type {uPlot.Series.Points.Show} */
@@ -62,9 +62,9 @@ export function seriesOf(lines, { tails, auto, smooth }, paint) {
     const filter = (u, i, shown) => (shown ? null : isolated(/** @type {Column} */ (u.data[i])));
     const points = { show, filter, size: 6, fill: colour };
     const alone = { stroke: colour, width: 1.6, points };
-    if (!smooth) return [edge, edge, alone];
+    if (!smooth) return [EDGE, EDGE, alone];
     const raw = { stroke: () => colour() + FAINT, width: 1, points };
-    return [edge, edge, raw, { stroke: colour, width: 1.9, points: HIDDEN }];
+    return [EDGE, EDGE, raw, { stroke: colour, width: 1.9, points: HIDDEN }];
   });
   return [{}, ...gone, ...drawn];
 }

@@ -1,6 +1,6 @@
 // The status bar of the panel: where the time goes, what the process takes, and whether to notify.
 
-import { el, say, shorten } from "../shared/dom.js";
+import { button, el, say, shorten } from "../shared/dom.js";
 
 /** @import { Status, Usage } from "../protocol.d.ts" */
 /** @import { Notices } from "./notices.js" */
@@ -23,13 +23,10 @@ export class Statusbar {
       class: "nbt-usage",
       children: [this.bar, this.words, this.beside, this.process],
     });
-    this.button = el("button", {
-      type: "button",
-      text: "Notify me",
-      title: "when the run ends, or pauses by itself, and this page is not in sight",
-      "data-act": "notify",
-    });
-    this.button.addEventListener("click", () => notices.toggle());
+    const title = "when the run ends, or pauses by itself, and this page is not in sight";
+    this.button = button({ text: "Notify me", title, "data-act": "notify" }, () =>
+      notices.toggle(),
+    );
     this.refusal = el("div", { class: "nbt-refusal", role: "status", "data-role": "refusal" });
     this.root = el("div", {
       class: "nbt-statusbar",

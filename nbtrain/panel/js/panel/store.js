@@ -1,6 +1,7 @@
 // The data of one run as received: its status, curves and marks. Knows no page.
 
 import { countsIn, divided } from "../shared/buckets.js";
+import { aligned, floats } from "../shared/columns.js";
 import { HYPERPARAMETERS } from "../shared/side_tags.js";
 import { known, lastOf } from "../shared/sure.js";
 
@@ -44,7 +45,7 @@ export class Store {
   }
 
   /**
-   * Takes a message; tells if there is something new to show.
+   * Receives a message; returns whether there is something new to show.
    * @param {FromPanel} content
    * @param {Bytes[]} [buffers]
    */
@@ -205,7 +206,7 @@ function numbered({ marks, marked }) {
 }
 
 /**
- * A mark; `place` is its step on the axis, at which the run went on.
+ * A mark; `place` is its step on the axis, from which the run continued.
  * @param {MarkRow} row
  * @param {number} number
  * @returns {Mark}
@@ -269,7 +270,7 @@ function added(one, other) {
  * @param {Pick<Update, "origin" | "own">} content
  */
 function reader([steps, values, times, others], { origin = 0, own }) {
-  const x = new Float64Array(aligned(steps));
+  const x = floats(steps);
   const y = new Float32Array(aligned(values));
   const since = new Float32Array(aligned(times));
   const unseen = countsIn(new Uint32Array(aligned(others)));
@@ -286,15 +287,4 @@ function reader([steps, values, times, others], { origin = 0, own }) {
       curve.unseen.push(unseen.get(at) ?? null);
     }
   };
-}
-
-/**
- * A copy that begins at byte 0: a message's buffer may begin anywhere.
- * @param {Bytes | undefined} buffer
- */
-function aligned(buffer) {
-  const view = ArrayBuffer.isView(buffer)
-    ? new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
-    : new Uint8Array(buffer ?? new ArrayBuffer(0));
-  return view.slice().buffer;
 }

@@ -1,6 +1,6 @@
 // Trials from the panel: a button, and its form.
 
-import { el } from "../shared/dom.js";
+import { button } from "../shared/dom.js";
 import { Popover } from "./popover.js";
 import { TrialForm } from "./trial_form.js";
 import { commandOf } from "./trial_values.js";
@@ -30,14 +30,9 @@ export class Trial {
     this.form.root.addEventListener("submit", (event) => this.#post(event));
     this.popover = new Popover("trial");
     this.popover.root.append(this.form.root);
-    this.button = el("button", {
-      type: "button",
-      text: "Try…",
-      title: "Try other values for some steps, then keep the best or go back",
-      "aria-haspopup": "dialog",
-      "data-act": "try",
-    });
-    this.button.addEventListener("click", () => {
+    const title = "Try other values for some steps, then keep the best or go back";
+    const how = { text: "Try…", title, "aria-haspopup": "dialog", "data-act": "try" };
+    this.button = button(how, () => {
       this.form.fill(this.status, this.refused);
       this.popover.open(this.button, "a trial edit");
     });

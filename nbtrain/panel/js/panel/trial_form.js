@@ -1,6 +1,6 @@
 // The form of a trial: hyperparameters with a value or several each, or the limits of a range test.
 
-import { el, say } from "../shared/dom.js";
+import { button, el, say } from "../shared/dom.js";
 import { isMetric } from "../shared/side_tags.js";
 import { exact } from "./scale.js";
 import { CHOICE, decidersOf, inWords, settingsIn, UNTOLD, USUAL } from "./trial_values.js";
@@ -33,16 +33,12 @@ export class TrialForm {
   deciding = el("label", { children: [this.decides, this.tag] });
 
   constructor() {
-    this.kinds = [
-      { text: "Values", range: false },
-      { text: "Range test", range: true },
-    ].map(({ text, range }) => {
-      const button = el("button", { type: "button", text, "data-act": text });
-      button.addEventListener("click", () => this.#turn(range));
-      return button;
-    });
-    this.add = el("button", { type: "button", text: "Add a hyperparameter", "data-act": "add" });
-    this.add.addEventListener("click", () => this.#add().value.select());
+    this.kinds = ["Values", "Range test"].map((text, i) =>
+      button({ text, "data-act": text }, () => this.#turn(i === 1)),
+    );
+    this.add = button({ text: "Add a hyperparameter", "data-act": "add" }, () =>
+      this.#add().value.select(),
+    );
     const submit = el("button", { type: "submit", text: "Try" });
     this.root = el("form", {
       class: "nbt-trial",
@@ -92,19 +88,17 @@ export class TrialForm {
     this.rows = [];
     if (kept) for (const { name, text } of kept.values) this.#add(name, text);
     else this.#add(first);
-    if (kept) this.#take(kept);
+    if (kept) this.#put(kept);
     this.#decide([kept?.tag, this.tag.value, ...usual, USUAL, losses[0]]);
     this.#show();
   }
 
   /** @param {Typed} kept */
-  #take({ steps, repeats, low, high, range }) {
-    [this.steps.value, this.repeats.value, this.low.value, this.high.value] = [
-      steps,
-      repeats,
-      low,
-      high,
-    ];
+  #put({ steps, repeats, low, high, range }) {
+    this.steps.value = steps;
+    this.repeats.value = repeats;
+    this.low.value = low;
+    this.high.value = high;
     this.range = range;
   }
 
@@ -132,11 +126,12 @@ export class TrialForm {
     const free = this.#names.find((each) => !used.includes(each));
     name.value = this.#names.includes(wanted) ? wanted : (free ?? "");
     const value = el("input", { ...TEXT, "data-role": "trial-value" });
-    const remove = el("button", {
-      type: "button",
-      text: "×",
-      title: "Leave this hyperparameter out",
-      "data-act": "remove",
+    const cross = { text: "×", title: "Leave this hyperparameter out", "data-act": "remove" };
+    const remove = button(cross, () => {
+      this.rows.splice(this.rows.indexOf(row), 1);
+      root.remove();
+      this.#show();
+      this.rows[0].value.focus();
     });
     const label = labelled("new value", value);
     const root = el("div", {
@@ -148,12 +143,6 @@ export class TrialForm {
     name.addEventListener("change", () => {
       half();
       this.#show();
-    });
-    remove.addEventListener("click", () => {
-      this.rows.splice(this.rows.indexOf(row), 1);
-      root.remove();
-      this.#show();
-      this.rows[0].value.focus();
     });
     if (text === undefined) half();
     else value.value = text;

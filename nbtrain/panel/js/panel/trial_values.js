@@ -1,5 +1,7 @@
 // The texts typed into the form of a trial, and the command that they mean. Knows no page.
 
+import { numberIn } from "./scale.js";
+
 /** @import { Command } from "../protocol.d.ts" */
 
 /**
@@ -12,16 +14,6 @@
 export const USUAL = "val_loss"; // the tag that decides by default
 export const UNTOLD = ""; // the usual tag, which comes with an evaluation
 export const CHOICE = "\n"; // nothing decides: the user does, afterwards
-
-/**
- * A number, or the text as it is: the run says what is wrong with it.
- * @param {string} typed
- */
-export function numberIn(typed) {
-  const text = typed.trim().replace("−", "-");
-  const number = Number(text);
-  return text === "" || !Number.isFinite(number) ? text : number;
-}
 
 /**
  * One value, or a list of them: "3e-4, 1e-3".

@@ -1,6 +1,6 @@
 // The controls of what draws curves: the horizontal axis, and the smoothing.
 
-import { el, say } from "./dom.js";
+import { el, labelled, say } from "./dom.js";
 
 /** @import { Axis } from "../protocol.d.ts" */
 
@@ -59,15 +59,9 @@ export class AxisTools {
     this.slider.addEventListener("input", () =>
       this.#choose({ smooth: Number(this.slider.value) }),
     );
-    /** @type {(text: string, ...children: HTMLElement[]) => HTMLElement} */
-    const labelled = (text, ...children) =>
-      el("label", { class: "nbt-field", children: [el("span", { text }), ...children] });
-    const log = el("label", {
-      class: "nbt-field",
-      title: "Logarithmic scale along the x axis",
-      children: [this.log, el("span", { text: "log x" })],
-    });
-    const smooth = labelled("smooth", this.slider, this.smoothing);
+    const log = labelled("log x", this.log, { title: "Logarithmic scale along the x axis" });
+    const smooth = labelled("smooth", this.slider);
+    smooth.append(this.smoothing);
     this.root = el("div", {
       class: "nbt-tools",
       children: [labelled("x", this.axis), log, smooth],
@@ -85,7 +79,7 @@ export class AxisTools {
   }
 
   /**
-   * Tells why an axis cannot be chosen now; null if it can.
+   * Shows why an axis cannot be chosen now; null if it can.
    * @param {X} axis
    * @param {string | null} why
    */

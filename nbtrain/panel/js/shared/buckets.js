@@ -36,7 +36,7 @@ import { lastOf } from "./sure.js";
 
 /**
  * The unseen values of a bucket, and its place.
- * @typedef {UnseenKind & {x: number, abandoned: boolean, run?: string}} UnseenBucket
+ * @typedef {UnseenKind & {x: number, abandoned: boolean}} UnseenBucket
  */
 
 /**
@@ -75,7 +75,7 @@ export function divided(curves) {
 }
 
 /**
- * Tells if nothing of these curves counts any more.
+ * Returns whether nothing of these curves counts any more.
  * @param {Curve[]} curves
  */
 export function isAbandoned(curves) {
@@ -84,21 +84,19 @@ export function isAbandoned(curves) {
 }
 
 /**
- * The values that no line can show, by bucket and kind: [{x, kind, count, abandoned}].
- * @param {Curve[]} curves
+ * The values that no line can show, by bucket and kind, in the order of their places.
+ * @param {(Values & {x: number[], abandoned?: boolean})[]} curves
  * @param {{log?: boolean}} [how]
  */
 export function marks(curves, { log = false } = {}) {
-  const { kept, tails } = divided(curves);
   /** @type {UnseenBucket[]} */
   const found = [];
-  for (const curve of [...tails, ...kept]) {
-    for (const [i, x] of curve.x.entries()) {
-      for (const unseen of unseenOf(curve, i, log))
-        found.push({ x, ...unseen, abandoned: curve.abandoned });
-    }
+  for (const curve of curves) {
+    const { abandoned = false } = curve;
+    for (const [i, x] of curve.x.entries())
+      for (const unseen of unseenOf(curve, i, log)) found.push({ x, ...unseen, abandoned });
   }
-  return found;
+  return found.sort((one, other) => one.x - other.x);
 }
 
 /**

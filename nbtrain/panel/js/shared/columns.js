@@ -183,10 +183,18 @@ function lowestPositive(curves) {
 }
 
 /**
- * The float64 of a message's buffer: a view that need not be aligned, or an ArrayBuffer.
+ * The bytes of a message's buffer. A view is copied, as it may begin anywhere.
+ * @param {Bytes | undefined} buffer
+ */
+export function aligned(buffer = new ArrayBuffer(0)) {
+  if (!ArrayBuffer.isView(buffer)) return buffer;
+  return buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
+}
+
+/**
+ * The float64 of a message's buffer.
  * @param {Bytes | undefined} buffer
  */
 export function floats(buffer) {
-  const view = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer ?? new ArrayBuffer(0));
-  return new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+  return new Float64Array(aligned(buffer));
 }

@@ -28,6 +28,29 @@ export function el(tag, { text, children = [], ...attributes } = {}) {
 }
 
 /**
+ * A button; act: called on a click.
+ * @param {Parameters<typeof el>[1]} how
+ * @param {() => unknown} act
+ */
+export function button(how, act) {
+  const node = el("button", { type: "button", ...how });
+  node.addEventListener("click", act);
+  return node;
+}
+
+/**
+ * A control and its name: behind a check box, before anything else.
+ * @param {string} text
+ * @param {HTMLInputElement | HTMLSelectElement} control
+ * @param {Parameters<typeof el>[1]} [how]
+ */
+export function labelled(text, control, how = {}) {
+  const name = el("span", { text });
+  const children = control.type === "checkbox" ? [control, name] : [name, control];
+  return el("label", { class: "nbt-field", ...how, children });
+}
+
+/**
  * The element within a node that has the focus; null where it has not.
  * @param {HTMLElement} node
  */
@@ -94,17 +117,12 @@ export function say(node, text) {
  * @param {HTMLElement} node
  */
 export function unfolding(text, node) {
-  const button = el("button", {
-    type: "button",
-    text,
-    "aria-expanded": String(!node.hidden),
-    "data-act": text,
-  });
-  button.addEventListener("click", () => {
+  const expanded = String(!node.hidden);
+  const toggle = button({ text, "aria-expanded": expanded, "data-act": text }, () => {
     node.hidden = !node.hidden;
-    button.setAttribute("aria-expanded", String(!node.hidden));
+    toggle.setAttribute("aria-expanded", String(!node.hidden));
   });
-  return button;
+  return toggle;
 }
 
 /**

@@ -1,6 +1,6 @@
 // The button that puts a chart or a card before the others, or back to its place.
 
-import { el, say } from "./dom.js";
+import { button, say } from "./dom.js";
 
 export class Pin {
   /**
@@ -8,8 +8,7 @@ export class Pin {
    * @param {() => void} toggle
    */
   constructor(tag, toggle) {
-    this.root = el("button", { type: "button", "data-act": "pin", "aria-label": `pin ${tag}` });
-    this.root.addEventListener("click", toggle);
+    this.root = button({ "data-act": "pin", "aria-label": `pin ${tag}` }, toggle);
     this.show(false);
   }
 

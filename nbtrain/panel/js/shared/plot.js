@@ -3,6 +3,7 @@
 import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
 import { logTicks, ticks, timeTicks } from "./format.js";
+import { lastOf } from "./sure.js";
 
 /** @import { ChartAxis } from "./axis_tools.js" */
 /** @import { Bucket, UnseenBucket } from "./buckets.js" */
@@ -32,6 +33,11 @@ const TIMES = [
 const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
 export const NOWHERE = { left: -10, top: -10 }; // of a cursor that shows nothing
 const APART = 12; // pixels between the pointer and a tip
+const HIDDEN = { show: false };
+/** The look of an edge of a band, and of an abandoned tail. */
+export const EDGE = { stroke: "transparent", width: 0, points: HIDDEN };
+export const TAIL = { width: 1.25, dash: [4, 3], points: HIDDEN };
+export const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 /** @type {Record<string, number>} */
 const STEPS = { ArrowLeft: -0.01, ArrowRight: 0.01 }; // parts of the width
 /** @type {Record<string, number>} */
@@ -192,16 +198,20 @@ export function placeDot(dot, u, bucket) {
 }
 
 /**
- * The scale of the places: uPlot would show a single one between 0 and twice as many.
+ * The scale of the places: uPlot would show a single one between 0 and twice as many. zoom: returns the
+ * part that the reader has chosen.
  * @param {boolean} log
  * @param {ChartAxis} [x]
+ * @param {() => {min: number, max: number} | null} [zoom]
  * @returns {uPlot.Scale}
  */
-export function xScale(log, x = "step") {
+export function xScale(log, x = "step", zoom = () => null) {
   /** @type {uPlot.Range.Function} */
   const range = ({ data: [x] }, min, max) => {
-    if (x.length > 1) return [min, max];
+    const chosen = zoom();
+    if (chosen) return [chosen.min, chosen.max];
     if (!x.length) return log ? [1, 10] : [0, 1];
+    if (x[0] < lastOf(x)) return [min, max];
     return log ? [x[0] / 2, x[0] * 2] : [x[0] - 1, x[0] + 1];
   };
   return { time: x === "wall", distr: log ? 3 : 1, range };

@@ -1,4 +1,4 @@
-// Tells which cards of a page are in sight. The others need neither data nor a canvas.
+// The cards of a page that are in sight. The others need neither data nor a canvas.
 
 const PASSING_MS = 80; // a card that is in sight for less was scrolled past
 

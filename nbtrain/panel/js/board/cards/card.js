@@ -3,8 +3,8 @@
 import { floats } from "../../shared/columns.js";
 import { el, partOf, say } from "../../shared/dom.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
-import { place } from "../../shared/format.js";
 import { Pin } from "../../shared/pin.js";
+import { StepSlider } from "./step_slider.js";
 
 /** @import { Answer, Question, Summary } from "../../protocol.d.ts" */
 /** @import { CardsPage } from "../pages/cards_page.js" */
@@ -54,7 +54,9 @@ export class Card {
     const children = [name, this.sample, this.pin.root];
     const head = el("div", { class: "nbt-chart-head", children });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
-    this.slider = page.Body.several ? null : this.#slider();
+    this.slider = page.Body.several
+      ? null
+      : new StepSlider(`step of ${tag} in ${this.runTitle}`, (at) => this.move(at));
     this.root = el("section", {
       class: "nbt-chart nbt-card",
       "data-tag": tag,
@@ -77,7 +79,7 @@ export class Card {
       if (content.t === "history") this.#take(content, buffers[0]);
       if (content.t === "refused") this.#refuse(content.text);
     } else {
-      const at = placeOf(this.steps, this.chosen);
+      const { at } = this;
       const key = this.page.Body.several
         ? this.known
         : JSON.stringify([at, this.steps[at], this.walls[at]]);
@@ -100,7 +102,7 @@ export class Card {
    */
   move(at) {
     this.chosen = choiceOf(this.steps, at);
-    this.#tell();
+    this.slider?.show(this, this.at);
     this.wanted();
   }
 
@@ -118,6 +120,10 @@ export class Card {
 
   repaint() {
     partOf(this.sample, "svg").replaceWith(this.board.swatch(this.run));
+    this.resize();
+  }
+
+  resize() {
     this.body.resize?.();
   }
 
@@ -138,7 +144,7 @@ export class Card {
     this.known = content.known;
     this.steps = [...numbers.subarray(0, numbers.length / 2)];
     this.walls = [...numbers.subarray(numbers.length / 2)];
-    this.#tell();
+    this.slider?.show(this, this.at);
   }
 
   /**
@@ -163,33 +169,5 @@ export class Card {
     say(this.problem, text);
     this.body.clear();
     this.body.root.style.minHeight = "";
-  }
-
-  #slider() {
-    const range = el("input", {
-      type: "range",
-      min: 0,
-      max: 0,
-      step: 1,
-      "aria-label": `step of ${this.tag} in ${this.runTitle}`,
-      "data-role": "step",
-    });
-    range.addEventListener("input", () => this.move(Number(range.value)));
-    range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
-    const told = el("output", { class: "nbt-soft", "data-role": "told" });
-    return { range, told, root: el("div", { class: "nbt-step", children: [range, told] }) };
-  }
-
-  // The text of the slider.
-  #tell() {
-    if (!this.slider || !this.steps.length) return;
-    const { at } = this;
-    const { range, told } = this.slider;
-    const words = place(this.steps[at], "step");
-    range.max = String(this.steps.length - 1);
-    range.value = String(at);
-    range.disabled = this.steps.length < 2;
-    range.setAttribute("aria-valuetext", words);
-    told.replaceChildren(el("b", { text: words }), ` ${place(this.walls[at], "wall")}`);
   }
 }

@@ -1,10 +1,10 @@
 // The percentiles of a tag's histograms over the steps, as bands around the median.
 
+import { nearest } from "../../shared/buckets.js";
 import { floats, isolated } from "../../shared/columns.js";
 import { el } from "../../shared/dom.js";
-import { axes, cursorOf, yScale } from "../../shared/plot.js";
+import { axes, cursorOf, xScale, yScale } from "../../shared/plot.js";
 import { PlotBody } from "../../shared/cards/plot_body.js";
-import { nearest } from "../../shared/cards/ridges.js";
 import { number, place } from "../../shared/format.js";
 
 /** @import uPlot from "uplot" */
@@ -66,12 +66,8 @@ export class DistributionBody extends PlotBody {
         series: [PERCENT.length - i, i + 1],
         fill: `${colour}${part}`,
       })),
-      scales: {
-        x: { time: false, range: (u, min, max) => (min === max ? [min - 1, max + 1] : [min, max]) },
-        y: yScale(false),
-      },
+      scales: { x: xScale(false), y: yScale(false) },
       axes: axes(this.paint, { log: false }),
-      cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
       padding: [8, 16, 0, 0],
     };
   }

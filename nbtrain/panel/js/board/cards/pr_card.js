@@ -3,9 +3,9 @@
 import { PrChart } from "../charts/pr_chart.js";
 import { decodePr } from "../charts/pr_points.js";
 import { el, partOf, say } from "../../shared/dom.js";
-import { place } from "../../shared/format.js";
 import { Pin } from "../../shared/pin.js";
 import { ensured } from "../../shared/sure.js";
+import { StepSlider } from "./step_slider.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
@@ -26,19 +26,20 @@ import { choiceOf, placeOf } from "../../shared/cards/steps.js";
  * @property {PrRows | null} rows
  * @property {string} note
  * @property {HTMLElement} root
- * @property {{range: HTMLInputElement, told: HTMLElement, note: HTMLElement}} parts
+ * @property {StepSlider} slider
+ * @property {HTMLElement} problem shows the note
  */
 
 export class PrCard {
   /**
    * @param {string} tag
-   * @param {{board: Board, seen: Set<PrCard>, runsOf: (tag: string) => string[]}} page
+   * @param {Board} board
+   * @param {{seen: Set<PrCard>, having: Map<string, string[]>}} page
    */
-  constructor(tag, { board, seen, runsOf }) {
+  constructor(tag, board, page) {
     this.tag = tag;
     this.board = board;
-    this.seen = seen;
-    this.runsOf = runsOf;
+    this.page = page;
     /** @type {Map<string, PrLine>} */
     this.lines = new Map();
     this.asking = false;
@@ -64,7 +65,7 @@ export class PrCard {
   // Asks for the curves that the chart should show and does not show yet; one question at a time.
   async wanted() {
     const { connection } = this.board;
-    if (connection.gone || this.asking || !this.seen.has(this)) return;
+    if (connection.gone || this.asking || !this.page.seen.has(this)) return;
     this.#list();
     const { version } = connection;
     const due = this.runs.filter((run) => {
@@ -109,7 +110,7 @@ export class PrCard {
 
   // The runs that are drawn.
   get runs() {
-    return this.runsOf(this.tag).filter((run) => this.board.runs.has(run));
+    return (this.page.having.get(this.tag) ?? []).filter((run) => this.board.runs.has(run));
   }
 
   /**
@@ -164,7 +165,7 @@ export class PrCard {
   }
 
   #show() {
-    if (!this.seen.has(this)) return;
+    if (!this.page.seen.has(this)) return;
     const { runs } = this;
     const drawn = JSON.stringify([this.listed, runs.map((run) => this.#line(run).known)]);
     if (this.drawn === drawn) return;
@@ -208,27 +209,15 @@ export class PrCard {
    */
   #made(run) {
     const title = this.board.connection.titleOf(run);
-    const range = el("input", {
-      type: "range",
-      min: 0,
-      max: 0,
-      step: 1,
-      "aria-label": `step of ${this.tag} in ${title}`,
-      "data-role": "step",
-    });
-    range.addEventListener("input", () => this.move(run, Number(range.value)));
-    range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
-    const told = el("output", { class: "nbt-soft", "data-role": "told" });
-    const note = el("div", { class: "nbt-problem", "data-role": "note", hidden: "" });
+    const slider = new StepSlider(`step of ${this.tag} in ${title}`, (at) => this.move(run, at));
+    const problem = el("div", { class: "nbt-problem", "data-role": "note", hidden: "" });
     const name = el("span", {
       class: "nbt-of-run",
       title,
       children: [this.board.swatch(run), el("span", { text: this.board.nameOf(run) })],
     });
-    const root = el("div", {
-      "data-run": run,
-      children: [el("div", { class: "nbt-step", children: [name, range, told] }), note],
-    });
+    slider.root.prepend(name);
+    const root = el("div", { "data-run": run, children: [slider.root, problem] });
     return {
       steps: [],
       walls: [],
@@ -239,20 +228,14 @@ export class PrCard {
       rows: null,
       note: "",
       root,
-      parts: { range, told, note },
+      slider,
+      problem,
     };
   }
 
   /** @param {PrLine} line */
-  #tell({ steps, walls, chosen, note, parts }) {
-    say(parts.note, note);
-    if (!steps.length) return;
-    const at = placeOf(steps, chosen);
-    const words = place(steps[at], "step");
-    parts.range.max = String(steps.length - 1);
-    parts.range.value = String(at);
-    parts.range.disabled = steps.length < 2;
-    parts.range.setAttribute("aria-valuetext", words);
-    parts.told.replaceChildren(el("b", { text: words }), ` ${place(walls[at], "wall")}`);
+  #tell(line) {
+    say(line.problem, line.note);
+    line.slider.show(line, placeOf(line.steps, line.chosen));
   }
 }

@@ -20,16 +20,16 @@ const PALE = 0.5; // the opacity of a validation, as its dash and colour tell it
 export class CustomChart {
   /**
    * @param {LayoutChart} chart
-   * @param {{board: Board, seen: Set<CustomChart>, runsOf: (tag: string) => string[]}} page
+   * @param {Board} board
+   * @param {{seen: Set<CustomChart>, having: Map<string, string[]>}} page
    */
-  constructor(chart, { board, seen, runsOf }) {
+  constructor(chart, board, page) {
     this.title = chart.title;
     this.tags = chart.tags;
     this.series = chart.series;
     this.words = chart.words;
     this.board = board;
-    this.seen = seen;
-    this.runsOf = runsOf;
+    this.page = page;
     /** @type {Map<string, RunCurve[]>} */
     this.found = new Map();
     /** @type {Map<string, string>} */
@@ -40,7 +40,7 @@ export class CustomChart {
     this.shown = ""; // the key of what was asked for
     /** @type {number | null} */
     this.version = null; // of the board, when it was asked for
-    this.chart = new OverlayChart(chart.title, this);
+    this.chart = new OverlayChart(chart.title, this, this);
     this.legend = el("div", { class: "nbt-tags", "data-role": "tags" });
     this.chart.problem.before(this.legend);
     this.root = this.chart.root;
@@ -80,7 +80,7 @@ export class CustomChart {
   // Asks for the curves if the chart is in sight and does not show them yet.
   async wanted() {
     const { connection } = this.board;
-    if (connection.gone || !this.seen.has(this) || this.asking) return;
+    if (connection.gone || !this.page.seen.has(this) || this.asking) return;
     const wants = this.#wants();
     const key = JSON.stringify(wants);
     const { version } = connection;
@@ -146,11 +146,12 @@ export class CustomChart {
 
   /** @returns {Want[]} */
   #wants() {
-    const { x, logX, smooth } = this.options;
-    const { zoom } = this.chart;
     return this.tags.map((tag) => {
-      const runs = this.runsOf(tag).filter((run) => this.board.runs.has(run));
-      return { tag, x, log_x: logX, smooth, range: zoom ? [zoom.min, zoom.max] : null, runs };
+      const having = this.page.having.get(tag) ?? [];
+      return this.chart.wantOf(
+        tag,
+        having.filter((run) => this.board.runs.has(run)),
+      );
     });
   }
 
@@ -179,7 +180,7 @@ export class CustomChart {
     this.chart.say([...new Set([...this.words, ...problems, ...refused])].join("\n"));
     this.chart.curves = curves;
     this.chart.host.hidden = !curves.length;
-    if (this.seen.has(this)) this.chart.draw();
+    if (this.page.seen.has(this)) this.chart.draw();
     this.#tellTags();
   }
 

@@ -1,17 +1,16 @@
 // The curves of several runs as uPlot's columns; columns.js has those of one. Knows no page.
 
-import { countsIn, nearest, unseenOf, valueOf } from "../../shared/buckets.js";
+import { countsIn, nearest, valueOf } from "../../shared/buckets.js";
 import { column, floats, union } from "../../shared/columns.js";
 
 /** @import { Compare, Curves } from "../../protocol.d.ts" */
-/** @import { UnseenBucket, UnseenCounts } from "../../shared/buckets.js" */
+/** @import { UnseenCounts } from "../../shared/buckets.js" */
 /** @import { Columns } from "../../shared/columns.js" */
 /** @import { Bytes } from "../../shared/connection.js" */
 
 /**
  * @typedef {object} Numbers
  * @property {number} last
- * @property {number} lastStep
  * @property {number} min
  * @property {number} minStep
  * @property {number} max
@@ -98,8 +97,8 @@ export function decodeNumbers({ runs, tags, higher }, buffer) {
  * @returns {Numbers}
  */
 function numbersAt(values, at) {
-  const [last, lastStep, min, minStep, max, maxStep, points] = values.subarray(at, at + NUMBERS);
-  return { last, lastStep, min, minStep, max, maxStep, points };
+  const [last, , min, minStep, max, maxStep, points] = values.subarray(at, at + NUMBERS);
+  return { last, min, minStep, max, maxStep, points };
 }
 
 /**
@@ -127,23 +126,6 @@ export function overlay(curves, { log = false, smooth = false } = {}) {
   /** @type {Columns} */
   const data = [x, ...columns];
   return { data, lines: parts.map(({ kind, curve }) => ({ kind, run: curve.run })) };
-}
-
-/**
- * The values that no line can show, as `marks` in buckets.js, for all runs by position.
- * @param {RunCurve[]} curves
- * @param {{log?: boolean}} [how]
- */
-export function overlayMarks(curves, { log = false } = {}) {
-  /** @type {UnseenBucket[]} */
-  const found = [];
-  for (const curve of curves) {
-    for (let i = 0; i < curve.x.length; i++) {
-      for (const unseen of unseenOf(curve, i, log))
-        found.push({ x: curve.x[i], ...unseen, abandoned: false, run: curve.run });
-    }
-  }
-  return found.sort((left, right) => left.x - right.x);
 }
 
 /**

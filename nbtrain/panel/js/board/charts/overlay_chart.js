@@ -1,35 +1,34 @@
 // The chart of one tag for several runs: lines, hover, zoom, table, downloads.
 
-import { el, partOf, say } from "../../shared/dom.js";
+import { button, el, partOf, say } from "../../shared/dom.js";
 import { download, picture } from "../download.js";
-import { overlay, overlayMarks } from "./overlay.js";
+import { marks } from "../../shared/buckets.js";
+import { overlay } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
 import { Pin } from "../../shared/pin.js";
-import { axes, cursorOf, drawMarks, rangeOf, yScale } from "../../shared/plot.js";
+import { axes, cursorOf, drawMarks, rangeOf, xScale, yScale } from "../../shared/plot.js";
 import { runTable } from "./run_table.js";
 import { bandsOf, seriesOf } from "./series.js";
 import { tally } from "../../shared/format.js";
 import { tip } from "./tip.js";
 
 /** @import uPlot from "uplot" */
+/** @import { Want } from "../../protocol.d.ts" */
 /** @import { Latest } from "../latest.js" */
 /** @import { UnseenBucket } from "../../shared/buckets.js" */
 /** @import { Columns } from "../../shared/columns.js" */
-/** @import { Paint } from "../../shared/theme.js" */
-/** @import { Options, Range } from "../options.js" */
-/** @import { Look } from "../tags.js" */
+/** @import { Board } from "../board.js" */
+/** @import { Range } from "../options.js" */
 /** @import { ChartLine, RunCurve } from "./overlay.js" */
 
 /**
  * The part of the board that a chart of several runs uses.
- * @typedef {object} ChartBoard
- * @property {Options} options
- * @property {() => void} keep
- * @property {() => Paint} paint
- * @property {(run: string) => Look} styleOf
- * @property {(...runs: string[]) => SVGElement} swatch
- * @property {(run: string) => string} leaderOf the run that names the fit of a run
- * @property {(run: string) => string} nameOf the name of a run as it is shown
+ * @typedef {Pick<Board, "options" | "keep" | "paint" | "styleOf" | "swatch" | "leaderOf" | "nameOf">} ChartBoard
+ */
+
+/**
+ * What gives a chart its curves.
+ * @typedef {object} CurveSource
  * @property {(tag: string) => void} [pin]
  *   pin a tag, or do not any more; missing where charts have a place of their own
  * @property {(chart: OverlayChart) => unknown} wanted
@@ -44,7 +43,7 @@ export class OverlayChart extends BaseChart {
     return 190;
   }
   /** @type {Latest | null} */
-  latest = null; // see charts.js
+  latest = null; // see scalars_page.js
   /** @type {RunCurve[]} */
   curves = [];
   /** @type {UnseenBucket[]} */
@@ -59,24 +58,26 @@ export class OverlayChart extends BaseChart {
   /**
    * @param {string} tag
    * @param {ChartBoard} board
+   * @param {CurveSource} source
    */
-  constructor(tag, board) {
+  constructor(tag, board, source) {
     super(
       `chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`,
     );
     const { zooms, logs } = board.options;
     this.tag = tag;
     this.board = board;
+    this.source = source;
     this.zoom = zooms.get(tag) ?? null;
     this.log = logs.has(tag);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
-    this.pin = new Pin(tag, () => board.pin?.(tag));
+    this.pin = new Pin(tag, () => source.pin?.(tag));
     const buttons = [
-      ...(board.pin ? [this.pin.root] : []),
-      this.#button("log", "Logarithmic scale", () => this.#toggleLog(), String(this.log)),
-      this.#button("table", TABLE, () => this.#toggleTable(), "false"),
-      this.#button("CSV", "Download the points in sight", () => board.csv(this)),
-      this.#button("PNG", "Download the picture", () => this.#save()),
+      ...(source.pin ? [this.pin.root] : []),
+      tool("log", "Logarithmic scale", () => this.#toggleLog(), this.log),
+      tool("table", TABLE, () => this.#toggleTable(), false),
+      tool("CSV", "Download the points in sight", () => source.csv(this)),
+      tool("PNG", "Download the picture", () => this.#save()),
     ];
     const tools = el("span", { class: "nbt-chart-tools", children: buttons });
     const head = el("div", {
@@ -99,7 +100,7 @@ export class OverlayChart extends BaseChart {
     this.curves = curves;
     if (!this.hasRoom()) return;
     const { smooth } = this.board.options;
-    this.found = overlayMarks(curves, { log: this.log });
+    this.found = marks(curves, { log: this.log });
     const { data, lines } = overlay(curves, { log: this.log, smooth: smooth > 0 });
     const kept =
       lines.length === this.lines.length &&
@@ -128,6 +129,18 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
+   * The curves of a tag as this chart shows them; runs: null for all that have the tag.
+   * @param {string} tag
+   * @param {string[] | null} runs
+   * @returns {Want}
+   */
+  wantOf(tag, runs) {
+    const { x, logX, smooth } = this.board.options;
+    const range = this.zoom && /** @type {Want["range"]} */ ([this.zoom.min, this.zoom.max]);
+    return { tag, x, log_x: logX, smooth, range, runs };
+  }
+
+  /**
    * Highlights the runs of a fit, given by its leader; null ends that.
    * @param {string | null} run
    */
@@ -143,7 +156,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Shows a range of the axis, {min, max}, or everything: at once with the points at hand, and
+   * Shows a range of the axis, {min, max}, or everything: at once with the points that are here, and
    * finer once they have arrived.
    * @param {Range | null} zoom
    */
@@ -152,7 +165,7 @@ export class OverlayChart extends BaseChart {
     if (zoom) this.plot?.setScale("x", zoom);
     else this.draw();
     this.board.keep();
-    this.board.wanted(this);
+    this.source.wanted(this);
   }
 
   // The curves get another axis, on which the drawn ones have no meaning. They are asked for again,
@@ -177,14 +190,7 @@ export class OverlayChart extends BaseChart {
     this.build(data, {
       series: seriesOf(this.lines, this.tag, this.board),
       bands: bandsOf(this.lines, this.board),
-      scales: {
-        x: {
-          time: x === "wall",
-          distr: logX ? 3 : 1,
-          range: (u, min, max) => this.#range(min, max),
-        },
-        y: yScale(this.log),
-      },
+      scales: { x: xScale(logX, x, () => this.zoom), y: yScale(this.log) },
       axes: axes(this.board.paint, { log: this.log, x, logX }),
       cursor: {
         points: { show: false },
@@ -203,19 +209,6 @@ export class OverlayChart extends BaseChart {
   get look() {
     const { x, logX } = this.board.options;
     return JSON.stringify([x, logX, this.board.paint(), this.log]);
-  }
-
-  /**
-   * @param {number | null} min
-   * @param {number | null} max
-   * @returns {uPlot.Range.MinMax}
-   */
-  #range(min, max) {
-    if (this.zoom) return [this.zoom.min, this.zoom.max];
-    const log = this.board.options.logX;
-    if (min === null || max === null) return log ? [1, 10] : [0, 1];
-    if (min < max) return [min, max];
-    return log ? [min / 2, max * 2] : [min - 1, max + 1];
   }
 
   /** @param {uPlot} u */
@@ -296,22 +289,15 @@ export class OverlayChart extends BaseChart {
       },
     );
   }
+}
 
-  /**
-   * @param {string} text
-   * @param {string} title
-   * @param {() => void} act
-   * @param {string} [pressed]
-   */
-  #button(text, title, act, pressed) {
-    const button = el("button", {
-      type: "button",
-      text,
-      title,
-      "data-act": text,
-      ...(pressed ? { "aria-pressed": pressed } : {}),
-    });
-    button.addEventListener("click", act);
-    return button;
-  }
+/**
+ * @param {string} text
+ * @param {string} title
+ * @param {() => void} act
+ * @param {boolean} [pressed]
+ */
+function tool(text, title, act, pressed) {
+  const state = pressed === undefined ? {} : { "aria-pressed": String(pressed) };
+  return button({ text, title, "data-act": text, ...state }, act);
 }

@@ -1,6 +1,6 @@
 // The table of a chart: the last and the best value of each run.
 
-import { el } from "../../shared/dom.js";
+import { button, el } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
 /** @import { Board } from "../board.js" */
@@ -15,19 +15,16 @@ const HEADS = ["run", "last", "min", "max"];
 export function runTable(curves, board) {
   const [first, ...others] = new Set(curves.map(({ higher }) => higher));
   let higher = others.length ? null : (first ?? null);
-  const turn = el("button", {
-    type: "button",
-    title: "The step of the highest or the lowest value: click to change",
+  const title = "The step of the highest or the lowest value: click to change";
+  const turn = button({ title }, () => {
+    higher = !higher;
+    fill();
   });
   const body = el("tbody");
   const fill = () => {
     turn.textContent = bestStep(higher);
     body.replaceChildren(...curves.map((curve) => row(curve, higher, board)));
   };
-  turn.addEventListener("click", () => {
-    higher = !higher;
-    fill();
-  });
   fill();
   const heads = [
     ...HEADS.map((text) => el("th", { scope: "col", text })),

@@ -2,12 +2,12 @@
 
 import uPlot from "uplot";
 import { isolated } from "../../shared/columns.js";
+import { EDGE, FAINT, TAIL } from "../../shared/plot.js";
 import { HYPERPARAMETERS } from "../../shared/side_tags.js";
 
 /** @import { ChartLine } from "./overlay.js" */
 /** @import { ChartBoard } from "./overlay_chart.js" */
 
-const FAINT = "59"; // of the raw line behind the smoothed one: a third opaque
 const MANY = 100; // lines that are as thin as a pixel: thousands of wider ones take seconds to draw
 const HIDDEN = { show: false };
 
@@ -23,14 +23,11 @@ export function seriesOf(lines, tag, board) {
   const width = lines.length > MANY ? 1 : smooth ? 1.9 : 1.6;
   const auto = lines.every(({ kind }) => kind === "tail"); // the scale is that of what counts
   const series = lines.map(({ kind, run }) => {
-    if (kind === "hi" || kind === "lo") return { stroke: "transparent", width: 0, points: HIDDEN };
+    if (kind === "hi" || kind === "lo") return EDGE;
     const { colour, dash, alpha = 1 } = board.styleOf(run);
     const steps = tag.startsWith(HYPERPARAMETERS) && !(smooth && kind === "line");
     const how = steps ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {};
-    if (kind === "tail") {
-      const stroke = () => board.paint().gone;
-      return { ...how, auto, stroke, width: 1.25, dash: [4, 3], points: HIDDEN };
-    }
+    if (kind === "tail") return { ...how, ...TAIL, auto, stroke: () => board.paint().gone };
     if (kind === "raw") return { ...how, stroke: colour + FAINT, width: 1, points: HIDDEN };
     /** @type {uPlot.Series.Points} */
     const alone = { show: true, filter: (u, i) => isolated(u.data[i]), size: 5, fill: colour };

@@ -1,8 +1,7 @@
 // The drawing of a graph: moved by dragging or by the arrow keys, enlarged by + and -, by the
 // wheel with Ctrl, or by its buttons. Its nodes are buttons, one of which has the focus.
 
-import { el } from "../../shared/dom.js";
-import { isArrow } from "../../shared/plot.js";
+import { button, el } from "../../shared/dom.js";
 import { known } from "../../shared/sure.js";
 import { drawnEdge, drawnItem } from "./drawn.js";
 import { laidOut } from "./layout.js";
@@ -53,9 +52,9 @@ export class GraphCanvas {
     const zoom = el("div", {
       class: "nbt-graph-zoom",
       children: [
-        this.#button("−", "zoom out", () => this.#zoom(1 / ZOOM)),
-        this.#button("+", "zoom in", () => this.#zoom(ZOOM)),
-        this.#button("fit", "show the whole graph", () => this.fit()),
+        titled("−", "zoom out", () => this.#zoom(1 / ZOOM)),
+        titled("+", "zoom in", () => this.#zoom(ZOOM)),
+        titled("fit", "show the whole graph", () => this.fit()),
       ],
     });
     this.root = el("div", { class: "nbt-graph-frame", children: [this.drawing, zoom] });
@@ -252,7 +251,7 @@ export class GraphCanvas {
     if (altKey || ctrlKey || metaKey) return;
     if (key === "Enter" || key === " ") this.act(item);
     else if (key === "Escape") this.drawing.focus();
-    else if (isArrow(key) || key === "ArrowUp" || key === "ArrowDown") this.#go(item.number, key);
+    else if (key in MOVES) this.#go(item.number, key);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -273,17 +272,15 @@ export class GraphCanvas {
     const top = this.sight.y + this.sight.scale * box.y;
     if (left < 0 || top < 0 || left > width || top > height) this.#see(box);
   }
+}
 
-  /**
-   * @param {string} text
-   * @param {string} title
-   * @param {() => void} act
-   */
-  #button(text, title, act) {
-    const button = el("button", { type: "button", text, title, "aria-label": title });
-    button.addEventListener("click", act);
-    return button;
-  }
+/**
+ * @param {string} text
+ * @param {string} title
+ * @param {() => void} act
+ */
+function titled(text, title, act) {
+  return button({ text, title, "aria-label": title }, act);
 }
 
 /**

@@ -1,6 +1,6 @@
 // Describes a node or a scope in words; the names of other nodes lead to them.
 
-import { el, scroller } from "../../shared/dom.js";
+import { button, el, scroller } from "../../shared/dom.js";
 
 /** @import { GraphEnds, GraphName, GraphNode, NodeDetails, ScopeDetails } from "../../protocol.d.ts" */
 
@@ -97,9 +97,7 @@ export class GraphDetails {
  * @param {(name: GraphName) => void} reveal
  */
 export function link(name, reveal) {
-  const button = el("button", { type: "button", class: "nbt-graph-link", text: name.name });
-  button.addEventListener("click", () => reveal(name));
-  return button;
+  return button({ class: "nbt-graph-link", text: name.name }, () => reveal(name));
 }
 
 /** @param {string} text */

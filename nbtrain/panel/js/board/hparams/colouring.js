@@ -1,6 +1,6 @@
 // The colours of runs: each its own, or by a hyperparameter or a metric, with a legend.
 
-import { el } from "../../shared/dom.js";
+import { el, labelled } from "../../shared/dom.js";
 import { ensured, known } from "../../shared/sure.js";
 import { shown, whole } from "../table/cells.js";
 import { colourAt } from "./ramp.js";
@@ -30,10 +30,9 @@ export class Colouring {
       changed();
     });
     this.legend = el("span", { class: "nbt-ramp", "data-role": "colours" });
-    const label = [el("span", { text: "colour" }), this.select];
     this.root = el("span", {
       class: "nbt-field",
-      children: [el("label", { class: "nbt-field", children: label }), this.legend],
+      children: [labelled("colour", this.select), this.legend],
     });
   }
 
@@ -42,13 +41,15 @@ export class Colouring {
    * @param {HparamsColumn[]} columns
    */
   show(columns) {
-    const offered = [...columns].sort((one, other) => rank(one) - rank(other));
+    const [metrics, hparams] = [true, false].map((wanted) =>
+      columns.filter(({ isMetric }) => isMetric === wanted),
+    );
+    const offered = [...metrics, ...hparams];
     this.select.replaceChildren(
       el("option", { value: RUN, text: "run" }),
       ...offered.map(({ id, text }) => el("option", { value: id, text })),
     );
-    const first = offered.find(({ group }) => group === "metrics")?.id ?? RUN;
-    const wanted = this.chosen ?? first;
+    const wanted = this.chosen ?? metrics[0]?.id ?? RUN;
     const column = offered.find(({ id }) => id === wanted);
     this.by = column ? { column, axis: axisOf(column.values) } : null;
     this.select.value = column?.id ?? RUN;
@@ -133,9 +134,4 @@ export class Colouring {
     dot.style.background = this.#colourOf(axis, value);
     return el("span", { children: [dot, whole(value) || "empty"] });
   }
-}
-
-/** @param {HparamsColumn} column */
-function rank({ group }) {
-  return group === "metrics" ? 0 : 1;
 }

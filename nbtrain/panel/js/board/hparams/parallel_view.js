@@ -273,12 +273,7 @@ export class ParallelView {
     if (brush?.moved) return;
     const axis = brush ? this.drawn.axes[brush.at] : null;
     if (axis?.stretches.length) this.host.filters.choose(axis.column.id, null);
-    else if (this.pointed) this.#toggle(this.pointed);
-  }
-
-  /** @param {HparamsRow} row */
-  #toggle({ run }) {
-    this.host.mark(this.shown?.marked === run ? null : run);
+    else if (this.pointed) this.host.mark(this.pointed.run);
   }
 
   /** @param {KeyboardEvent} event */
@@ -291,7 +286,7 @@ export class ParallelView {
       const at = this.pointed ? chosen.indexOf(this.pointed) : -1;
       const next = at < 0 ? 0 : (at + ways[event.key] + chosen.length) % chosen.length;
       this.#point(chosen[next]);
-    } else if (event.key === "Enter" && this.pointed) this.#toggle(this.pointed);
+    } else if (event.key === "Enter" && this.pointed) this.host.mark(this.pointed.run);
     else if (event.key === "Escape") this.#point(null);
     else return;
     event.preventDefault();

@@ -1,6 +1,6 @@
 // The words of parallel coordinates: above each axis its name, and how they are used.
 
-import { el } from "../../shared/dom.js";
+import { button, el } from "../../shared/dom.js";
 
 /** @import { HparamsColumn } from "../pages/hparams_page.js" */
 /** @import { ValueAxis } from "./value_axis.js" */
@@ -13,15 +13,9 @@ import { el } from "../../shared/dom.js";
  */
 export function headOf({ id, text }, { canLog, scale }, { left, toggle }) {
   const name = el("span", { text, title: text });
-  const log = el("button", {
-    type: "button",
-    text: "log",
-    title: "Logarithmic scale",
-    "aria-label": `log ${text}`,
-    "aria-pressed": String(scale === "log"),
-  });
+  const how = { text: "log", title: "Logarithmic scale", "aria-label": `log ${text}` };
+  const log = button({ ...how, "aria-pressed": String(scale === "log") }, toggle);
   log.hidden = !canLog;
-  log.addEventListener("click", toggle);
   const head = el("div", { "data-axis": id, children: [name, log] });
   head.style.left = `${left}px`;
   return head;

@@ -1,6 +1,6 @@
 // A plot of one hyperparameter and one metric: a point for each run.
 
-import { el, say } from "../../shared/dom.js";
+import { button, el, say } from "../../shared/dom.js";
 import { BaseChart } from "../../shared/base_chart.js";
 import { axes, cursorOf } from "../../shared/plot.js";
 import { tipOf } from "./tip.js";
@@ -50,8 +50,7 @@ export class ScatterChart extends BaseChart {
     this.axes = null;
     this.ring = el("div", { class: "nbt-ring", hidden: "" });
     this.missing = el("span", { class: "nbt-soft", "data-role": "missing" });
-    this.button = el("button", { type: "button", text: "log", title: "Logarithmic scale along x" });
-    this.button.addEventListener("click", () => {
+    this.button = button({ text: "log", title: "Logarithmic scale along x" }, () => {
       this.log = this.axes?.x.scale !== "log";
       this.draw();
     });
@@ -143,8 +142,7 @@ export class ScatterChart extends BaseChart {
 
   #mark() {
     if (!this.pointed) return false;
-    const { run } = this.pointed.row;
-    this.view.host.mark(this.view.shown?.marked === run ? null : run);
+    this.view.host.mark(this.pointed.row.run);
     return true;
   }
 

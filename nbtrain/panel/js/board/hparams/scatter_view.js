@@ -1,14 +1,13 @@
 // A plot for each hyperparameter: its values along x, a metric up y, a point for each run.
 
-import { el, say } from "../../shared/dom.js";
+import { el, labelled, say } from "../../shared/dom.js";
+import { ensured } from "../../shared/sure.js";
 import { Viewport } from "../../shared/viewport.js";
 import { Colouring } from "./colouring.js";
 import { ScatterChart } from "./scatter_chart.js";
 import { axisOf } from "./value_axis.js";
 
 /** @import { HparamsColumn, HparamsHost, HparamsRow, HparamsShown, HparamsView } from "../pages/hparams_page.js" */
-
-const HPARAMS = "hyperparameters";
 
 /** @implements {HparamsView} */
 export class ScatterView {
@@ -46,15 +45,9 @@ export class ScatterView {
       this.log = this.logBox.checked;
       this.#draw();
     });
-    const y = [el("span", { text: "y" }), this.select];
-    const log = [this.logBox, el("span", { text: "log y" })];
     const tools = el("div", {
       class: "nbt-sheet-tools",
-      children: [
-        el("label", { class: "nbt-field", children: y }),
-        el("label", { class: "nbt-field", children: log }),
-        this.colouring.root,
-      ],
+      children: [labelled("y", this.select), labelled("log y", this.logBox), this.colouring.root],
     });
     this.root = el("div", {
       class: "nbt-scatters",
@@ -97,8 +90,8 @@ export class ScatterView {
   #draw() {
     if (!this.shown) return;
     const { columns, rows, chosen } = this.shown;
-    const metrics = columns.filter(({ group }) => group !== HPARAMS);
-    const hparams = columns.filter(({ group }) => group === HPARAMS);
+    const metrics = columns.filter(({ isMetric }) => isMetric);
+    const hparams = columns.filter(({ isMetric }) => !isMetric);
     const before = this.select.value;
     this.select.replaceChildren(
       ...metrics.map(({ id, text }) => el("option", { value: id, text })),
@@ -126,9 +119,11 @@ export class ScatterView {
 
   /** @param {HparamsColumn} column */
   #chart(column) {
-    const chart = this.charts.get(column.id) ?? new ScatterChart(column, this);
-    if (!this.charts.has(column.id)) this.viewport.watch(chart);
-    this.charts.set(column.id, chart);
+    const chart = ensured(this.charts, column.id, () => {
+      const made = new ScatterChart(column, this);
+      this.viewport.watch(made);
+      return made;
+    });
     chart.column = column; // the values may be others
     return chart;
   }

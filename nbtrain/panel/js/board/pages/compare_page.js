@@ -1,7 +1,7 @@
 // The page that compares the drawn runs: a table side by side, and their curves below.
 
 import { CompareTable } from "../table/compare_table.js";
-import { el, say } from "../../shared/dom.js";
+import { el, labelled, say } from "../../shared/dom.js";
 import { Latest } from "../latest.js";
 import { fitsOf } from "../fits.js";
 import { ScalarsPage } from "./scalars_page.js";
@@ -43,11 +43,7 @@ export class ComparePage {
     this.base.addEventListener("change", () => this.#choose({ base: this.base.value || null }));
     this.scalars = new ScalarsPage(board);
     const choices = [
-      el("label", {
-        class: "nbt-field",
-        title: "Show how the others differ from this run",
-        children: [el("span", { text: "baseline" }), this.base],
-      }),
+      labelled("baseline", this.base, { title: "Show how the others differ from this run" }),
       this.#toggle(
         "same",
         "hyperparameters that are equal too",
@@ -161,6 +157,6 @@ export class ComparePage {
   #toggle(name, text, title) {
     const box = el("input", { type: "checkbox", "data-role": name });
     box.addEventListener("change", () => this.#choose({ [name]: box.checked }));
-    return el("label", { class: "nbt-field", title, children: [box, el("span", { text })] });
+    return labelled(text, box, { title });
   }
 }

@@ -27,8 +27,6 @@ export class CustomScalarsPage {
     this.open = new Map();
     /** @type {Map<string, string[]>} */
     this.having = new Map();
-    /** @type {string[] | null} */
-    this.drawn = null; // what `having` is of
     this.key = ""; // of what is drawn
     /** @type {Chosen} */
     this.fits = () => true;
@@ -38,6 +36,7 @@ export class CustomScalarsPage {
       shown: (chart) => this.#shown(chart),
       hidden: (chart) => chart.destroy(),
     });
+    this.seen = this.viewport.seen;
     this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.groups = el("div", { class: "nbt-groups nbt-custom", "data-role": "layout" });
@@ -50,10 +49,7 @@ export class CustomScalarsPage {
   /** @type {Page["show"]} */
   show(index, _chosen, fits) {
     this.fits = fits;
-    if (this.drawn !== index.tags) {
-      this.drawn = index.tags;
-      this.having = having(index, index.runs);
-    }
+    this.having = having(index, index.runs);
     this.latest.want({ t: "layout" }, index.version);
     this.axis.show();
     return this.#draw();
@@ -61,11 +57,11 @@ export class CustomScalarsPage {
 
   /** @param {string | null} run */
   point(run) {
-    this.viewport.seen.forEach((chart) => chart.emphasize(run));
+    this.seen.forEach((chart) => chart.emphasize(run));
   }
 
   retheme() {
-    this.viewport.seen.forEach((chart) => chart.resize());
+    this.seen.forEach((chart) => chart.resize());
   }
 
   close() {
@@ -104,7 +100,7 @@ export class CustomScalarsPage {
       this.groups.replaceChildren(...found.map((category) => this.#category(category)));
       this.viewport.recheck();
     }
-    this.viewport.seen.forEach((chart) => chart.wanted());
+    this.seen.forEach((chart) => chart.wanted());
     return `${found.reduce((n, { charts }) => n + charts.length, 0)} of ${all.length} charts`;
   }
 
@@ -133,11 +129,7 @@ export class CustomScalarsPage {
   #chart(category, chart) {
     const key = keyOf(category, chart);
     return ensured(this.charts, key, () => {
-      const made = new CustomChart(chart, {
-        board: this.board,
-        seen: this.viewport.seen,
-        runsOf: (tag) => this.having.get(tag) ?? [],
-      });
+      const made = new CustomChart(chart, this.board, this);
       this.viewport.watch(made);
       return made;
     });
@@ -153,7 +145,7 @@ export class CustomScalarsPage {
   #chosen(changes) {
     if ("logX" in changes) this.board.forget();
     this.board.keep();
-    this.viewport.seen.forEach((chart) => chart.wanted());
+    this.seen.forEach((chart) => chart.wanted());
   }
 }
 

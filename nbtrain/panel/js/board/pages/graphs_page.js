@@ -8,7 +8,7 @@ import { GraphSearch } from "../graph/graph_search.js";
 import { Latest } from "../latest.js";
 import { having } from "../tags.js";
 
-/** @import { Graph, GraphItem, GraphName, Tags } from "../../protocol.d.ts" */
+/** @import { Graph, GraphItem, GraphName } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
 /** @import { Reply } from "../board_connection.js" */
 /** @import { Page } from "./pages.js" */
@@ -31,8 +31,6 @@ export class GraphsPage {
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
-    /** @type {Tags | null} */
-    this.drawn = null; // what `keys` are of
     /** @type {Key[]} */
     this.keys = [];
     /** @type {Key | null} */

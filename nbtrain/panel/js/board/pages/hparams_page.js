@@ -1,7 +1,7 @@
 // The page of the hyperparameters and metrics of the runs: a table, and two ways to draw them.
 
 import { csv, decoded, isNumeric } from "../table/cells.js";
-import { el, say, unfolding } from "../../shared/dom.js";
+import { button, el, labelled, say, unfolding } from "../../shared/dom.js";
 import { download } from "../download.js";
 import { HparamsFilters } from "../table/hparams_filters.js";
 import { Latest } from "../latest.js";
@@ -11,6 +11,7 @@ import { ScatterView } from "../hparams/scatter_view.js";
 import { TableView } from "../hparams/table_view.js";
 import { Tabs } from "../tabs.js";
 import { number } from "../../shared/format.js";
+import { ensured } from "../../shared/sure.js";
 
 /** @import { HparamsView as Name } from "../choices.js" */
 /** @import { Hparams } from "../../protocol.d.ts" */
@@ -28,7 +29,7 @@ import { number } from "../../shared/format.js";
 
 /**
  * A hyperparameter or a metric, with the values of all rows.
- * @typedef {TableColumn<HparamsRow> & {values: Value[]}} HparamsColumn
+ * @typedef {TableColumn<HparamsRow> & {values: Value[], isMetric: boolean}} HparamsColumn
  */
 
 /**
@@ -45,7 +46,7 @@ import { number } from "../../shared/format.js";
  * @typedef {object} HparamsHost
  * @property {Board} board
  * @property {HparamsFilters} filters
- * @property {(run: string | null) => void} mark mark a run, or none
+ * @property {(run: string | null) => void} mark mark a run, or none if it is marked already
  * @property {(row: HparamsRow) => string[]} runsOf the runs of a row: see sessions.js
  * @property {(rows: HparamsRow[], on: boolean) => void} check
  */
@@ -79,12 +80,10 @@ export class HparamsPage {
     "aria-label": "draw all runs of the table",
     title: "Draw all runs of the table, or none",
   });
-  unmark = el("button", {
-    type: "button",
-    title: "The run that is marked: click to mark none",
-    "data-role": "marked",
-    hidden: "",
-  });
+  unmark = button(
+    { title: "The run that is marked: click to mark none", "data-role": "marked", hidden: "" },
+    () => this.mark(null),
+  );
   /** @type {Set<string>} */
   hidden = new Set(); // columns, by their ids
   /** @type {HparamsColumn[]} */
@@ -159,7 +158,7 @@ export class HparamsPage {
 
   /** @type {HparamsHost["mark"]} */
   mark(run) {
-    this.shown.marked = run;
+    this.shown.marked = this.shown.marked === run ? null : run;
     this.#choose();
   }
 
@@ -202,9 +201,15 @@ export class HparamsPage {
    */
   #column(group, name, i) {
     const values = this.rows.map((row) => row.values[i]);
-    const id = `${group} ${name}`;
-    const numeric = isNumeric(values);
-    return { id, text: name, group, values, numeric, valueOf: (row) => row.values[i] };
+    return {
+      id: `${group} ${name}`,
+      text: name,
+      group,
+      isMetric: group === METRICS,
+      values,
+      numeric: isNumeric(values),
+      valueOf: (row) => row.values[i],
+    };
   }
 
   // Builds the view of the chosen columns; returns their number in words.
@@ -222,8 +227,8 @@ export class HparamsPage {
       this.rows.map(({ run }) => run),
       this.index?.runs ?? [],
     );
-    const metrics = columns.filter(({ group }) => group === METRICS);
-    this.filters.show([...this.columns.filter(({ group }) => group === HPARAMS), ...metrics]);
+    const metrics = columns.filter(({ isMetric }) => isMetric);
+    this.filters.show([...this.columns.filter(({ isMetric }) => !isMetric), ...metrics]);
     this.#choose();
     return `${columns.length} of ${this.columns.length} columns`;
   }
@@ -246,9 +251,11 @@ export class HparamsPage {
     const name = this.board.choices.values.hparams;
     const labels = Object.entries(VIEWS).map(([each, [label]]) => [each, label]);
     this.tabs.show(Object.fromEntries(labels), name);
-    const view = this.views.get(name) ?? new VIEWS[name][1](this);
-    if (!this.views.has(name)) this.tabs.panel(name, view.root);
-    this.views.set(name, view);
+    const view = ensured(this.views, name, () => {
+      const made = new VIEWS[name][1](this);
+      this.tabs.panel(name, made.root);
+      return made;
+    });
     if (this.front.firstChild !== view.root) this.front.replaceChildren(view.root);
     return view;
   }
@@ -266,15 +273,9 @@ export class HparamsPage {
   }
 
   #tools() {
-    const file = el("button", {
-      type: "button",
-      text: "CSV",
-      title: "Download the rows and columns that are shown",
-      "data-act": "CSV",
-    });
-    file.addEventListener("click", () => this.#download());
+    const title = "Download the rows and columns that are shown";
+    const file = button({ text: "CSV", title, "data-act": "CSV" }, () => this.#download());
     this.all.addEventListener("change", () => this.check(this.shown.chosen, this.all.checked));
-    this.unmark.addEventListener("click", () => this.mark(null));
     const all = el("label", { class: "nbt-field", children: [this.all, this.count] });
     const columns = unfolding("Columns", this.chooser);
     const children = [all, this.filters.button, columns, this.unmark, file];
@@ -304,7 +305,7 @@ export class HparamsPage {
       else this.hidden.add(id);
       this.#draw();
     });
-    return el("label", { class: "nbt-choice", title: text, children: [box, el("span", { text })] });
+    return labelled(text, box, { class: "nbt-choice", title: text });
   }
 
   #download() {

@@ -1,108 +1,137 @@
-// The page of the scalars: a chart for each tag with all its runs.
+// The page of the scalars: a chart for each tag with all its runs. Each chart in sight asks the kernel for
+// its curves.
 
-import { apart } from "../choices.js";
 import { AxisTools } from "../../shared/axis_tools.js";
-import { Charts } from "../charts/charts.js";
+import { decode } from "../charts/overlay.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
-import { Viewport } from "../../shared/viewport.js";
-import { ensured } from "../../shared/sure.js";
+import { download } from "../download.js";
+import { isEarly, Latest } from "../latest.js";
 import { TagGroups } from "../tag_groups.js";
 import { having } from "../tags.js";
 
+/** @import { Want } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
+/** @import { Reply } from "../board_connection.js" */
+/** @import { CurveSource } from "../charts/overlay_chart.js" */
 /** @import { Options } from "../options.js" */
 /** @import { Page } from "./pages.js" */
 
+/** @implements {CurveSource} */
 export class ScalarsPage {
+  /** @type {Map<string, string[]>} */
+  having = new Map(); // the runs of each tag
+
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
-    /** @type {Map<string, OverlayChart>} */
-    this.charts = new Map();
-    /** @type {Map<string, string[]>} */
-    this.having = new Map();
-    /** @type {string[] | null} */
-    this.drawn = null; // what `having` is of
-    this.key = ""; // of what is drawn
-    /** @type {Viewport<OverlayChart>} */
-    this.viewport = new Viewport({
-      shown: (chart) => this.#shown(chart),
+    /** @type {TagGroups<string, OverlayChart>} */
+    this.groups = new TagGroups(board, "scalars", {
+      make: (tag) => new OverlayChart(tag, board, this),
+      shown: (chart) => {
+        chart.resize();
+        this.wanted(chart);
+      },
       hidden: (chart) => chart.destroy(),
     });
-    this.desk = new Charts(board, {
-      seen: this.viewport.seen,
-      runsOf: (tag) => this.having.get(tag) ?? [],
-    });
-    /** @type {TagGroups<string>} */
-    this.groups = new TagGroups((tag) => this.#chart(tag).root, board.folds("scalars"));
+    this.seen = this.groups.seen;
     this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
     this.root = this.groups.root;
     this.tools = this.axis.root;
-    this.size = new ResizeObserver(() => this.retheme());
-    this.size.observe(this.root);
   }
 
   /** @type {Page["show"]} */
   show(index, chosen, fits) {
-    if (this.drawn !== index.tags) {
-      this.drawn = index.tags;
-      this.having = having(index, index.runs);
-    }
+    this.having = having(index, index.runs);
     const tags = [...this.having]
       .filter(([tag, runs]) => fits(tag) && runs.some(chosen))
       .map(([tag]) => tag);
-    const { pins } = this.board.choices.values;
-    const { pinned, others } = apart(new Map(tags.map((tag) => [tag, [tag]])), pins);
-    const key = JSON.stringify([pinned, [...others.keys()]]);
-    if (this.key !== key) {
-      this.key = key;
-      this.groups.show(others, pinned);
-      this.charts.forEach((chart, tag) => chart.pin.show(pins.includes(tag)));
-      this.viewport.recheck();
-    }
+    this.groups.show(new Map(tags.map((tag) => [tag, [tag]])));
     this.axis.show();
-    this.viewport.seen.forEach((chart) => this.desk.wanted(chart));
+    this.#want();
     return `${tags.length} of ${this.having.size} tags`;
   }
 
   /** @param {string | null} run */
   point(run) {
-    this.viewport.seen.forEach((chart) => chart.emphasize(run));
+    this.seen.forEach((chart) => chart.emphasize(run));
   }
 
   retheme() {
-    this.viewport.seen.forEach((chart) => chart.resize());
+    this.seen.forEach((chart) => chart.resize());
   }
 
   forget() {
-    this.charts.forEach((chart) => chart.forget());
+    this.groups.cards.forEach((chart) => chart.forget());
   }
 
   close() {
-    this.size.disconnect();
-    this.viewport.close();
+    this.groups.close();
   }
 
+  // --- what its charts call
+
   /** @param {string} tag */
-  #chart(tag) {
-    return ensured(this.charts, tag, () => {
-      const chart = new OverlayChart(tag, this.desk);
-      chart.pin.show(this.board.choices.values.pins.includes(tag));
-      this.viewport.watch(chart);
-      return chart;
-    });
+  pin(tag) {
+    this.board.choices.toggle("pins", tag);
+  }
+
+  /**
+   * Asks for the curves of a chart in sight, unless it shows them already.
+   * @param {OverlayChart} chart
+   */
+  wanted(chart) {
+    if (!this.seen.has(chart)) return;
+    const { connection } = this.board;
+    const { index } = connection;
+    if (!index || isEarly(index, performance.now() - connection.began)) return;
+    chart.latest ??= new Latest(connection, (answer) => this.#take(chart, answer));
+    chart.latest.want(this.#wantOf(chart), index.version);
   }
 
   /** @param {OverlayChart} chart */
-  #shown(chart) {
-    chart.resize();
-    this.desk.wanted(chart);
+  async csv(chart) {
+    const { content, buffers } = await this.board.connection.ask({
+      ...this.#wantOf(chart),
+      t: "csv",
+    });
+    if (content.t === "file")
+      download(new Blob([buffers[0]], { type: "text/csv" }), chart.tag, ".csv");
+    chart.say(content.t === "refused" ? content.text : "");
+  }
+
+  #want() {
+    this.seen.forEach((chart) => this.wanted(chart));
+  }
+
+  /**
+   * @param {OverlayChart} chart
+   * @param {Reply & {question: string}} answer
+   */
+  #take(chart, { content, buffers, question }) {
+    chart.say(content.t === "refused" ? content.text : "");
+    if (content.t !== "curves") return;
+    const seen = this.seen.has(chart);
+    if (JSON.stringify(this.#wantOf(chart)) === question)
+      chart.curves = decode(content.runs, buffers[0]);
+    else if (!seen) chart.latest = null; // this question may be the right one when it comes back
+    if (seen) chart.draw();
+  }
+
+  /**
+   * @param {OverlayChart} chart
+   * @returns {{t: "want"} & Want}
+   */
+  #wantOf(chart) {
+    const having = this.having.get(chart.tag) ?? [];
+    const chosen = having.filter((run) => this.board.runs.has(run));
+    const runs = chosen.length === having.length ? null : chosen;
+    return { t: "want", ...chart.wantOf(chart.tag, runs) };
   }
 
   /** @param {Partial<Options>} changes */
   #chosen(changes) {
     if ("logX" in changes) this.board.forget();
     this.board.keep();
-    this.viewport.seen.forEach((chart) => this.desk.wanted(chart));
+    this.#want();
   }
 }

@@ -3,7 +3,7 @@
 import { shown, whole } from "./cells.js";
 import { difference } from "./difference.js";
 import { bestStep } from "../charts/run_table.js";
-import { el, scroller } from "../../shared/dom.js";
+import { button, el, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
 /** @import { Fit } from "../../protocol.d.ts" */
@@ -29,8 +29,7 @@ export class CompareTable {
     /** @type {ComparisonOptions} */
     this.options = { base: null, same: false, extent: false };
     this.table = el("table");
-    this.more = el("button", { type: "button", class: "nbt-more" });
-    this.more.addEventListener("click", () => {
+    this.more = button({ class: "nbt-more" }, () => {
       this.most += AT_ONCE;
       this.show(this.there, this.options);
     });

@@ -2,7 +2,7 @@
 
 import { whole } from "./cells.js";
 import { chosen, domainOf, written } from "./choice.js";
-import { el, unfolding } from "../../shared/dom.js";
+import { button, el, labelled, unfolding } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
 
 /** @import { Value } from "./cells.js" */
@@ -22,8 +22,7 @@ export class HparamsFilters {
     this.look = "";
     this.root = el("div", { class: "nbt-filters", "data-role": "filters", hidden: "" });
     this.button = unfolding("Filters", this.root);
-    this.clear = el("button", { type: "button", text: "clear all filters", hidden: "" });
-    this.clear.addEventListener("click", () => {
+    this.clear = button({ text: "clear all filters", hidden: "" }, () => {
       this.choices.clear();
       this.#fill();
       this.#chosen();
@@ -101,11 +100,7 @@ export class HparamsFilters {
         this.#chosen();
       });
       const name = value === null ? "not set" : value === "" ? "empty" : whole(value);
-      return el("label", {
-        class: "nbt-choice",
-        title: name,
-        children: [box, el("span", { text: name })],
-      });
+      return labelled(name, box, { class: "nbt-choice", title: name });
     });
   }
 

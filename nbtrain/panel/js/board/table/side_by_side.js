@@ -22,7 +22,6 @@ import { known } from "../../shared/sure.js";
 /** @type {Numbers} */
 const NONE = {
   last: NaN,
-  lastStep: NaN,
   min: NaN,
   minStep: NaN,
   max: NaN,

@@ -1,7 +1,7 @@
 // A table that is sorted by its headings.
 
 import { shown, sorted, whole } from "./cells.js";
-import { el, scroller } from "../../shared/dom.js";
+import { button, el, scroller } from "../../shared/dom.js";
 import { ensured, known } from "../../shared/sure.js";
 
 /** @import { Value } from "./cells.js" */
@@ -43,8 +43,7 @@ export class SortTable {
     this.heads = [];
     this.head = el("thead");
     this.body = el("tbody");
-    this.more = el("button", { type: "button", class: "nbt-more" });
-    this.more.addEventListener("click", () => this.#addMore());
+    this.more = button({ class: "nbt-more" }, () => this.#addMore());
     const table = el("table", { children: [this.head, this.body] });
     this.root = scroller(label, [table, this.more]);
     this.observer = new IntersectionObserver(
@@ -173,15 +172,14 @@ export class SortTable {
 
   /** @param {TableColumn<Row>} column */
   #heading({ id, text, look, down = false }) {
-    const button = el("button", { type: "button", title: text, children: [el("span", { text })] });
-    button.addEventListener("click", () => {
+    const name = button({ title: text, children: [el("span", { text })] }, () => {
       this.by = { id, down: this.by?.id === id ? !this.by.down : down };
       this.most = AT_ONCE;
       this.root.scrollTop = 0;
       this.#tellOrder();
       this.#fill();
     });
-    return el("th", { scope: "col", class: look, "data-column": id, children: [button] });
+    return el("th", { scope: "col", class: look, "data-column": id, children: [name] });
   }
 
   #tellOrder() {

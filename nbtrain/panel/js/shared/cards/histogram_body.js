@@ -6,7 +6,7 @@ import { floats } from "../columns.js";
 import { el } from "../dom.js";
 import { axes, cursorOf, yScale } from "../plot.js";
 import { PlotBody } from "./plot_body.js";
-import { binAt, nearest, ridges } from "./ridges.js";
+import { binAt, ridges } from "./ridges.js";
 import { number, place, ticks } from "../format.js";
 import { lastOf } from "../sure.js";
 
@@ -91,7 +91,6 @@ export class HistogramBody extends PlotBody {
         y: this.overlay ? yScale(false) : { dir: -1, range: this.#reach() },
       },
       axes: this.#axes(),
-      cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
       padding: [6, 12, 0, 0],
     };
   }
@@ -100,10 +99,10 @@ export class HistogramBody extends PlotBody {
   told(u) {
     const { left, top } = cursorOf(u);
     const bin = binAt(this.edges, u.posToVal(left, "x"));
-    const tops = this.bases.map((_, i) =>
-      u.valToPos(u.data[i + 1][2 * bin + 1] ?? this.bases[i], "y"),
+    const far = this.bases.map((base, i) =>
+      Math.abs(u.valToPos(u.data[i + 1][2 * bin + 1] ?? base, "y") - top),
     );
-    const pointed = this.order[nearest(tops, top)];
+    const pointed = this.order[far.indexOf(Math.min(...far))];
     this.pointed = pointed;
     const [from, to, count] = [this.edges[bin], this.edges[bin + 1], this.counts[pointed][bin]].map(
       number,

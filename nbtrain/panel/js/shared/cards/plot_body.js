@@ -6,6 +6,8 @@ import { BaseChart } from "../base_chart.js";
 /** @import { Columns } from "../columns.js" */
 /** @import { BodyCard } from "./body.d.ts" */
 
+const CURSOR = { points: { show: false }, y: false, drag: { x: false, y: false } };
+
 export class PlotBody extends BaseChart {
   /**
    * Subclasses give `data` and `options()`.
@@ -41,7 +43,7 @@ export class PlotBody extends BaseChart {
   paint = () => this.card.board.paint();
 
   draw() {
-    if (this.data && this.hasRoom()) this.build(this.data, this.options());
+    if (this.data && this.hasRoom()) this.build(this.data, { cursor: CURSOR, ...this.options() });
   }
 
   clear() {

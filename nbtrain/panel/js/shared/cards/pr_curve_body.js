@@ -1,11 +1,11 @@
 // Precision over recall, at all thresholds of a step.
 
+import { nearest } from "../buckets.js";
 import { floats } from "../columns.js";
 import { el } from "../dom.js";
 import { number } from "../format.js";
 import { axes, cursorOf } from "../plot.js";
 import { PlotBody } from "./plot_body.js";
-import { nearest } from "./ridges.js";
 
 /** @import uPlot from "uplot" */
 /** @import { PRCurves } from "../../protocol.d.ts" */
@@ -57,7 +57,6 @@ export class PRCurveBody extends PlotBody {
         { ...x, incrs: [0.1, 0.2, 0.5], values: (u, values) => values.map(number) },
         { ...y, values: (u, values) => values.map(number) },
       ],
-      cursor: { points: { show: false }, y: false, drag: { x: false, y: false } },
       padding: [8, 16, 0, 0],
     };
   }

@@ -1,5 +1,6 @@
 // Histograms as lines that a chart can draw. Knows no page.
 
+import { countUpTo } from "../buckets.js";
 import { lastOf } from "../sure.js";
 
 /** @import { Columns } from "../columns.js" */
@@ -68,19 +69,5 @@ function slopes(row) {
  * @param {number} value
  */
 export function binAt(edges, value) {
-  const after = edges.findIndex((edge) => edge > value);
-  return Math.min(edges.length - 2, Math.max(0, (after < 0 ? edges.length : after) - 1));
-}
-
-/**
- * The index of the place nearest to another.
- * @param {number[] | Float64Array} places
- * @param {number} to
- */
-export function nearest(places, to) {
-  let best = 0;
-  places.forEach((place, i) => {
-    if (Math.abs(place - to) < Math.abs(places[best] - to)) best = i;
-  });
-  return best;
+  return Math.min(edges.length - 2, Math.max(0, countUpTo(edges, value) - 1));
 }

@@ -13,9 +13,18 @@
  * @param {Choice | null} chosen
  */
 export function placeOf(steps, chosen) {
-  if (chosen === null) return steps.length - 1;
+  if (chosen === null) return placeUpTo(steps, null);
   if (steps[chosen.place] === chosen.step) return chosen.place;
-  const after = steps.findIndex((step) => step > chosen.step);
+  return placeUpTo(steps, chosen.step);
+}
+
+/**
+ * The index of the last step up to another, or of the first; null means the newest.
+ * @param {number[]} steps
+ * @param {number | null} step
+ */
+export function placeUpTo(steps, step) {
+  const after = step === null ? -1 : steps.findIndex((each) => each > step);
   return after < 0 ? steps.length - 1 : Math.max(0, after - 1);
 }
 

@@ -1,0 +1,39 @@
+// The slider that chooses the step of a card, and beside it that step and its time.
+
+import { el } from "../../shared/dom.js";
+import { place } from "../../shared/format.js";
+
+export class StepSlider {
+  /**
+   * @param {string} label
+   * @param {(at: number) => void} moved called with the place among the steps that the reader chooses
+   */
+  constructor(label, moved) {
+    this.range = el("input", {
+      type: "range",
+      min: 0,
+      max: 0,
+      step: 1,
+      "aria-label": label,
+      "data-role": "step",
+    });
+    this.range.addEventListener("input", () => moved(Number(this.range.value)));
+    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.told = el("output", { class: "nbt-soft", "data-role": "told" });
+    this.root = el("div", { class: "nbt-step", children: [this.range, this.told] });
+  }
+
+  /**
+   * @param {{steps: number[], walls: number[]}} history
+   * @param {number} at the place among the steps
+   */
+  show({ steps, walls }, at) {
+    if (!steps.length) return;
+    const words = place(steps[at], "step");
+    this.range.max = String(steps.length - 1);
+    this.range.value = String(at);
+    this.range.disabled = steps.length < 2;
+    this.range.setAttribute("aria-valuetext", words);
+    this.told.replaceChildren(el("b", { text: words }), ` ${place(walls[at], "wall")}`);
+  }
+}
