@@ -53,6 +53,14 @@ class SessionMutex:
         for name in ("run", "make_callable", _MUTEX):
             vars(self.sess).pop(name, None)
 
+    @property
+    def is_held(self) -> bool:
+        """True while the owner is in a call, or the waiting work is being done; other threads."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+            return False
+        return True
+
     def run_between(
         self, act: Callable[[], Any], give_up: Callable[[], bool] = lambda: False
     ) -> Any:

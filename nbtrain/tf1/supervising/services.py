@@ -8,17 +8,26 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.core.cadence import Every
 from nbtrain.inner.tensorflow import is_closed
 from nbtrain.run.thread.threads import LooperThread
 from nbtrain.tf1.saving.savers import saves
 from nbtrain.tf1.saving.writing import Checkpoints
 from nbtrain.tf1.servers import LOST, unanswered
 from nbtrain.tf1.session_mutex import SessionMutex
+from nbtrain.tf1.supervising.step_services import ByStepServices
 from nbtrain.tf1.supervising.summaries import StepRate, SupervisorSummaries
 
 # A summary is on disk within a second, even the last of a burst.
 _FLUSH_SECS = 1.0
+
+# Seconds between two checks for steps that another thread trains.
+_POLL_SECS = 1.0
+
+_UNSEEN = (
+    "The session is trained by another thread than the one that prepared it: nothing is saved or "
+    "summarized by steps (save_model_steps=, save_summaries_steps=) before the end. Train in the "
+    "thread that prepares the session, or give save_model_secs=."
+)
 
 
 class Services:
@@ -59,6 +68,7 @@ class Services:
         ):
             self._summaries = SupervisorSummaries(supervisor, self._sess)
         self._by_steps = ByStepServices(self._step)
+        self._warned = False
         if self._checkpoints and save_model_steps:
             self._by_steps.add(save_model_steps, self._checkpoints.save)
         if self._summaries and save_summaries_steps:
@@ -73,6 +83,8 @@ class Services:
         if step is not None and self._by_steps.start(step):
             self._mutex.before_run.append(self._by_steps.run_due)
         threads = list(self._threads())
+        if self._mutex.before_run and not self._sess.sess_str:  # in a cluster, others train too
+            threads.append(self._looper("steps", _POLL_SECS, self._warn_of_others))
         for thread in threads:
             thread.start()
         return threads
@@ -148,46 +160,13 @@ class Services:
         step: int | None = self._supervisor.step_of(self._sess)
         return step
 
+    def _warn_of_others(self) -> None:
+        """Warns once if another thread trains, because services by steps ignore its steps."""
+        if not self._warned and self._by_steps.are_unseen(self._step() or 0, self._mutex.is_held):
+            self._warned = True
+            tf.compat.v1.logging.warning("%s", _UNSEEN)
+
     def _save(self) -> None:
         assert self._checkpoints is not None
         # Once stopping, `finish` saves.
         self._mutex.run_between(self._checkpoints.save, self._supervisor.coord.should_stop)
-
-
-class ByStepServices:
-    """The services that are due every so many steps, called by the training thread."""
-
-    def __init__(self, step_of: Callable[[], int | None]) -> None:
-        self._step_of = step_of
-        self._services: list[tuple[Every, Callable[[], object]]] = []
-        self._calls, self._calls_left = 0, 0  # since the step was last read, and until the next
-        self._looked: int | None = None  # the step when it was last read
-
-    def add(self, steps: int, act: Callable[[], object]) -> None:
-        """Adds a service that is due every `steps` steps."""
-        self._services.append((Every(steps=steps), act))
-
-    def start(self, step: int) -> bool:
-        """Counts from `step`; returns False if there are no services."""
-        for every, _ in self._services:
-            every.start(step, 0.0)
-        return bool(self._services)
-
-    def run_due(self) -> None:
-        """Runs the services that are due, before a call of the training thread.
-
-        The step is read only when a service can be due, at the speed of the calls so far.
-        """
-        self._calls += 1
-        if self._calls < self._calls_left:
-            return
-        step = self._step_of() or 0
-        if self._looked is not None and step < self._looked:
-            self.start(step)  # the program restored a checkpoint: count from there
-        for every, act in self._services:
-            if every(step, 0.0):
-                act()
-        left = min(every.next_step for every, _ in self._services) - step
-        throughput = 0.0 if self._looked is None else (step - self._looked) / self._calls
-        self._calls_left = 1 if self._looked is None else int(left / max(1.0, throughput))
-        self._calls, self._looked = 0, step

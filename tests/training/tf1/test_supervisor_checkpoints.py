@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
+from nbtrain.tf1.supervising.step_services import ByStepServices
 from tests.gate import eventually
 from tests.supervised import (
     Background,
@@ -250,6 +251,39 @@ def test_a_session_that_another_thread_trains_is_saved_and_that_is_said_once(
     sv.stop()
     assert len(checkpoints(tmp_path)) == len(saves)
     assert caplog.text.count("Train in the thread that prepares the session") == 1
+
+
+def test_steps_that_only_another_thread_trains_are_told_once_before_the_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    count = Counting()
+    sv = count.supervisor(tmp_path, save_model_steps=2)
+    sess = sv.prepare_or_wait_for_session()
+    warning = "nothing is saved or summarized by steps"
+
+    def told() -> bool:
+        in_background(lambda: sess.run(count.train_op))
+        return warning in caplog.text
+
+    eventually(told)
+    assert checkpoints(tmp_path) == []
+    eventually(lambda: told() and sess.run(count.global_step) > 20)
+    sv.stop()
+    assert caplog.text.count(warning) == 1
+
+
+@pytest.mark.parametrize("step", [1, 5])
+def test_a_step_that_the_training_thread_may_have_trained_is_not_unseen(step: int) -> None:
+    services = ByStepServices(lambda: 0)
+    services.add(2, lambda: None)
+    services.start(0)
+    assert not services.are_unseen(0, in_call=False)
+    services.run_due()
+    assert not services.are_unseen(step, in_call=False), "it has called the session since"
+    assert not services.are_unseen(step, in_call=False), "no step was trained since"
+    assert not services.are_unseen(6, in_call=True)
+    assert not services.are_unseen(7, in_call=False), "its call has just ended"
+    assert services.are_unseen(8, in_call=False)
 
 
 def test_a_thread_that_evaluates_beside_the_training_tears_no_checkpoint(
