@@ -63,7 +63,8 @@ class Folders:
             own = os.path.join(above[-1], os.path.basename(below))  # noqa: PTH118, PTH119 - quicker
             real = os.path.realpath(below) if is_link else own
             if real not in above:  # a link to a folder above leads here again
-                yield from self._walk(below, name, (*above, real))
+                parents = map(str, Path(real).parents) if is_link else ()
+                yield from self._walk(below, name, (*above, *parents, real))
 
 
 class _Folder:

@@ -485,6 +485,17 @@ def test_a_link_to_a_folder_above_has_an_end(tmp_path: Path) -> None:
     assert read(tmp_path).runs == ["a", "other"]
 
 
+def test_a_linked_folder_is_not_left_by_a_link_that_leads_up_there(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    written(elsewhere / "x" / NAME, [simple("loss", 1, 1.0)])
+    written(elsewhere / "y" / NAME, [simple("loss", 1, 1.0)])
+    (elsewhere / "x" / "up").symlink_to(elsewhere)
+    logdir = tmp_path / "logdir"
+    logdir.mkdir()
+    (logdir / "linked").symlink_to(elsewhere / "x")
+    assert read(logdir).runs == ["linked"]
+
+
 @pytest.mark.parametrize("make", ["nothing", "a file"])
 def test_a_path_that_is_not_a_folder_raises_with_advice(make: str, tmp_path: Path) -> None:
     if make == "a file":
