@@ -197,7 +197,7 @@ def test_while_its_server_is_dead_a_run_saves_and_restores_nothing_and_says_why(
         assert not applied
         assert LOST in text
         assert text.endswith(
-            "is lost. Once it has been started again, the training can go on "
+            "is lost. Once it has been started again, the training can continue "
             "from the latest checkpoint."
         )
     held = chief.ask("checkpoints")
