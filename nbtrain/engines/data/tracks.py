@@ -147,9 +147,9 @@ class Tracks(Position):
                 loop.inform_too(around)
             return opened[0].source
 
-        def end(*, broken: bool, failed: bool) -> None:
-            stopped = loop.track.must_end or opened[0].source.is_behind
-            self._end_loop(opened[0], broken=broken, stopped=stopped, failed=failed)
+        def end(*, broken: bool, failed: bool, cut: bool) -> None:
+            stopped = cut or loop.track.must_end or opened[0].source.is_behind
+            self._end_loop(opened[0], broken=broken, stopped=stopped, failed=failed or cut)
 
         return loop.track.turns(begin, end)
 
@@ -210,11 +210,11 @@ class Tracks(Position):
             self._ended = self._ended or self._waiting() or self._path()
         elif failed:
             self._ended = self._ended or self._path_within_turn()
-            left.source.failed = True
         elif broken:
             left.source.end_pass()
             self.total = None
             self._uneven |= left is not self._open[0]
+        left.source.failed |= failed
         depth = self._open.index(left)
         for each in self._open[depth:]:
             each.source.elements = iter(())  # the elements refer to the source, which has threads

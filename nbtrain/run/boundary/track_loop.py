@@ -92,7 +92,8 @@ class TrackLoop:
         Args:
             enter: Begins the loop, and returns its elements.
             leave: Ends the loop. Called with `broken`, which is True if the program has left the
-                loop, and `failed`, which is True if an error has ended it.
+                loop, `failed`, which is True if an error within a turn has ended it, and
+                `cut`, which is True if an error between two turns has, such as one of the data.
 
         Raises:
             ProgramEnd: The run must end, and it executes a whole program.
@@ -103,7 +104,8 @@ class TrackLoop:
             raise ProgramEnd
         steps, boundary, nested = self._context.steps, self._boundary, self._nested
         items, most_items, act = steps.items, steps.most_items, boundary.act
-        ident, depth, broken, failed = get_ident(), len(nested), False, False
+        ident, depth = get_ident(), len(nested)
+        broken = failed = cut = False
         source = enter()
         try:
             if self._begin():
@@ -143,12 +145,16 @@ class TrackLoop:
             raise
         except IndexError:
             if len(nested) > depth:
+                cut = True
                 raise
             failed = True
             raise ArgumentError(_BY_TURNS) from None
+        except BaseException:
+            cut = True
+            raise
         finally:
             self._end(depth, broken=broken)
-            leave(broken=broken, failed=failed)
+            leave(broken=broken, failed=failed, cut=cut)
 
     def _begin(self) -> bool:
         """Begins a loop; returns whether it must end at once.

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import shutil
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -776,6 +776,69 @@ def test_a_run_that_failed_after_the_inner_loop_does_not_repeat_that() -> None:
 
     whole = start("whole", None)
     assert start("failed", 1) + start("failed", None) == whole
+
+
+class Away:
+    """Five numbers, the third of which cannot be read in one of the passes."""
+
+    def __init__(self, fails_in: int | None) -> None:
+        self._fails_in, self._passes = fails_in, 0
+
+    def __len__(self) -> int:
+        return 5
+
+    def __iter__(self) -> Iterator[int]:
+        self._passes += 1
+        for number in range(5):
+            if self._passes == self._fails_in and number == 2:
+                raise OSError("away")
+            yield number
+
+
+AWAY: dict[str, Callable[[int | None], Any]] = {
+    "a list of one's own": Away,
+    "a pipeline": lambda fails_in: tf.data.Dataset.from_generator(
+        Away(fails_in).__iter__, output_signature=tf.TensorSpec((), tf.int64)
+    ),
+}
+
+
+@pytest.mark.parametrize("fails_in", [1, 2, 3])
+@pytest.mark.parametrize("kind", AWAY)
+def test_an_error_of_the_data_keeps_the_position(kind: str, fails_in: int) -> None:
+    seen: list[tuple[int, int]] = []
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+
+    def start(data: Any) -> nbtrain.Run:
+        @nbtrain.background(name="away", checkpoint=held)
+        def loop(run: Any) -> None:
+            for epoch in run.track(range(3)):
+                for number in run.track(data):
+                    seen.append((epoch, int(number)))
+
+        run: nbtrain.Run = loop
+        return run
+
+    with pytest.raises((OSError, tf.errors.UnknownError), match="away"):
+        start(AWAY[kind](fails_in)).wait(SOON)
+    assert start(AWAY[kind](None)).wait(SOON).status.step == 15
+    assert seen == [(epoch, number) for epoch in range(3) for number in range(5)]
+
+
+@pytest.mark.parametrize("kind", AWAY)
+def test_a_program_that_handles_an_error_of_the_data_goes_on_with_the_next_pass(kind: str) -> None:
+    seen: list[int] = []
+    data = AWAY[kind](2)
+
+    @nbtrain.background(name="handled")
+    def loop(run: Any) -> None:
+        for _ in run.track(range(3)):
+            with contextlib.suppress(OSError, tf.errors.UnknownError):
+                for number in run.track(data):
+                    seen.append(int(number))
+
+    assert loop.wait(SOON).status.step == len(seen)
+    assert seen == [*range(5), *range(2), *range(5)]
 
 
 def test_a_program_that_handles_the_error_of_a_loop_goes_on_with_the_next_pass() -> None:
