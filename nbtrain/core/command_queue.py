@@ -122,6 +122,19 @@ class CommandQueue:
                 return heapq.heappop(self._planned)[-1]
             return self._waiting.popleft() if self._waiting else None
 
+    def get_unreached(self, kinds: tuple[type[Command], ...]) -> Receipt | None:
+        """Returns the first planned command of some kinds, or None; training thread only.
+
+        The other planned commands stay, for `close` to refuse them.
+        """
+        with self._changed:
+            found = (each for each in sorted(self._planned) if isinstance(each[-1].command, kinds))
+            if (first := next(found, None)) is None:
+                return None
+            self._planned.remove(first)
+            heapq.heapify(self._planned)
+            return first[-1]
+
     def plan(self, receipt: Receipt, at: int) -> None:
         """Plans a command from `get` again, for a later step; training thread only."""
         with self._changed:

@@ -16,6 +16,7 @@ import sys
 import time
 
 from nbtrain.core.errors import PhaseError
+from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Event, Phase
 from nbtrain.run.boundary.executor import CommandExecutor
 from nbtrain.run.boundary.recovery import Recovery
@@ -163,7 +164,9 @@ class Boundary:
             self.best.update()  # it may have been recorded after the last boundary
         self.best.end()
         self._prove()
-        self._execute_waiting(all_planned=True)
+        self._execute_waiting()
+        while receipt := self.executor.next_unreached():
+            self._execute(receipt)
         self.executor.control.end()
 
     def _prove(self) -> None:
@@ -190,14 +193,17 @@ class Boundary:
             )
         )
 
-    def _execute_waiting(self, *, all_planned: bool = False) -> None:
+    def _execute_waiting(self) -> None:
         """Executes commands until none is left; waits for the next one while paused."""
         if self._context.lifecycle.phase is Phase.PAUSED:
             self.steps.complete()
-        while receipt := self.executor.next_command(all_planned=all_planned):
-            self.steps.complete()
-            outcome = self.executor.execute(receipt)
-            self.executor.pause_if_unproven()  # before another step, whatever has restored
-            if outcome is not None:
-                self._context.monitor.write_journal()  # a confirmed command survives a kill
-                receipt.answer(outcome)
+        while receipt := self.executor.next_command():
+            self._execute(receipt)
+
+    def _execute(self, receipt: Receipt) -> None:
+        self.steps.complete()
+        outcome = self.executor.execute(receipt)
+        self.executor.pause_if_unproven()  # before another step, whatever has restored
+        if outcome is not None:
+            self._context.monitor.write_journal()  # a confirmed command survives a kill
+            receipt.answer(outcome)

@@ -7,10 +7,8 @@ receipt.answer(outcome)              # unless the answer comes later, as for a t
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,8 +42,6 @@ from nbtrain.run.tuning.control import HyperparameterControl
 from nbtrain.rundir.answers import fields_of_arm
 from nbtrain.steer.annotations import described as described_note
 
-_NEVER = sys.maxsize
-
 
 class CommandExecutor:
     """Executes the commands of one start of a run; training thread only."""
@@ -71,13 +67,16 @@ class CommandExecutor:
         )
         self._trials = Trials(context, policy, control, metric, self.open_segment)
 
-    def next_command(self, *, all_planned: bool = False) -> Receipt | None:
+    def next_command(self) -> Receipt | None:
         """Returns the next command at this step, or None; waits for one while paused."""
-        step = _NEVER if all_planned else self._steps.step
         if self._lifecycle.phase is not Phase.PAUSED:
-            return self._commands.get(step)
+            return self._commands.get(self._steps.step)
         with self._monitor.time_usage.during(PAUSED):
-            return self._commands.get(step, wait=True)
+            return self._commands.get(self._steps.step, wait=True)
+
+    def next_unreached(self) -> Receipt | None:
+        """Returns a trial or an edit whose step does not come, or None; at the end of the loop."""
+        return self._commands.get_unreached((Set, Try))
 
     def execute(self, receipt: Receipt) -> Outcome | None:
         """Executes a command; an error refuses it. Returns None if the outcome comes later.
@@ -230,14 +229,24 @@ class CommandExecutor:
             self._pause("edit", f"{why}. {error} Set the value, then resume; or stop")
 
     def _pause(self, topic: str, why: str) -> None:
-        step = self._steps.step
-        with contextlib.suppress(PhaseError):  # the run is pausing or stopping anyway
-            self._lifecycle.apply(Event.PAUSE)
-            self._trials.pause()
-            step = self._steps.step
-            text = f"Paused at step {step:,}: {why}"
-            self._monitor.notices.note(topic, text)
-            self._monitor.log(event="pause", step=step, text=text)
+        """Pauses and says why. A run that is paused already gets the reason alone, and once."""
+
+        def text() -> str:
+            return f"Paused at step {self._steps.step:,}: {why}"
+
+        notices, is_paused = self._monitor.notices, self._lifecycle.phase is Phase.PAUSED
+        if is_paused and text() in notices.texts:
+            return
+        notices.note(topic, text())  # first, so that the reason is shown with the pause
+        if not is_paused:
+            try:
+                self._lifecycle.apply(Event.PAUSE)
+            except PhaseError:  # the run is stopping by now
+                notices.note(topic, None)
+                return
+            self._trials.pause()  # may go back
+            notices.note(topic, text())
+        self._monitor.log(event="pause", step=self._steps.step, text=text())
 
     def _execute(self, receipt: Receipt) -> Outcome | None:
         step = self._steps.step

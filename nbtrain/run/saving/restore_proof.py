@@ -50,6 +50,7 @@ class RestoreProof:
 
     def begin(self, saver: Saver, restored: Restored) -> Restored:
         """Checks a restore; returns its proof with the variables that no checkpoint contains."""
+        self._monitor.notices.note("restore", None)  # it was about the restore before
         self.report_unsaved(saver, restored.step)
         self._path, self._secs = restored.path, _SECS
         self._due = 0.0 if restored.unused else _NEVER

@@ -11,13 +11,14 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Restore
+from nbtrain.core.commands import Pause, Restore
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Phase
 from nbtrain.engines.named_variables import survey
 from nbtrain.engines.object_saver import ObjectSaver
 from tests.gate import SOON
 from tests.models import applied, reached
+from tests.on_disk import journal
 from tests.zoo import BATCHES, ZOO, Chain, Dense, Made, in_list
 
 
@@ -102,6 +103,26 @@ def test_a_restore_of_a_running_run_without_a_value_pauses_before_another_step()
     assert run.status.phase is Phase.PAUSED, "by the time that the restore is answered"
     assert run.status.step == 3
     assert "Paused at step 3: chain" in str(run.status.message)
+    applied(run.request_stop())
+    run.wait(SOON)
+
+
+def test_a_restore_of_a_paused_run_without_a_value_says_so_until_a_complete_one() -> None:
+    first = Made(Chain(partly))
+    saved_by_tensorflow(first, Path("other/checkpoints"), model=first.model)
+    run = started(Made(Chain(partly)), start=False)
+    pause = run.post(Pause(), at=2)
+    run.start()
+    applied(pause)
+    applied(run.save())
+    restore = run.restore("other/checkpoints/ckpt-3")
+    assert restore.wait(SOON).applied
+    assert "Paused at step 3: chain" in str(run.status.message), "when the restore is answered"
+    assert not run.save().wait(SOON).applied
+    assert [line["event"] for line in journal(run)][-3:] == ["restore", "pause", "save"], "once"
+    applied(run.restore())
+    assert (run.status.phase, run.status.message) == (Phase.PAUSED, None)
+    applied(run.save())
     applied(run.request_stop())
     run.wait(SOON)
 

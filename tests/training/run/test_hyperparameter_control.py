@@ -13,7 +13,7 @@ from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.api_pb2 import STATUS_FAILURE, STATUS_SUCCESS
 
 import nbtrain
-from nbtrain.core.commands import Set
+from nbtrain.core.commands import Command, Note, Save, Set, Tag
 from nbtrain.core.states import Phase
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.run.run import Run
@@ -371,3 +371,13 @@ def test_a_planned_command_is_executed_between_its_step_and_the_next(gate: Gate)
     run.wait(SOON)
     assert receipt.wait(SOON).step == 150
     assert tuned.used[149:151] == [0.5, 0.125]
+
+
+@pytest.mark.parametrize("command", [Save(), Note("late"), Tag(("late",)), Set({"rate": 0.125})])
+def test_a_planned_command_whose_step_never_comes_is_refused(command: Command, gate: Gate) -> None:
+    run, _ = held(gate, steps=20)
+    planned = run.post(command, at=150)
+    gate.open()
+    run.wait(SOON)
+    assert not planned.wait(SOON).applied
+    assert run.tags == ()
