@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -60,7 +59,7 @@ from nbtrain.run.own_waiting import OwnWaiting
 from nbtrain.run.program.bindings import Bindings
 from nbtrain.run.thread.threads import LooperThread, names_of_live
 from nbtrain.rundir import launched
-from nbtrain.rundir.folder import Logdir, move_aside, unwritable
+from nbtrain.rundir.folder import Logdir, move_aside, shown, unwritable
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.mailbox import Address
 from nbtrain.steer import registry
@@ -180,7 +179,7 @@ class Run(Requests):
                 self.receipts.remove(receipt)
         registry.enlist(self)
         if aside is not None:
-            monitor.notices.inform(f"The earlier run was moved to {os.path.relpath(aside)}.")
+            monitor.notices.inform(f"The earlier run was moved to {shown(aside)}.")
         note, is_gone = monitor.notices.note, monitor.folder.is_missing
         mail = Mail(self, folder, note, is_gone, leaves_as_was=lambda: monitor.holds_back)
         mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)

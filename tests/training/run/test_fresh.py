@@ -43,6 +43,19 @@ def test_a_fresh_run_begins_at_step_0_and_the_earlier_one_stays_beside_it() -> N
     assert Path("runs/digits/notes.txt").read_text() == "mine"
 
 
+def test_a_fresh_run_starts_although_the_working_folder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logdir, gone = tmp_path / "runs" / "digits", tmp_path / "gone"
+    train(logdir=logdir).wait(SOON)
+    run = train(logdir=logdir, fresh=True, start=False)
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    run.start().wait(SOON)
+    assert run.status.notice == f"The earlier run was moved to {logdir}-before-1."
+
+
 def test_each_fresh_run_has_a_number_of_its_own() -> None:
     for _ in range(3):
         train(fresh=True).wait(SOON)
