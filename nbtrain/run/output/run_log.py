@@ -24,6 +24,7 @@ from nbtrain.inner.tensorflow import threads_of
 from nbtrain.run.context import Context
 from nbtrain.run.output import log_sources
 from nbtrain.run.thread.threads import Coordinator
+from nbtrain.rundir.folder import shown
 from nbtrain.rundir.log_file import LogTail, append, descriptor_of, native, text_of
 from nbtrain.rundir.names import LOG
 
@@ -178,7 +179,7 @@ class RunLog:
         """Returns whether the cell shows `count` more lines; if not, prints a message once."""
         before, self._shown = self._shown, self._shown + count
         if before < SHOWN_LINES <= self._shown:
-            type(stream).write(stream, f"{_MORE}{os.path.relpath(self._path)}\n")
+            type(stream).write(stream, f"{_MORE}{shown(self._path)}\n")
         return self._shown < SHOWN_LINES
 
 
