@@ -20,7 +20,7 @@ USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 1
 
 help:
 	@echo 'make lab    JupyterLab on the quickstart notebook'
-	@echo 'make check  lint, types, the page and the pure tests: under a minute'
+	@echo 'make check  lint, types, the page and the pure tests: about two minutes'
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
