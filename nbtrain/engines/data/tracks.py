@@ -24,7 +24,7 @@ from nbtrain.engines.data.passes import TrackedPasses
 from nbtrain.engines.data.position import Position
 from nbtrain.engines.data.sources import Key, Sources
 from nbtrain.engines.data.turns import Turns, size_of
-from nbtrain.run.boundary.track_loop import LoopSource
+from nbtrain.run.boundary.track_loop import LoopEnd, LoopSource
 from nbtrain.run.handle import LoopHandle
 
 Path = list[tuple[int, int]]
@@ -147,9 +147,9 @@ class Tracks(Position):
                 loop.inform_too(around)
             return opened[0].source
 
-        def end(*, broken: bool, failed: bool, cut: bool) -> None:
-            stopped = cut or loop.track.must_end or opened[0].source.is_behind
-            self._end_loop(opened[0], broken=broken, stopped=stopped, failed=failed or cut)
+        def end(how: LoopEnd) -> None:
+            stopped = loop.track.must_end or opened[0].source.is_behind
+            self._end_loop(opened[0], how, stopped=stopped)
 
         return loop.track.turns(begin, end)
 
@@ -201,16 +201,17 @@ class Tracks(Position):
         self._resumed += 1
         return done
 
-    def _end_loop(self, left: OpenLoop, *, broken: bool, stopped: bool, failed: bool) -> None:
+    def _end_loop(self, left: OpenLoop, how: LoopEnd, *, stopped: bool) -> None:
         """Ends a loop, and the loops within it that are still open after an error."""
         if left not in self._open:
             return
         skipped = bool(self._waiting()) and left.key[-1] < self._resume[len(left.key) - 1][0]
-        if stopped:
+        failed = how in (LoopEnd.FAILED, LoopEnd.CUT)
+        if stopped or how is LoopEnd.CUT:
             self._ended = self._ended or self._waiting() or self._path()
         elif failed:
             self._ended = self._ended or self._path_within_turn()
-        elif broken:
+        elif how is LoopEnd.BROKEN:
             left.source.end_pass()
             self.total = None
             self._uneven |= left is not self._open[0]
@@ -226,7 +227,8 @@ class Tracks(Position):
         self._sources.drop_before(left.key)
         if stopped or failed or skipped:
             return
-        at_end = broken or isinstance(left.source, TrackedPasses)  # only a range or a list may grow
+        # Only a range or a list may grow.
+        at_end = how is LoopEnd.BROKEN or isinstance(left.source, TrackedPasses)
         self._ended = [(self._next, 0) if at_end else (left.key[0], left.source.number)]
 
     def _measure(self) -> None:

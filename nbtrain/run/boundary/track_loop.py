@@ -8,6 +8,7 @@ for epoch in run.track(range(50)):      # contains a tracked loop: its turns are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from threading import get_ident
 from time import time
 from typing import Any, Protocol
@@ -27,6 +28,15 @@ _BY_TURNS = (
 
 class ProgramEnd(BaseException):
     """Ends a program that begins another tracked loop when the run must end."""
+
+
+class LoopEnd(Enum):
+    """How a tracked loop has ended."""
+
+    COMPLETED = auto()  # its elements or the run have ended
+    BROKEN = auto()  # the program has left it
+    FAILED = auto()  # an error within a turn
+    CUT = auto()  # an error between two turns, such as one of the data
 
 
 class LoopSource(Protocol):
@@ -84,16 +94,16 @@ class TrackLoop:
                 "which counts the steps already: use one of the two. A stop ends a tracked loop."
             )
 
-    def turns(self, enter: Callable[[], LoopSource], leave: Callable[..., object]) -> Iterator[Any]:
+    def turns(
+        self, enter: Callable[[], LoopSource], leave: Callable[[LoopEnd], object]
+    ) -> Iterator[Any]:
         """Yields the elements of a loop, with a boundary after each.
 
         Does the same as `should_stop` once per turn, but faster: a generator keeps its locals.
 
         Args:
             enter: Begins the loop, and returns its elements.
-            leave: Ends the loop. Called with `broken`, which is True if the program has left the
-                loop, `failed`, which is True if an error within a turn has ended it, and
-                `cut`, which is True if an error between two turns has, such as one of the data.
+            leave: Ends the loop; called with how it ended.
 
         Raises:
             ProgramEnd: The run must end, and it executes a whole program.
@@ -105,7 +115,7 @@ class TrackLoop:
         steps, boundary, nested = self._context.steps, self._boundary, self._nested
         items, most_items, act = steps.items, steps.most_items, boundary.act
         ident, depth = get_ident(), len(nested)
-        broken = failed = cut = False
+        how = LoopEnd.COMPLETED
         source = enter()
         try:
             if self._begin():
@@ -141,20 +151,17 @@ class TrackLoop:
                 else:
                     return
         except GeneratorExit:  # a `break`, or an error in the body
-            broken, failed = True, left_by() is not None
+            how = LoopEnd.BROKEN if left_by() is None else LoopEnd.FAILED
             raise
-        except IndexError:
-            if len(nested) > depth:
-                cut = True
-                raise
-            failed = True
-            raise ArgumentError(_BY_TURNS) from None
-        except BaseException:
-            cut = True
+        except BaseException as error:
+            if isinstance(error, IndexError) and len(nested) <= depth:
+                how = LoopEnd.FAILED
+                raise ArgumentError(_BY_TURNS) from None
+            how = LoopEnd.CUT
             raise
         finally:
-            self._end(depth, broken=broken)
-            leave(broken=broken, failed=failed, cut=cut)
+            self._end(depth, how)
+            leave(how)
 
     def _begin(self) -> bool:
         """Begins a loop; returns whether it must end at once.
@@ -171,12 +178,13 @@ class TrackLoop:
         self._nested[-2] = True
         return self.must_end
 
-    def _end(self, depth: int, *, broken: bool) -> None:
+    def _end(self, depth: int, how: LoopEnd) -> None:
         """Ends a loop, and all loops within it that are still open."""
         if not self._is_own_thread():
             return  # an error has ended the run, and its frames are being dropped
         steps = self._context.steps
-        self._left = broken and steps.values is not None and not any(self._nested[depth:])
+        within = how in (LoopEnd.BROKEN, LoopEnd.FAILED) and len(self._nested) > depth
+        self._left = within and steps.values is not None and not any(self._nested[depth:])
         del self._nested[depth:]
         if not self._nested:
             steps.tracked = False

@@ -781,8 +781,9 @@ def test_a_run_that_failed_after_the_inner_loop_does_not_repeat_that() -> None:
 class Away:
     """Five numbers, the third of which cannot be read in one of the passes."""
 
-    def __init__(self, fails_in: int | None) -> None:
+    def __init__(self, fails_in: int | None, error: Exception | None = None) -> None:
         self._fails_in, self._passes = fails_in, 0
+        self._error = error or OSError("away")
 
     def __len__(self) -> int:
         return 5
@@ -791,12 +792,13 @@ class Away:
         self._passes += 1
         for number in range(5):
             if self._passes == self._fails_in and number == 2:
-                raise OSError("away")
+                raise self._error
             yield number
 
 
 AWAY: dict[str, Callable[[int | None], Any]] = {
     "a list of one's own": Away,
+    "an index": lambda fails_in: Away(fails_in, IndexError("away")),
     "a pipeline": lambda fails_in: tf.data.Dataset.from_generator(
         Away(fails_in).__iter__, output_signature=tf.TensorSpec((), tf.int64)
     ),
@@ -819,7 +821,7 @@ def test_an_error_of_the_data_keeps_the_position(kind: str, fails_in: int) -> No
         run: nbtrain.Run = loop
         return run
 
-    with pytest.raises((OSError, tf.errors.UnknownError), match="away"):
+    with pytest.raises((OSError, IndexError, tf.errors.UnknownError), match="away"):
         start(AWAY[kind](fails_in)).wait(SOON)
     assert start(AWAY[kind](None)).wait(SOON).status.step == 15
     assert seen == [(epoch, number) for epoch in range(3) for number in range(5)]
@@ -833,7 +835,7 @@ def test_a_program_that_handles_an_error_of_the_data_goes_on_with_the_next_pass(
     @nbtrain.background(name="handled")
     def loop(run: Any) -> None:
         for _ in run.track(range(3)):
-            with contextlib.suppress(OSError, tf.errors.UnknownError):
+            with contextlib.suppress(OSError, IndexError, tf.errors.UnknownError):
                 for number in run.track(data):
                     seen.append(int(number))
 
