@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.commands import (
@@ -161,7 +162,7 @@ class CommandExecutor:
         if unused and self.fail_trial(unused, restore=False):
             return
         if unused_reason := self._unused_reason():
-            self._pause("names", unused_reason)
+            self.pause("names", unused_reason)
         self.pause_if_unproven()
         elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
         self._monitor.notices.note("elsewhere", elsewhere)
@@ -170,7 +171,7 @@ class CommandExecutor:
         """Pauses if a restore has left a trained variable without its value."""
         if unproven := self._policy.proof.reason:
             what = "nothing is saved. Stop the run and start it with the model of the checkpoint"
-            self._pause("restore", f"{unproven}; {what}; run.resume() goes on all the same")
+            self.pause("restore", f"{unproven}; {what}; run.resume() goes on all the same")
 
     def _unused_reason(self, *, due: bool = False) -> str:
         """Returns why the next step would not train what is shown, and what to do; else empty."""
@@ -226,10 +227,15 @@ class CommandExecutor:
             )
         else:
             why = "an edit that this run needs cannot be made"
-            self._pause("edit", f"{why}. {error} Set the value, then resume; or stop")
+            self.pause("edit", f"{why}. {error} Set the value, then resume; or stop")
 
-    def _pause(self, topic: str, why: str) -> None:
-        """Pauses and says why. A run that is paused already gets the reason alone, and once."""
+    def pause(self, topic: str, why: str, **entry: Any) -> None:
+        """Pauses and says why. A run that is paused already gets the reason alone, and once.
+
+        Args:
+            topic: The topic of the message.
+            entry: Fields of the journal's line that differ from those of a pause.
+        """
 
         def text() -> str:
             return f"Paused at step {self._steps.step:,}: {why}"
@@ -246,7 +252,8 @@ class CommandExecutor:
                 return
             self._trials.pause()  # may go back
             notices.note(topic, text())
-        self._monitor.log(event="pause", step=self._steps.step, text=text())
+        line = {"event": "pause", "step": self._steps.step, "text": text()}
+        self._monitor.log(**line | entry)
 
     def _execute(self, receipt: Receipt) -> Outcome | None:
         step = self._steps.step

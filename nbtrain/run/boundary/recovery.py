@@ -6,9 +6,8 @@ recovery.react()    # at a step boundary; a rewind also moves the step counter
 from __future__ import annotations
 
 from nbtrain.core.commands import Restore
-from nbtrain.core.errors import PhaseError
 from nbtrain.core.receipts import Receipt
-from nbtrain.core.states import Checkpoint, Event, Phase
+from nbtrain.core.states import Checkpoint, Phase
 from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.run.boundary.executor import CommandExecutor
 from nbtrain.run.context import Context
@@ -85,18 +84,9 @@ class Recovery:
         if not pauses:
             self._monitor.log(event="nan", step=anomaly.step, text=f"{anomaly}.{why}", good=good)
             return
-        step = self._steps.step
-        text = f"Paused at step {step:,}: {anomaly}.{why} {self._advice(anomaly, good)}"
-        self._monitor.notices.note("nan", text)  # first, so that the reason is shown with the pause
-        try:
-            self._context.lifecycle.apply(Event.PAUSE)
-        except PhaseError:  # the run is stopping by now
-            self._monitor.notices.note("nan", None)
-            return
-        if self._recover:
-            self._monitor.log(event="pause", step=step, text=text)
-        else:
-            self._monitor.log(event="nan", step=anomaly.step, text=text, good=good)
+        # A run that recovers has logged the bad value already.
+        entry = {} if self._recover else {"event": "nan", "step": anomaly.step, "good": good}
+        self._executor.pause("nan", f"{anomaly}.{why} {self._advice(anomaly, good)}", **entry)
 
     def _advice(self, anomaly: Anomaly, good: int | None) -> str:
         if good is None:
