@@ -17,7 +17,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import SupportsFloat
@@ -157,11 +157,16 @@ class Attempt:
         )
         if not endings.enlist(self, thread):
             self.context.monitor.notices.note("signals", _UNHEARD)
+        self.monitor_threads.start(thread, mail, mirror)
+        if not self.in_foreground:
+            thread.start()
+
+    @contextlib.contextmanager
+    def starting(self) -> Iterator[None]:
+        """Ends the attempt if its start raises an error, as when no more threads can be started."""
         try:
-            self.monitor_threads.start(thread, mail, mirror)
-            if not self.in_foreground:
-                thread.start()
-        except BaseException as error:  # the process has reached its limit of threads
+            yield
+        except BaseException as error:
             self._join()
             self._close(error)
             self.monitor_threads.drop_unstarted()

@@ -171,19 +171,20 @@ class Run(Requests):
             self._steps = self._commands.steps = attempt.context.steps
             self._lifecycle.apply(Event.START)
             undo.pop_all()  # from now on, the attempt releases them
-        holds_back = not launched.is_waiting(self.logdir)
-        monitor = attempt.context.monitor
-        monitor.begin(settings.tags, holds_back=holds_back, **entry, **parent)
-        for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last start
-            with contextlib.suppress(ValueError):  # newer receipts have replaced it
-                self.receipts.remove(receipt)
-        registry.enlist(self)
-        if aside is not None:
-            monitor.notices.inform(f"The earlier run was moved to {shown(aside)}.")
-        note, is_gone = monitor.notices.note, monitor.folder.is_missing
-        mail = Mail(self, folder, note, is_gone, leaves_as_was=lambda: monitor.holds_back)
-        mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)
-        attempt.start(engine.session, lambda: engine.train(self), mail, mirror)
+        with attempt.starting():
+            holds_back = not launched.is_waiting(self.logdir)
+            monitor = attempt.context.monitor
+            monitor.begin(settings.tags, holds_back=holds_back, **entry, **parent)
+            for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last
+                with contextlib.suppress(ValueError):  # newer receipts have replaced it
+                    self.receipts.remove(receipt)
+            registry.enlist(self)
+            if aside is not None:
+                monitor.notices.inform(f"The earlier run was moved to {shown(aside)}.")
+            note, is_gone = monitor.notices.note, monitor.folder.is_missing
+            mail = Mail(self, folder, note, is_gone, leaves_as_was=lambda: monitor.holds_back)
+            mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)
+            attempt.start(engine.session, lambda: engine.train(self), mail, mirror)
         registry.notify(self)
         return self
 

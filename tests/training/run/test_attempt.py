@@ -244,6 +244,19 @@ def test_a_run_without_an_available_thread_fails_and_can_be_started_again() -> N
     assert run.start().wait(SOON).status.phase is Phase.FINISHED
 
 
+def test_an_error_at_any_place_of_a_start_leaves_a_run_that_can_be_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counter = Counter()
+    run = nbtrain.train(counter.step, steps=3, checkpoint=counter.checkpoint, start=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("nbtrain.run.run.Mail", lambda *_args, **_kwargs: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run.start()
+    assert run.status.phase is Phase.FAILED
+    assert run.start().wait(SOON).status.phase is Phase.FINISHED
+
+
 def test_a_program_that_counts_on_from_before_has_not_taken_those_steps_now() -> None:
     @nbtrain.background
     def going_on(run: Run) -> None:
