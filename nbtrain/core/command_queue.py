@@ -193,7 +193,9 @@ class CommandQueue:
         """Refuses waiting and later commands with `reason`; the training thread has ended."""
         with self._changed:
             self._closed, self._coming = reason, False
-            left = [*self._waiting, *(receipt for *_, receipt in sorted(self._planned))]
+            left = [(receipt, reason) for receipt in self._waiting]
+            planned = sorted(self._planned)
+            left += [(receipt, f"{reason} before step {at:,}") for at, _, receipt in planned]
             self._waiting, self._planned = deque(), []
-        for receipt in left:
-            receipt.answer(Outcome(applied=False, step=step, text=reason))
+        for receipt, text in left:
+            receipt.answer(Outcome(applied=False, step=step, text=text))

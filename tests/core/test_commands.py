@@ -211,7 +211,7 @@ def test_a_planned_command_never_reached_is_refused_at_the_end() -> None:
     queue.open()
     receipt = queue.post(Save(), at=20)
     queue.close("the run has ended", step=7)
-    assert receipt.wait().text == "the run has ended"
+    assert receipt.wait().text == "the run has ended before step 20"
 
 
 def test_planned_commands_do_not_count_as_waiting() -> None:
