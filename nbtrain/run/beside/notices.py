@@ -103,7 +103,7 @@ class Notices(Notes):
         """
         now, at, text = self._clock(), self._at, None
         if at is not None and (secs := now - at[1]) >= BUSY_SECS:
-            text = f"{at[0]}, for {secs:.0f} s: what was asked for waits until that is over."
+            text = f"{at[0]}, for {secs:.0f} s: commands wait until that is over."
         self.note("busy", text)
         if phase is Phase.RUNNING:
             with self._lock:
