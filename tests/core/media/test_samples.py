@@ -119,6 +119,21 @@ def sample(step: int, value: Any = "text", tag: str = "x", at: float = 0.0) -> S
     return Sample(tag, step, at, value)
 
 
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("a text", 6),
+        (np.zeros((2, 20, 20, 1), np.uint8), 800),
+        (Histogram(np.zeros(100)), 800),
+        (Audio(np.zeros(100, np.int16), 8000), 200),
+        (ConfusionMatrix(np.zeros((10, 10), np.int64)), 800),
+        (PRCurve(np.zeros(100, bool), np.zeros(100)), 900),
+    ],
+)
+def test_every_array_of_what_waits_is_counted(value: Any, size: int) -> None:
+    assert sample(1, value).size == size
+
+
 def queue(**more: Any) -> tuple[SampleQueue, list[int]]:
     """A queue, and the steps that it has written."""
     written: list[int] = []
