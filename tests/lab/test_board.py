@@ -110,6 +110,9 @@ def test_a_second_view_begins_like_the_first_and_is_then_its_own(page: NotebookP
 
 def see_scalars(board: Locator, path: Path) -> None:
     """Take a picture of curves, one pointed at, and of the table below them."""
+    for tag in ("rate", "train/loss"):
+        chart_of(board, tag).scroll_into_view_if_needed()
+        expect(chart_of(board, tag).locator(".uplot")).to_be_visible()
     loss = chart_of(board, "train/loss")
     loss.locator(".u-over").hover(position={"x": 100, "y": 60})
     expect(loss.locator("[data-role=values]")).to_contain_text("raw")
