@@ -165,8 +165,13 @@ class Sample:
         """The approximate size in memory, in bytes."""
         if isinstance(self.value, str):
             return len(self.value)
-        arrays = (getattr(self.value, name, None) for name in _ARRAYS)
-        return sum(_bytes(each) for each in (self.value, *arrays) if each is not None)
+        is_of_class = isinstance(self.value, _CLASSES)
+        return sum(map(_bytes, _arrays(self.value).values() if is_of_class else [self.value]))
+
+
+def _arrays(value: object) -> dict[str, Any]:
+    """Returns the arrays of a value of one of the classes above, by attribute."""
+    return {name: getattr(value, name) for name in _ARRAYS if hasattr(value, name)}
 
 
 def is_sample(value: object) -> bool:
@@ -189,8 +194,7 @@ def kept_copy(tag: str, value: Any) -> tuple[Any, int]:
     if isinstance(value, str) or _is_figure(value):
         return value, 1
     if isinstance(value, _CLASSES):
-        arrays = (name for name in _ARRAYS if hasattr(value, name))
-        return replace(value, **{name: _fixed(getattr(value, name)) for name in arrays}), 1
+        return replace(value, **{name: _fixed(each) for name, each in _arrays(value).items()}), 1
     return _images(tag, value)
 
 
