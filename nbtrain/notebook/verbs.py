@@ -21,7 +21,7 @@ from nbtrain.notebook.kernel import attached, find_run, named_runs
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.run_tree import tree
 from nbtrain.remote.attach import attach
-from nbtrain.steer.held_trial import Asked, post
+from nbtrain.steer.posting import Asked, post
 from nbtrain.steer.replay import replay
 from nbtrain.steer.verbs import Verb, named
 

@@ -29,8 +29,8 @@ from nbtrain.core.states import Checkpoint, Status
 from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.rundir.journal import Marks
 from nbtrain.steer.actions import Action, Actions
-from nbtrain.steer.held_trial import post
 from nbtrain.steer.learning_rate import range_test
+from nbtrain.steer.posting import post
 
 # Not None, which a step function returns if it lacks a return statement.
 NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})

@@ -22,8 +22,8 @@ from nbtrain.core import commands
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.core.text.log_lines import LEVELS, SOURCES
-from nbtrain.steer.held_trial import Asked, Steered
 from nbtrain.steer.learning_rate import range_test
+from nbtrain.steer.posting import Asked, Steered
 
 # The default of an argument that must be given.
 REQUIRED: Any = inspect.Parameter.empty

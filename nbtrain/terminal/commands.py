@@ -15,7 +15,7 @@ from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.text.visible import say
 from nbtrain.rundir.answers import fields_of
-from nbtrain.steer.held_trial import Asked, post
+from nbtrain.steer.posting import Asked, post
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
 
 # Seconds of waiting for an answer that is delayed, if nobody sees the reason of the delay.

@@ -22,7 +22,7 @@ from nbtrain.core.text.text_table import some
 from nbtrain.remote.outbox import sender_here
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.names import LOG
-from nbtrain.steer.held_trial import Asked
+from nbtrain.steer.posting import Asked
 from nbtrain.steer.verbs import REQUIRED, Argument, Verb, sentence
 from nbtrain.terminal import commands, listing, log
 from nbtrain.terminal.exits import NoRunError, run_in
