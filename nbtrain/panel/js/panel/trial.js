@@ -9,8 +9,6 @@ import { commandOf } from "./trial_values.js";
 /** @import { Clicks } from "./clicks.js" */
 /** @import { Typed } from "./trial_values.js" */
 
-const UNDECIDED = "nothing was decided"; // part of the answer to a trial that was left undecided
-
 export class Trial {
   /**
    * @param {Clicks} clicks
@@ -22,7 +20,7 @@ export class Trial {
     /** @type {Partial<Status>} */
     this.status = {};
     /** @type {Typed | null} */
-    this.refused = null; // the contents of a form that was refused, to be corrected
+    this.refused = null; // the contents of a form whose trial was refused, or was not decided
     this.form = new TrialForm();
     this.form.list.addEventListener("change", ({ target }) => {
       if (target instanceof HTMLSelectElement) this.refused = null;
@@ -59,7 +57,7 @@ export class Trial {
     const { typed } = this.form;
     this.refused = null;
     this.clicks.post(commandOf(typed), (receipt) => {
-      if (receipt?.state === "refused" && !receipt.text.includes(UNDECIDED)) this.refused = typed;
+      if (receipt?.state === "refused") this.refused = typed;
       this.answered(receipt);
     });
     this.popover.close();
