@@ -65,6 +65,11 @@ class Set:
         """Copies the values as they are now."""
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hyperparameters that it sets."""
+        return (*self.values,)
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:

@@ -387,8 +387,7 @@ class Run(Requests):
         if not isinstance(command, Set | Try) or not self._lifecycle.allows(Event.STOP):
             return None
         known = self._hyperparameters.values
-        names = command.names if isinstance(command, Try) else command.values
-        unknown = {name: 0.0 for name in names if name not in known}
+        unknown = {name: 0.0 for name in command.names if name not in known}
         try:
             if unknown and known:
                 self._hyperparameters.check(unknown)

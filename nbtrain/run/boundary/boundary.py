@@ -113,7 +113,7 @@ class Boundary:
         planned = commands.next_step <= steps.step  # for example the end of a trial
         at_end = last or self._is_last
         if not at_end or planned or lifecycle.phase is Phase.PAUSED:
-            self.executor.pause_if_unused()
+            self._check_next_step()
             self._execute_waiting()
         at_end = last or self._is_last
         self._later = self._next_action()
@@ -173,6 +173,13 @@ class Boundary:
         """Restores a checkpoint again if the first step after it has created variables in it."""
         if (path := self.policy.prove()) is not None:
             self.executor.restore_again(path)
+
+    def _check_next_step(self) -> None:
+        """Pauses if the next step must not be trained; notes names that it does not train."""
+        self.executor.pause_if_unused()
+        self.executor.pause_if_unproven()
+        elsewhere = self._context.bindings.new_elsewhere(can_save=self.policy.can_save)
+        self._context.monitor.notices.note("elsewhere", elsewhere)
 
     @property
     def _is_last(self) -> bool:

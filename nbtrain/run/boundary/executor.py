@@ -8,7 +8,6 @@ receipt.answer(outcome)              # unless the answer comes later, as for a t
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -79,14 +78,17 @@ class CommandExecutor:
         """Returns a trial or an edit whose step does not come, or None; at the end of the loop."""
         return self._commands.get_unreached((Set, Try))
 
-    def execute(self, receipt: Receipt) -> Outcome | None:
-        """Executes a command; an error refuses it. Returns None if the outcome comes later.
+    def execute_at_once(self, receipt: Receipt) -> Outcome:
+        """Executes a command that is not a trial; an error refuses it."""
+        outcome = self.execute(receipt)
+        assert outcome is not None, "only a trial has its outcome later"
+        return outcome
 
-        The outcome of a trial comes at its end.
-        """
+    def execute(self, receipt: Receipt) -> Outcome | None:
+        """Executes a command; an error refuses it. A trial has no outcome before its end."""
         match receipt.command:
             case Restore(wanted, str(name)) if (
-                name in self.control.known() and not self._lifecycle.phase.ended
+                not self._lifecycle.phase.ended and name in self.control.known()
             ):
                 return self._restore_and_halve(receipt, Restore(wanted), name)
         step = self._steps.step
@@ -127,27 +129,19 @@ class CommandExecutor:
             before: Its value before the restore; NaN is ignored.
         """
         half = min(self.control.hyperparameters.values[name], before) / 2
-        outcome = self.execute(Receipt(Set({name: half})))
-        assert outcome is not None, "only a trial's comes later"
-        return outcome
+        return self.execute_at_once(Receipt(Set({name: half})))
 
-    def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome | None:
-        """Restores, then halves; the journal gets a line for each, the receipt one edit."""
+    def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome:
+        """Restores, then halves; the journal gets a line for each."""
         before = self.control.now()[name]
         alone = Receipt(restore, sender=receipt.sender)
-        restored = self.execute(alone)
+        restored = self.execute_at_once(alone)
         receipt.order = alone.order
-        if restored is None or not restored.applied:
+        if not restored.applied:
             return restored
         halved = self.halve(name, before)
-        if not halved.applied:
-            text = f"{restored.text}; {name} was not halved: {halved.text}"
-            return replace(restored, text=text)
-        (edit,) = halved.edits
-        back = restored.text.replace(f"; {Edit(name, before, edit.old)}", "")
-        whole = edit if math.isnan(before) else replace(edit, old=before)
-        done = halved.text.replace(str(edit), str(whole))
-        return replace(restored, text=f"{back}; {done}", edits=halved.edits)
+        done = halved.text if halved.applied else f"{name} was not halved: {halved.text}"
+        return replace(restored, text=f"{restored.text}; {done}", edits=halved.edits)
 
     def end(self, how: str) -> None:
         """Adds to the answers to requests to stop how the run has ended, and its checkpoint."""
@@ -157,15 +151,15 @@ class CommandExecutor:
             receipt.complete("".join([how, *names]))
 
     def pause_if_unused(self) -> None:
-        """Pauses if the next step would not train what the checkpoints and the panel show."""
+        """Pauses if the next step would not train what the checkpoints and the panel show.
+
+        The arm of a trial whose values are not used ends instead.
+        """
         unused = self._context.hyperparameters.unused_reason()
         if unused and self.fail_trial(unused, restore=False):
             return
         if unused_reason := self._unused_reason():
             self.pause("names", unused_reason)
-        self.pause_if_unproven()
-        elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
-        self._monitor.notices.note("elsewhere", elsewhere)
 
     def pause_if_unproven(self) -> None:
         """Pauses if a restore has left a trained variable without its value."""
@@ -207,10 +201,10 @@ class CommandExecutor:
         step = self._steps.step
         since = [held for held in self._policy.below(step) if held.step > (step_in_name(path) or 0)]
         wanted = since[-1].path if since else path  # each save has kept the values that waited
-        outcome = self.execute(Receipt(Restore(wanted)))
+        outcome = self.execute_at_once(Receipt(Restore(wanted)))
         name = Path(wanted).name
-        if outcome is None or not outcome.applied:
-            self._policy.proof.fail(path, outcome.text if outcome is not None else "")
+        if not outcome.applied:
+            self._policy.proof.fail(path, outcome.text)
             return
         self._monitor.notices.inform(
             f"Goes on from {name}: step {step:,} has created variables that it holds, so the run "

@@ -131,8 +131,8 @@ class Recovery:
             return f"it has already recovered {_MOST} times"
         rate, bad = self._context.hyperparameters.values[name], self._steps.step
         for checkpoint in reversed(self._tries(anomaly)):
-            restored = self._executor.execute(Receipt(Restore(checkpoint.path)))
-            if restored is None or not restored.applied:  # deleted, or cannot be read
+            restored = self._executor.execute_at_once(Receipt(Restore(checkpoint.path)))
+            if not restored.applied:  # deleted, or cannot be read
                 continue
             if self._policy.non_finite() is not None:
                 continue  # it lacks a variable that has gone bad
