@@ -88,7 +88,7 @@ class TrackLoop:
                 f"track() of the run {name!r} was used outside of its training thread: write the "
                 "loop in the function or the cell that the run runs."
             )
-        if self._loop.driven or (not self._nested and self._loop.counting is not Counting.NOBODY):
+        if not self._nested and self._loop.counting is not Counting.NOBODY:
             raise ArgumentError(
                 f"track() of the run {name!r} was used within a loop that asks run.should_stop(), "
                 "which counts the steps already: use one of the two. A stop ends a tracked loop."
@@ -189,7 +189,7 @@ class TrackLoop:
         if not self._nested:
             steps.tracked = False
             self._loop.end_counting()
-            self._loop.is_closed = not self._left
+            self._loop.is_counted = not self._left
             # Without a step the latest checkpoint stays: it may contain the position of a loop that
             # has not begun.
             if steps.steps_done == 0:
