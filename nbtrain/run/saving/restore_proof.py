@@ -168,12 +168,10 @@ class RestoreProof:
 def _reason(restored: Restored) -> str:
     """Returns which trained variables lack their value in a checkpoint; empty if none does."""
     name, parts = Path(restored.path).name, []
-    if valueless := restored.valueless:
-        have = "has" if len(valueless) == 1 else "have"
-        parts.append(f"{some(valueless)} {have} no value in {name}")
-    if differing := restored.differing:
-        have = "has" if len(differing) == 1 else "have"
-        parts.append(f"{some(differing)} {have} another value than in {name}")
-    return (
-        f"{' and '.join(parts)}, so that a step would train what was not restored" if parts else ""
-    )
+    if restored.valueless:
+        parts.append(f"{name} has no value for {some(restored.valueless)}")
+    if restored.differing:
+        parts.append(f"{name} has another value for {some(restored.differing)}")
+    if not parts:
+        return ""
+    return f"{' and '.join(parts)}, so that a step would train what was not restored"

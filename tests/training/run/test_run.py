@@ -1058,7 +1058,7 @@ def test_slots_that_a_checkpoint_lacks_pause_the_run_and_are_a_warning_once_it_g
     other = Line()
     run = nbtrain.train(other.step, checkpoint=other.checkpoint, name="line")
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
-    assert "have no value in ckpt-5" in str(run.status.message)
+    assert "ckpt-5 has no value for " in str(run.status.message)
     applied(run.resume())
     reached(run, lambda run: "was restored in part" in str(run.status.message))
     assert "not in ckpt-5, so not restored" in str(run.status.message)

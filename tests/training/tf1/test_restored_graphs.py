@@ -129,7 +129,7 @@ def test_a_run_whose_session_holds_other_values_pauses_and_saves_nothing() -> No
     run = supervised(line, spoil, steps=6)
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
     message = str(run.status.message)
-    assert "Paused at step 3: half has another value than in model.ckpt-3" in message
+    assert "Paused at step 3: model.ckpt-3 has another value for half" in message
     assert "matched" not in str(run.status.notice)
     outcome = run.save().wait(SOON)
     assert not outcome.applied
