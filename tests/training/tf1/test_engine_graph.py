@@ -683,11 +683,11 @@ def test_a_saver_of_some_variables_restores_those(tmp_path: Path) -> None:
         supervisor = nbtrain.Supervisor(graph, logdir=str(tmp_path), saver=saver, summary_op=None)
     run = nbtrain.supervise(train_op, supervisor=supervisor, start=False, save_steps=5).start()
     reached(run, lambda run: any(held.step for held in run.checkpoints))
-    proof = applied(run.restore()).text
+    text = applied(run.restore()).text
     run.request_stop()
     run.wait(SOON)
-    assert "2 variables matched" in proof
-    assert "not in it" not in proof
+    assert "2 variables matched" in text
+    assert "not in it" not in text
 
 
 def test_a_supervisor_that_would_wait_for_another_is_refused() -> None:

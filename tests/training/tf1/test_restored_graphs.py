@@ -100,7 +100,7 @@ def test_a_monitored_session_at_the_step_of_a_checkpoint_is_compared_with_it(
         held = SessionSaver(Saved(line.graph, saver, prefix, line.step, None), tmp_path)
         held.sess = session
         held.save(0)
-        held.restored = f"{prefix}-0" if restored_by_tensorflow else None
+        held.initial = f"{prefix}-0" if restored_by_tensorflow else None
         restored = held.resume()
         assert restored is not None
         assert restored.differing == ()
