@@ -156,8 +156,8 @@ class Tag:
 
 
 Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay | Note | Tag
-# The commands without arguments, by name.
-COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
+# The commands that can be posted without arguments, by name.
+WITHOUT_ARGUMENTS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
     "stop": Stop,
     "pause": Pause,
     "resume": Resume,

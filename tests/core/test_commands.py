@@ -7,7 +7,17 @@ import threading
 import pytest
 
 from nbtrain.core.command_queue import CommandQueue
-from nbtrain.core.commands import COMMANDS, Evaluate, Pause, Restore, Resume, Save, Set, Stop, Try
+from nbtrain.core.commands import (
+    WITHOUT_ARGUMENTS,
+    Evaluate,
+    Pause,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+    Try,
+)
 from nbtrain.core.errors import WaitError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.values.hyperparameters import Edit
@@ -178,8 +188,8 @@ def test_every_command_has_a_name() -> None:
         "save": Save,
         "restore": Restore,
         "evaluate": Evaluate,
-    } == COMMANDS
-    assert [Receipt(make()).name for make in COMMANDS.values()] == list(COMMANDS)
+    } == WITHOUT_ARGUMENTS
+    assert [Receipt(make()).name for make in WITHOUT_ARGUMENTS.values()] == list(WITHOUT_ARGUMENTS)
     assert Receipt(Set({"learning_rate": 0.1})).name == "set"
 
 
