@@ -1,1 +1,1 @@
-"""Checkpoints on disk: files, listings, repairs and branches."""
+"""Checkpoints on disk: files, listings and repairs."""

@@ -1,4 +1,4 @@
-"""Saves, lists and restores the checkpoints of a run, and proves what was restored.
+"""Saves, lists and restores the checkpoints of a run.
 
 Only the training thread calls a saver, between two steps, so a checkpoint is one consistent step.
 TensorFlow writes the files first, and names them in the `checkpoint` state file last, by a rename.
@@ -52,7 +52,7 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Restored:
-    """The proof of a restore.
+    """The result of a restore, variable by variable.
 
     Attributes:
         slots: The number of matched slots of an optimizer (momenta and the like); None if
@@ -89,7 +89,7 @@ class Restored:
     replaced: str = ""
 
     def __repr__(self) -> str:
-        """Returns the proof in one line."""
+        """Returns the result in one line."""
         matched = counted(len(self.matched), "variable")
         if self.valueless or self.differing:
             text = f"{Path(self.path).name} in part: {matched} of it"
@@ -166,8 +166,8 @@ class Saver(Protocol):
     def restore_objects(self, path: str) -> Restored:
         """Restores the variables alone, without a position in the data."""
 
-    def proof(self) -> Restored | None:
-        """Checks the latest restore again; returns None if nothing was restored.
+    def restored(self) -> Restored | None:
+        """Returns the result of the latest restore, as it is by now; None if there was none.
 
         Variables that are created at the first step, such as an optimizer's slots, are restored
         then. This walks over the whole model, so do not call it at every step.
@@ -270,7 +270,7 @@ def reading(path: str) -> Iterator[None]:
     except (OSError, IndexError, ValueError, tf.errors.OpError) as error:
         raise CheckpointError(
             f"{path} cannot be read: {_reason(error)}. Nothing was restored. Restore another "
-            f"checkpoint; delete the files {Path(path).name}.* to go on from the one before."
+            f"checkpoint; delete the files {Path(path).name}.* to continue from the one before."
         ) from error
 
 
@@ -281,9 +281,9 @@ def misfit(path: str, why: str, advice: str = "") -> CheckpointError:
         advice: Another way to continue, written before the advice to start a run of its own.
     """
     return CheckpointError(
-        f"{path} does not fit what is trained here: {why}. Nothing was restored. To go on from "
-        f"it, build the model as it was; {advice}for a run of its own, from the values that the "
-        "model holds now, give another name= or logdir=."
+        f"{path} does not fit what is trained here: {why}. Nothing was restored. To continue "
+        f"from it, build the model as it was; {advice}for a run of its own, from the values that "
+        "the model holds now, give another name= or logdir=."
     )
 
 

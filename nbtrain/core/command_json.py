@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from nbtrain.core.commands import COMMANDS, Command, Note, Replay, Restore, Set, Tag, Try
+from nbtrain.core.commands import WITHOUT_ARGUMENTS, Command, Note, Replay, Restore, Set, Tag, Try
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.core.values.rate_range import no_range
@@ -88,8 +88,8 @@ def command_of(fields: Mapping[str, Any]) -> Command:
             return Note(checked_note(fields.get("text")))
         case {"command": "tag"}:
             return Tag(checked(fields.get("tags")))
-        case {"command": str(name)} if name in COMMANDS:
-            return COMMANDS[name]()
+        case {"command": str(name)} if name in WITHOUT_ARGUMENTS:
+            return WITHOUT_ARGUMENTS[name]()
     raise ArgumentError(
         f"There is no command {fields.get('command')!r:.80}: give one of {', '.join(_ARGUMENTS)}."
     )

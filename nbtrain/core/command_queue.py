@@ -1,4 +1,15 @@
-"""The queue of commands for a training thread, executed in order or at planned steps."""
+"""The queue of commands for a training thread, executed in order or at planned steps.
+
+    queue.post(command)                        # at the next step boundary
+    queue.post(command, at=100)                # once the run has done step 100
+    queue.post(command, at=100, standing=True) # each time that it has done step 100: again after
+                                               #   the run went back, and in later starts
+    queue.plan(receipt, 300)                   # again at step 300: a trial, whose receipt is
+                                               #   answered at its end
+
+A planned command is withdrawn by `withdraw`, or by `drop_standing` up to a step. If the loop ends
+before its step, `get_unreached` returns it, or `close` refuses it.
+"""
 
 from __future__ import annotations
 

@@ -65,6 +65,11 @@ class Set:
         """Copies the values as they are now."""
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hyperparameters that it sets."""
+        return (*self.values,)
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
@@ -151,8 +156,8 @@ class Tag:
 
 
 Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay | Note | Tag
-# The commands without arguments, by name.
-COMMANDS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
+# The commands that can be posted without arguments, by name.
+WITHOUT_ARGUMENTS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
     "stop": Stop,
     "pause": Pause,
     "resume": Resume,

@@ -91,6 +91,11 @@ class Receipt:
         return type(self.command).__name__.lower()
 
     @property
+    def takes_steps(self) -> bool:
+        """Whether the command is a trial, which is answered after its last step."""
+        return isinstance(self.command, Try)
+
+    @property
     def outcome(self) -> Outcome | None:
         """The result; None while it waits for a step boundary."""
         return self._outcome
@@ -121,7 +126,7 @@ class Receipt:
             )
         if not waited(self._answered, timeout, self.held) or self._outcome is None:
             why = "the training has not come to a step boundary since; the command stays queued"
-            if isinstance(self.command, Try):
+            if self.takes_steps:
                 why = self.held().rstrip(".") or "a trial is answered at its end"
             text = f"No answer to {self.name} within {timeout:g} s: {why}"
             raise WaitError(f"{text}. Wait again, or look at run.status.message.")

@@ -44,7 +44,7 @@ def load(
             shape there, or a value there has no variable.
 
     Returns:
-        The proof of the restore, which shows as words.
+        The result of the restore, which shows as words.
 
     Raises:
         ArgumentError: There is no such run, or `into` cannot be loaded.

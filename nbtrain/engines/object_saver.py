@@ -157,7 +157,7 @@ class ObjectSaver:
             self._check(file, live)
         if not live.takes_by_name_alone:
             with reading(path):
-                # Values for variables that are created later deserve no warning: see proof().
+                # Values for variables that are created later deserve no warning: see restored().
                 self._checkpoint.restore(path).expect_partial()
         live.restore(file)
         taken = {id(item) for item in live.bound.values()}
@@ -167,7 +167,7 @@ class ObjectSaver:
         kept = {id(each.rate) for each in replaced_rates(file, live.found)}
         renewed = renew(live.objects, taken | kept)
         self.restores.last = restore = LastRestore(file, set(live.bound), renewed)
-        return self._proof(restore, live)
+        return self._result(restore, live)
 
     def _begin_stage(self, file: CheckpointFile, live: LiveObjects) -> Restored:
         """Sets the weights alone from a checkpoint of another stage, and resets the optimizers."""
@@ -178,15 +178,15 @@ class ObjectSaver:
         left_out = [*live.found.optimizers, *file.optimizers]
         self.restores.last = last = LastRestore(file, set(live.bound), set(), left_out=left_out)
         last.unbegun = unbegun
-        return self._proof(last, live)
+        return self._result(last, live)
 
-    def proof(self) -> Restored | None:
-        """Describes the last restore, including variables created since."""
+    def restored(self) -> Restored | None:
+        """Returns the result of the last restore, including variables created since."""
         last = self.restores.last
         if last is None:
             return None
         live = self._survey(last.file)
-        return self._proof(last, live if last.left_out is None else live.weights)
+        return self._result(last, live if last.left_out is None else live.weights)
 
     def found(self) -> Found:
         """Returns the variables and optimizers among the objects, by name."""
@@ -271,7 +271,7 @@ class ObjectSaver:
             changed |= {key for each in trained for key in handles(each)}
         return changed
 
-    def _proof(self, restore: LastRestore, live: LiveObjects) -> Restored:
+    def _result(self, restore: LastRestore, live: LiveObjects) -> Restored:
         file, objects, bound = restore.file, live.objects, live.bound
         begins = restore.left_out is not None
         replaced = [] if begins else replaced_rates(file, live.found)

@@ -38,11 +38,10 @@ def execute(
             if isinstance(command, Save):
                 _check_is_last(attempt)
             attempt.context.monitor.write_from_here()
-            outcome = attempt.boundary.executor.execute(receipt)
+            outcome = attempt.boundary.executor.execute_at_once(receipt)
             attempt.context.monitor.write_journal()
     except (ArgumentError, BusyError, CheckpointError, OSError) as error:
         outcome = Outcome(False, step, f"After the end of the run, this cannot be done: {error}")
-    assert outcome is not None, "only a trial's comes later"
     receipt.answer(outcome)
     return receipt
 

@@ -95,7 +95,7 @@ class Attempt:
         self.model_graph = ModelGraph(context)
         self.monitor_threads = MonitorThreads(context, self.model_graph)
         self._raised: tuple[BaseException, TracebackType | None] | None = None
-        self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
+        self._stop: Event | None = None  # how the run ends because of a stop; None before one
         evaluation = evaluate and functools.partial(self._evaluate, evaluate)
         self.boundary = Boundary(context, evaluation)
         self.loop = loop = Loop(context, self.boundary)
@@ -179,7 +179,7 @@ class Attempt:
             A function that waits the given seconds for the answer, and returns whether there is
             one. A failed save is an answer too. While the run stops, its end is the answer.
         """
-        if self._stopped_by is not None:
+        if self._stop is not None:
             return self.ended.wait
         receipt = self.context.commands.post(Save(), step=self.step)
 
@@ -329,7 +329,7 @@ class Attempt:
 
     def _unless_stopped(self, error: BaseException) -> BaseException | None:
         """Returns the error; None if it only says that a stop has cancelled a wait."""
-        caused = self._stopped_by is not None and isinstance(error, tf.errors.CancelledError)
+        caused = self._stop is not None and isinstance(error, tf.errors.CancelledError)
         return None if caused else error
 
     # --- stop and end ---------------------------------------------------------------
@@ -352,49 +352,61 @@ class Attempt:
     def _close(self, error: BaseException | None) -> None:
         """Ends the attempt; if one part fails, the others are still done."""
         context = self.context
-        event = Event.STOPPED if self._stopped_by == "the user" else Event.FINISHED
+        event = self._stop or Event.FINISHED
         if error is None and event is Event.FINISHED:  # a program without a step
             context.monitor.write_from_here()
-        step = self.step
         self.ident = context.commands.thread = 0  # the system reuses identifiers
-        with contextlib.ExitStack() as last_first:
-            last_first.callback(self.ended.set)
-            last_first.callback(endings.dismiss, self)
-            last_first.callback(self.monitor_threads.stop)
-            last_first.callback(lambda: context.lifecycle.apply(Event.FAILED if error else event))
-            last_first.callback(context.folder.release)
-            last_first.callback(registry.release, context.folder.name)
-            last_first.callback(self.monitor_threads.finish_mirror)
-            if context.monitor.holds_back:
-                last_first.callback(context.recorder.delete_event_file)
-            else:
-                last_first.callback(context.recorder.close, failed=error is not None)
-            graph = functools.partial(self.model_graph.tick, ends=True)
-            last_first.callback(context.monitor.guarded, "graph", graph)
-            last_first.callback(context.recorder.samples.finish, context.settings.stop_grace_secs)
-            last_first.callback(context.coord.request_stop)
-            last_first.callback(context.commands.close, "the run has ended", step=step)
-            if error is not None:
-                self._raised = error, tracebacks.of_the_user(error.__traceback__)
-            context.monitor.throughput.ended = time.monotonic()
-            with contextlib.suppress(PhaseError):  # it failed while preparing
-                context.lifecycle.apply(Event.LOOP_ENDED)
-            context.monitor.folder.poll(step, last=True)
-            text = tracebacks.named(error) if error is not None else ""
-            how = "failed" if error else str(event)
-            self.boundary.executor.end(how)
-            context.monitor.log(event=how, step=step, text=text)
-            context.monitor.write_journal()  # while the folder is still locked
-            context.monitor.drop_held_back()
-            if saved := self.unsaved.say_saved():
-                endings.say(saved)
+        graph = functools.partial(self.model_graph.tick, ends=True)
+        in_order: tuple[Callable[[], object], ...] = (
+            lambda: self._write_end(error, event),
+            lambda: context.commands.close("the run has ended", step=self.step),
+            context.coord.request_stop,
+            lambda: context.recorder.samples.finish(context.settings.stop_grace_secs),
+            lambda: context.monitor.guarded("graph", graph),
+            lambda: self._close_recorder(error),
+            self.monitor_threads.finish_mirror,
+            lambda: registry.release(context.folder.name),
+            context.folder.release,
+            lambda: context.lifecycle.apply(Event.FAILED if error else event),
+            self.monitor_threads.stop,
+            lambda: endings.dismiss(self),
+            self.ended.set,
+        )
+        with contextlib.ExitStack() as stack:
+            for act in reversed(in_order):
+                stack.callback(act)
+
+    def _write_end(self, error: BaseException | None, event: Event) -> None:
+        """Writes how the attempt has ended, while its folder is still locked."""
+        context, step = self.context, self.step
+        if error is not None:
+            self._raised = error, tracebacks.of_the_user(error.__traceback__)
+        context.monitor.throughput.ended = time.monotonic()
+        with contextlib.suppress(PhaseError):  # it failed while preparing
+            context.lifecycle.apply(Event.LOOP_ENDED)
+        context.monitor.folder.poll(step, last=True)
+        text = tracebacks.named(error) if error is not None else ""
+        how = "failed" if error else str(event)
+        self.boundary.executor.end(how)
+        context.monitor.log(event=how, step=step, text=text)
+        context.monitor.write_journal()
+        context.monitor.drop_held_back()
+        if saved := self.unsaved.say_saved():
+            endings.say(saved)
+
+    def _close_recorder(self, error: BaseException | None) -> None:
+        """Closes the event file; deletes it if the start has changed nothing."""
+        if self.context.monitor.holds_back:
+            self.context.recorder.delete_event_file()
+        else:
+            self.context.recorder.close(failed=error is not None)
 
     def _on_stop(self) -> None:
         """Handles a stop that any thread has requested from the coordinator."""
         context = self.context
         with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
             context.lifecycle.apply(Event.STOP)
-            self._stopped_by = "the program" if context.coord.exhausted else "the user"
+            self._stop = Event.FINISHED if context.coord.exhausted else Event.STOPPED
             context.monitor.notices.stop_asked()
         self.handle.host.stop()
         context.commands.wake()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -21,7 +22,7 @@ from threading import get_ident
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
-from nbtrain.checkpoints.branches import Branch
+from nbtrain.checkpoints.files import step_in_name
 from nbtrain.checkpoints.listing import find, restorable, saved
 from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import (
@@ -62,6 +63,7 @@ from nbtrain.rundir import launched
 from nbtrain.rundir.folder import Logdir, move_aside, shown, unwritable
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.mailbox import Address
+from nbtrain.rundir.timeline import run_of
 from nbtrain.steer import registry
 from nbtrain.steer.annotations import annotate
 from nbtrain.steer.listeners import Listener, Listeners, added, check_event
@@ -114,12 +116,10 @@ class Run(Requests):
         self._hyperparameters = Hyperparameters(engine.hyperparameters)
         self._listeners: list[Callable[[], object]] = []
         self._functions = Listeners()
-        self._branch: Branch | None = None
         self._attempt: Attempt | None = None
         self._steps = CurrentStep(deque(), 0)  # of the attempt, once there is one
-        # The step from which the start continues, if it is known before the training, and the
-        # checkpoints at the end of the last start.
-        self._before: tuple[int, tuple[Checkpoint, ...]] = 0, ()
+        self._first_step = 0  # from which the start continues, if that is known in advance
+        self._last_checkpoints: tuple[Checkpoint, ...] = ()  # at the end of the last start
 
     @property
     def attempt(self) -> Attempt:
@@ -151,7 +151,7 @@ class Run(Requests):
             engine, folder, settings = self._engine, self._folder, self._settings
             folder.acquire()
             undo.callback(folder.discard)
-            is_new = self._branch is not None and not self.marks
+            is_new = engine.origin is not None and not self.marks
             opened = opened_mirror(settings.mirror, folder, is_branch=is_new)
             names = Bindings(engine.functions, engine.roots(), tracebacks.names_of_caller())
             registry.claim(self.name, lambda: engine.models() + names.trained(), self.__repr__)
@@ -162,11 +162,9 @@ class Run(Requests):
                     f"{', '.join(left)}. Wait for them, or start a new run."
                 )
             recorder, aside = self._recorder()
-            branch, entry = self._branch, {"name": self.name, "total_steps": self.total_steps}
-            parent = {} if branch is None else {"parent": branch.parent(self.logdir)}
             if self._attempt is not None:
                 self._attempt.monitor_threads.join(LAST_ROUND_SECS)
-            self._before = first_step(engine), self.checkpoints
+            self._first_step, self._last_checkpoints = first_step(engine), self.checkpoints
             self._attempt = attempt = self._attempt_with(recorder, names)
             self._steps = self._commands.steps = attempt.context.steps
             self._lifecycle.apply(Event.START)
@@ -174,7 +172,8 @@ class Run(Requests):
         with attempt.starting():
             holds_back = not launched.is_waiting(self.logdir)
             monitor = attempt.context.monitor
-            monitor.begin(settings.tags, holds_back=holds_back, **entry, **parent)
+            entry = {"name": self.name, "total_steps": self.total_steps, **self._parent()}
+            monitor.begin(settings.tags, holds_back=holds_back, **entry)
             for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last
                 with contextlib.suppress(ValueError):  # newer receipts have replaced it
                     self.receipts.remove(receipt)
@@ -187,6 +186,14 @@ class Run(Requests):
             attempt.start(engine.session, lambda: engine.train(self), mail, mirror)
         registry.notify(self)
         return self
+
+    def _parent(self) -> dict[str, object]:
+        """Returns the field of a branch's journal that names the checkpoint it begins from."""
+        if self._engine.origin is None:
+            return {}
+        path = Path(self._engine.origin)
+        logdir, step = os.path.relpath(run_of(path), self.logdir), step_in_name(path.name)
+        return {"parent": {"logdir": logdir, "checkpoint": path.name, "step": step}}
 
     def _models(self) -> list[object]:
         return self._engine.models() + self.attempt.context.bindings.trained()
@@ -326,13 +333,18 @@ class Run(Requests):
         try:
             engine = self._engine.branched(folder)
             known = (saved if wanted is None else restorable)(self._folder.checkpoints)
-            branch = Branch(find(known, wanted))
+            origin = find(known, wanted)
             child = type(self)(engine, folder, self._settings)
-            branch.check_leaves_steps(child.total_steps)
-            engine.origin, child._branch = branch.origin.path, branch
+            total = child.total_steps
+            if total is not None and origin.step >= total:
+                raise ArgumentError(
+                    f"The checkpoint is of step {origin.step:,} of {total:,}: to a branch of it "
+                    "nothing is left to train. Give an earlier one, by its step."
+                )
+            engine.origin = origin.path
             if hyperparameters:
-                edit, at = Set(hyperparameters, needed=True), branch.origin.step
-                child.receipts.append(child._commands.post(edit, at=at, standing=True))
+                edit = Set(hyperparameters, needed=True)
+                child.receipts.append(child._commands.post(edit, at=origin.step, standing=True))
             child.start()
         except BaseException:
             folder.discard()
@@ -387,8 +399,7 @@ class Run(Requests):
         if not isinstance(command, Set | Try) or not self._lifecycle.allows(Event.STOP):
             return None
         known = self._hyperparameters.values
-        names = command.names if isinstance(command, Try) else command.values
-        unknown = {name: 0.0 for name in names if name not in known}
+        unknown = {name: 0.0 for name in command.names if name not in known}
         try:
             if unknown and known:
                 self._hyperparameters.check(unknown)
@@ -529,7 +540,7 @@ class Run(Requests):
         """Completed steps; until the checkpoint is restored, the steps of the checkpoint."""
         step, attempt = self._steps.step, self._attempt
         known = attempt is None or attempt.loop.resumed or self._lifecycle.phase.ended
-        return step if known else step or self._before[0]
+        return step if known else step or self._first_step
 
     @property
     def status(self) -> Status:
@@ -606,7 +617,7 @@ class Run(Requests):
             catalog = self._attempt.boundary.policy.catalog
             if catalog.in_use:
                 return catalog.checkpoints
-        return self._before[1]
+        return self._last_checkpoints
 
     @property
     def total_steps(self) -> int | None:

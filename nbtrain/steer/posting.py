@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from nbtrain.core.commands import NO_SENDER, Command, Sender, Try
+from nbtrain.core.commands import NO_SENDER, Command, Sender
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Phase, Status
 
@@ -45,6 +45,6 @@ def post(run: Steered, asked: Asked, *, sender: Sender = NO_SENDER) -> Receipt:
 
     command = asked(run) if callable(asked) else asked
     receipt = run.post(command, sender=sender)
-    if isinstance(command, Try):
+    if receipt.takes_steps:
         receipt.held = held
     return receipt

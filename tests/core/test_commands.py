@@ -7,7 +7,17 @@ import threading
 import pytest
 
 from nbtrain.core.command_queue import CommandQueue
-from nbtrain.core.commands import COMMANDS, Evaluate, Pause, Restore, Resume, Save, Set, Stop, Try
+from nbtrain.core.commands import (
+    WITHOUT_ARGUMENTS,
+    Evaluate,
+    Pause,
+    Restore,
+    Resume,
+    Save,
+    Set,
+    Stop,
+    Try,
+)
 from nbtrain.core.errors import WaitError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.values.hyperparameters import Edit
@@ -86,6 +96,12 @@ def test_a_woken_queue_still_returns_waiting_commands(queue: CommandQueue) -> No
 def test_a_command_before_the_start_is_refused_at_once() -> None:
     receipt = CommandQueue().post(Pause())
     assert receipt.wait(0) == Outcome(applied=False, step=0, text="the run has not been started")
+
+
+def test_a_call_before_the_first_start_is_kept() -> None:
+    queue = CommandQueue()
+    queue.call()
+    assert queue.attention
 
 
 def test_closing_refuses_waiting_and_later_commands_with_the_reason(queue: CommandQueue) -> None:
@@ -178,8 +194,8 @@ def test_every_command_has_a_name() -> None:
         "save": Save,
         "restore": Restore,
         "evaluate": Evaluate,
-    } == COMMANDS
-    assert [Receipt(make()).name for make in COMMANDS.values()] == list(COMMANDS)
+    } == WITHOUT_ARGUMENTS
+    assert [Receipt(make()).name for make in WITHOUT_ARGUMENTS.values()] == list(WITHOUT_ARGUMENTS)
     assert Receipt(Set({"learning_rate": 0.1})).name == "set"
 
 

@@ -64,11 +64,6 @@ class Boundary:
         self.begun = self.must_end = False
         self._later = 0  # step of the next work even if the program sets nothing
 
-    @property
-    def evaluated(self) -> frozenset[str]:
-        """Tags of the curves from evaluations between two steps."""
-        return self.executor.evaluator.tags
-
     def begin(self) -> None:
         """Handles the first boundary: the run is running from now on."""
         context, step = self._context, self.steps.step
@@ -113,7 +108,7 @@ class Boundary:
         planned = commands.next_step <= steps.step  # for example the end of a trial
         at_end = last or self._is_last
         if not at_end or planned or lifecycle.phase is Phase.PAUSED:
-            self.executor.pause_if_unused()
+            self._check_next_step()
             self._execute_waiting()
         at_end = last or self._is_last
         self._later = self._next_action()
@@ -173,6 +168,13 @@ class Boundary:
         """Restores a checkpoint again if the first step after it has created variables in it."""
         if (path := self.policy.prove()) is not None:
             self.executor.restore_again(path)
+
+    def _check_next_step(self) -> None:
+        """Pauses if the next step must not be trained; notes names that it does not train."""
+        self.executor.pause_if_unused()
+        self.executor.pause_if_unproven()
+        elsewhere = self._context.bindings.new_elsewhere(can_save=self.policy.can_save)
+        self._context.monitor.notices.note("elsewhere", elsewhere)
 
     @property
     def _is_last(self) -> bool:

@@ -8,7 +8,6 @@ receipt.answer(outcome)              # unless the answer comes later, as for a t
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +65,7 @@ class CommandExecutor:
         metric = TrialMetric(
             evaluator, context.recorder, context.steps, context.settings.directions
         )
-        self._trials = Trials(context, policy, control, metric, self.open_segment)
+        self.trials = Trials(context, policy, control, metric, self.open_segment)
 
     def next_command(self) -> Receipt | None:
         """Returns the next command at this step, or None; waits for one while paused."""
@@ -79,14 +78,17 @@ class CommandExecutor:
         """Returns a trial or an edit whose step does not come, or None; at the end of the loop."""
         return self._commands.get_unreached((Set, Try))
 
-    def execute(self, receipt: Receipt) -> Outcome | None:
-        """Executes a command; an error refuses it. Returns None if the outcome comes later.
+    def execute_at_once(self, receipt: Receipt) -> Outcome:
+        """Executes a command that is not a trial; an error refuses it."""
+        outcome = self.execute(receipt)
+        assert outcome is not None, "only a trial has its outcome later"
+        return outcome
 
-        The outcome of a trial comes at its end.
-        """
+    def execute(self, receipt: Receipt) -> Outcome | None:
+        """Executes a command; an error refuses it. A trial has no outcome before its end."""
         match receipt.command:
             case Restore(wanted, str(name)) if (
-                name in self.control.known() and not self._lifecycle.phase.ended
+                not self._lifecycle.phase.ended and name in self.control.known()
             ):
                 return self._restore_and_halve(receipt, Restore(wanted), name)
         step = self._steps.step
@@ -127,27 +129,19 @@ class CommandExecutor:
             before: Its value before the restore; NaN is ignored.
         """
         half = min(self.control.hyperparameters.values[name], before) / 2
-        outcome = self.execute(Receipt(Set({name: half})))
-        assert outcome is not None, "only a trial's comes later"
-        return outcome
+        return self.execute_at_once(Receipt(Set({name: half})))
 
-    def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome | None:
-        """Restores, then halves; the journal gets a line for each, the receipt one edit."""
+    def _restore_and_halve(self, receipt: Receipt, restore: Restore, name: str) -> Outcome:
+        """Restores, then halves; the journal gets a line for each."""
         before = self.control.now()[name]
         alone = Receipt(restore, sender=receipt.sender)
-        restored = self.execute(alone)
+        restored = self.execute_at_once(alone)
         receipt.order = alone.order
-        if restored is None or not restored.applied:
+        if not restored.applied:
             return restored
         halved = self.halve(name, before)
-        if not halved.applied:
-            text = f"{restored.text}; {name} was not halved: {halved.text}"
-            return replace(restored, text=text)
-        (edit,) = halved.edits
-        back = restored.text.replace(f"; {Edit(name, before, edit.old)}", "")
-        whole = edit if math.isnan(before) else replace(edit, old=before)
-        done = halved.text.replace(str(edit), str(whole))
-        return replace(restored, text=f"{back}; {done}", edits=halved.edits)
+        done = halved.text if halved.applied else f"{name} was not halved: {halved.text}"
+        return replace(restored, text=f"{restored.text}; {done}", edits=halved.edits)
 
     def end(self, how: str) -> None:
         """Adds to the answers to requests to stop how the run has ended, and its checkpoint."""
@@ -157,21 +151,21 @@ class CommandExecutor:
             receipt.complete("".join([how, *names]))
 
     def pause_if_unused(self) -> None:
-        """Pauses if the next step would not train what the checkpoints and the panel show."""
+        """Pauses if the next step would not train what the checkpoints and the panel show.
+
+        The arm of a trial whose values are not used ends instead.
+        """
         unused = self._context.hyperparameters.unused_reason()
-        if unused and self.fail_trial(unused, restore=False):
+        if unused and self.trials.fail(unused, restore=False):
             return
         if unused_reason := self._unused_reason():
             self.pause("names", unused_reason)
-        self.pause_if_unproven()
-        elsewhere = self._context.bindings.new_elsewhere(can_save=self._policy.can_save)
-        self._monitor.notices.note("elsewhere", elsewhere)
 
     def pause_if_unproven(self) -> None:
         """Pauses if a restore has left a trained variable without its value."""
         if unproven := self._policy.proof.reason:
             what = "nothing is saved. Stop the run and start it with the model of the checkpoint"
-            self.pause("restore", f"{unproven}; {what}; run.resume() goes on all the same")
+            self.pause("restore", f"{unproven}; {what}; run.resume() continues all the same")
 
     def _unused_reason(self, *, due: bool = False) -> str:
         """Returns why the next step would not train what is shown, and what to do; else empty."""
@@ -181,18 +175,10 @@ class CommandExecutor:
         what = "set it to what they use and resume, or stop this run and start it again."
         return f"{unused}; {what}" if unused else ""
 
-    def fail_trial(self, why: str, *, restore: bool = True) -> bool:
-        """Ends the current arm of a trial at this boundary; returns whether there is a trial.
-
-        Args:
-            restore: Whether to do nothing if the trial has no checkpoint to restore.
-        """
-        return self._trials.fail(why, restore=restore)
-
     def open_segment(self) -> None:
         """Opens a segment at the current step, to which the run has gone back."""
         step = self._steps.step
-        self._trials.rewind(step)
+        self.trials.rewind(step)
         self.control.flush()  # values of the segment that ends here
         self._monitor.open_segment(step)
         self.control.rewind()
@@ -207,13 +193,13 @@ class CommandExecutor:
         step = self._steps.step
         since = [held for held in self._policy.below(step) if held.step > (step_in_name(path) or 0)]
         wanted = since[-1].path if since else path  # each save has kept the values that waited
-        outcome = self.execute(Receipt(Restore(wanted)))
+        outcome = self.execute_at_once(Receipt(Restore(wanted)))
         name = Path(wanted).name
-        if outcome is None or not outcome.applied:
-            self._policy.proof.fail(path, outcome.text if outcome is not None else "")
+        if not outcome.applied:
+            self._policy.proof.fail(path, outcome.text)
             return
         self._monitor.notices.inform(
-            f"Goes on from {name}: step {step:,} has created variables that it holds, so the run "
+            f"Continues from {name}: step {step:,} has created variables that it holds, so the run "
             f"went back to it once more; {outcome.text}."
         )
 
@@ -250,7 +236,7 @@ class CommandExecutor:
             except PhaseError:  # the run is stopping by now
                 notices.note(topic, None)
                 return
-            self._trials.pause()  # may go back
+            self.trials.pause()  # may go back
             notices.note(topic, text())
         line = {"event": "pause", "step": self._steps.step, "text": text()}
         self._monitor.log(**line | entry)
@@ -264,7 +250,7 @@ class CommandExecutor:
                 return done("stopping")
             case Pause():
                 self._lifecycle.apply(Event.PAUSE)
-                return done(f"paused{self._trials.pause()}")
+                return done(f"paused{self.trials.pause()}")
             case Resume():
                 return done(self._resume())
             case Save():
@@ -280,15 +266,15 @@ class CommandExecutor:
                 return self._restore(wanted)
             case Set(values):
                 self._check_not_stopping("set")
-                self._trials.check_free(values)
+                self.trials.check_free(values)
                 edits = self.control.set(values)
                 return done(", ".join(map(str, edits)), edits)
             case Evaluate():
                 self._check_not_stopping("evaluate")
                 return done(described(self.evaluator.now()))
             case Try():
-                self._check_not_stopping("try", unless=self._trials.has(receipt))
-                return self._trials.advance(receipt, receipt.command)
+                self._check_not_stopping("try", unless=self.trials.has(receipt))
+                return self.trials.advance(receipt, receipt.command)
             case Replay(planned, text):
                 self._check_not_stopping("replay")
                 self._plan(planned)
@@ -306,16 +292,16 @@ class CommandExecutor:
         self._monitor.notices.note("nan", None)
         self._monitor.notices.note("edit", None)
         self._policy.proof.accept()
-        self._trials.report()
+        self.trials.report()
         return "running again"
 
     def _restore(self, wanted: int | str | None) -> Outcome:
         self._check_not_stopping("restore")
         step = self._steps.step
         before = self.control.now()  # the program may have set some since the last boundary
-        with self._trials.restoring():
+        with self.trials.restoring():
             restored = self._policy.restore(wanted)
-        self._trials.restored(step, restored)
+        self.trials.restored(step, restored)
         self.open_segment()
         after = self.control.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]
@@ -327,14 +313,14 @@ class CommandExecutor:
         if halve is not None:
             raise PhaseError(
                 f"halve={halve!r}: the run has ended, so nothing trains with it. Start the run "
-                "again to go on, or leave halve= out."
+                "again to continue, or leave halve= out."
             )
         restored = self._policy.restore_after_end(wanted)
         held = self._policy.restored_after_end
         self._monitor.notices.inform(
             held
-            and f"The objects hold {held}, which was restored after the end. A start goes on from "
-            "the latest checkpoint."
+            and f"The objects hold {held}, which was restored after the end. A start continues "
+            "from the latest checkpoint."
         )
         return f"restored {restored}; the run stays {phase} at step {step:,}"
 
@@ -355,4 +341,4 @@ class CommandExecutor:
     def _check_not_stopping(self, verb: str, *, unless: bool = False) -> None:
         """Raises a PhaseError while stopping, when no further step follows."""
         if self._lifecycle.phase is Phase.STOPPING and not unless:
-            raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")
+            raise PhaseError(f"Cannot {verb} while stopping; start the run again to continue.")

@@ -39,11 +39,13 @@ class Counting(Enum):
     """The part that counts the steps at this moment."""
 
     NOBODY = "nobody"
-    LOOP = "loop"  # the run's loop, or a loop of the program that asks whether to stop
+    ASKING = "asking"  # a loop that asks whether to stop
+    DRIVE = "drive"  # `drive`, which calls a step function
     HOOK = "hook"  # the hook of a MonitoredSession
+    BOUNDARY = "boundary"  # the boundary, whose own calls of a session are no steps
 
 
-_NOBODY, _LOOP, _HOOK = Counting  # quicker than by their names
+_NOBODY, _ASKING, _DRIVE, _HOOK, _BOUNDARY = Counting  # quicker than by their names
 
 
 class Loop:
@@ -54,24 +56,21 @@ class Loop:
     Attributes:
         tags: The tags that were recorded so far.
         counting: The part that counts the steps.
-        driven: Whether `drive` calls a step function.
         resumed: Whether the latest checkpoint was restored, or there was none.
         may_have_trained: Whether a loop of the program may have trained since it last asked.
-        is_closed: Whether the session is closed and no step was counted since.
+        is_counted: Whether what is recorded now belongs to a step that is counted already.
     """
 
     def __init__(self, context: Context, boundary: Boundary) -> None:
         self.tags = KnownTags()
         self.counting = _NOBODY
-        self.driven = False
-        self.resumed = self.may_have_trained = self.is_closed = False
+        self.resumed = self.may_have_trained = self.is_counted = False
         self._context = context
         self._boundary = boundary
         self._steps = context.steps
         self._commands = context.commands
         self._recorder, self._queue = context.recorder, context.recorder.queue
         self._counts_itself = False  # the session counts its steps itself
-        self._is_called = False  # `before_call` is active, or must do nothing
         self._queued = 0  # step of the record that was queued last
 
     # --- the session --------------------------------------------------------------
@@ -103,7 +102,7 @@ class Loop:
         boundary.policy.start()
         self._commands.call()
         hooked = self.counting is _HOOK
-        self.may_have_trained, self.is_closed, self._queued = not hooked, False, steps.step
+        self.may_have_trained, self.is_counted, self._queued = not hooked, False, steps.step
         if boundary.begun and not hooked:
             self._count_by(_NOBODY)
             steps.values = None  # no step of this session is current
@@ -113,21 +112,19 @@ class Loop:
     def close_session(self) -> None:
         """Saves a last checkpoint before the session closes."""
         boundary, steps = self._boundary, self._steps
-        step, self._is_called = steps.step, True
+        step = steps.step
+        self._count_by(_BOUNDARY)
         boundary.policy.close(may_have_trained=self.may_have_trained and not boundary.must_end)
         if steps.step > step:  # the session has counted the current step
             boundary.queue_record()
         self._count_by(_NOBODY)
-        self.may_have_trained = self._is_called = False
-        self.is_closed = True
+        self.may_have_trained, self.is_counted = False, True
 
     def end(self, *, finished: bool) -> None:
         """Ends the loop: queues the last record, executes waiting commands, and saves."""
         steps = self._steps
-        if finished and (
-            steps.values is not None or steps.samples
-        ):  # the loop ended without a last boundary
-            steps.step += not self.is_closed
+        if finished and steps.is_recorded:  # the loop ended without a last boundary
+            steps.step += not self.is_counted
             self._boundary.queue_record()
         self._boundary.end(finished=finished)
         # An error leaves an incomplete step, which does not count unless the session counts it.
@@ -146,12 +143,12 @@ class Loop:
             ended: Whether the user's code has ended the loop, so that a bad value no longer pauses
                 it.
         """
-        if self.driven or self._steps.tracked:
+        if self.counting is _DRIVE or self._steps.tracked:
             return bool(self._context.coord.should_stop())
         return self.count_and_act(last=last, ended=ended)
 
     def count_and_act(self, *, last: bool = False, ended: bool = False) -> bool:
-        """Does what `should_stop` does, also if a step function or a tracked loop asks."""
+        """Does what `should_stop` does, also for a tracked loop."""
         boundary, steps = self._boundary, self._steps
         if last:
             self._commands.call()
@@ -160,27 +157,27 @@ class Loop:
         else:
             self.count()
         must_end = steps.step >= steps.next and boundary.act(last=last, ended=ended)
-        if self.counting is _LOOP and not self.tags.changing:
+        if self.counting is _ASKING and not self.tags.changing:
             steps.thread = self._commands.thread
         return must_end
 
     def count(self) -> None:
         """Counts a completed step and queues its record, without a boundary."""
-        if self.counting is _LOOP:
+        if self.counting is _ASKING:
             self._steps.step += 1
             self._boundary.queue_record()
 
     def end_counting(self) -> None:
         """Ends the counting after the boundary of a step, until another loop asks."""
-        if self.counting is _LOOP and not self.driven:
+        if self.counting is _ASKING:
             self._count_by(_NOBODY)
-            self.is_closed = True
+            self.is_counted = True
 
     def _begin(self) -> None:
         if self._boundary.begun:  # recorded since the last loop has ended
-            self.queue_record()
-        self._count_by(_LOOP)
-        self.may_have_trained, self.is_closed = True, False
+            self._queue_left()
+        self._count_by(_ASKING)
+        self.may_have_trained, self.is_counted = True, False
         if not self._boundary.begun:
             self._boundary.begin()
 
@@ -189,8 +186,8 @@ class Loop:
         self.counting = who
         self._steps.thread = 0
 
-    def queue_record(self) -> None:
-        """Queues the record of a completed step, which may be counted already."""
+    def _queue_left(self) -> None:
+        """Queues what was recorded outside of a loop, and counts its step if nobody has."""
         steps = self._steps
         if steps.holds:
             steps.step += steps.step <= self._queued
@@ -203,8 +200,7 @@ class Loop:
         """Calls `step` and records its result until the loop must end."""
         if self.should_stop():
             return
-        self.driven = True
-        self._steps.thread = 0
+        self._count_by(_DRIVE)
         try:
             self._drive(step)
         except BaseException:
@@ -212,8 +208,8 @@ class Loop:
             self._steps.samples.clear()
             raise
         finally:
-            self.driven = self.may_have_trained = False
-            if self.counting is _LOOP:
+            self.may_have_trained = False
+            if self.counting is _DRIVE:
                 self._count_by(_NOBODY)
 
     def _drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
@@ -247,15 +243,15 @@ class Loop:
             recount: Returns the exact step for an expected one.
         """
         boundary, steps = self._boundary, self._steps
-        if self.counting is not _NOBODY or self._is_called:
+        if self.counting is not _NOBODY:
             return
-        self.queue_record()
+        self._queue_left()
         if boundary.must_end or steps.step < steps.next:
             return
-        self._is_called = True
+        self._count_by(_BOUNDARY)
         try:
             if not boundary.begun:
-                self.may_have_trained, self.is_closed = True, False
+                self.may_have_trained, self.is_counted = True, False
                 boundary.begin()
                 self._queued = steps.step
             before = steps.step
@@ -264,7 +260,7 @@ class Loop:
                 boundary.executor.open_segment()
             boundary.act()
         finally:
-            self._is_called = False
+            self._count_by(_NOBODY)
 
     def count_by_hook(self, saver: Saver | None, step: int, *, again: bool) -> None:
         """Makes the hook of a new MonitoredSession count the steps.
@@ -282,7 +278,7 @@ class Loop:
         if boundary.begun:
             boundary.executor.open_segment()
         else:
-            self.may_have_trained = self.is_closed = False
+            self.may_have_trained = self.is_counted = False
             boundary.begin()
 
     def after_call(
@@ -359,13 +355,13 @@ class Loop:
         steps.tags, steps.values = self._queue.tags_of(scalars), (*scalars.values(),)
         if tags.changing:
             steps.thread = 0  # values with these tags must be read at once
-        if self.driven:
+        if self.counting is _DRIVE:
             self._commands.call()
         if step is not None:
             if not steps.steps_done:  # the program continues its own earlier count
                 steps.move_to(step - 1)
             steps.step = step - 1
-            self.is_closed = False
+            self.is_counted = False
 
     def _joined(self, scalars: dict[str, SupportsFloat]) -> dict[str, SupportsFloat]:
         """Joins scalars with those that were recorded earlier in this step; reports equal tags."""
@@ -392,14 +388,14 @@ class Loop:
             return
         self._steps.samples += kept
         self._steps.thread = 0
-        if self.driven:
+        if self.counting is _DRIVE:
             self._commands.call()
 
     def record_execution(self, values: Mapping[str, SupportsFloat], count: int) -> None:
         """Stores scalars for the last of several steps that were taken since the boundary."""
         self.record(values, {}, None)
         self._steps.step += count - 1
-        self.is_closed = False
+        self.is_counted = False
 
 
 def _whole(step: object) -> int:

@@ -56,7 +56,7 @@ class Recovery:
             self._act(anomaly, pauses=pauses)
         else:  # the run was resumed without a restore
             loss_monitor.acknowledge()
-            text = f"The run goes on although {anomaly}: nothing is saved until that is over."
+            text = f"The run continues although {anomaly}: nothing is saved until that is over."
             self._monitor.notices.note("nan", text)
 
     def forget(self) -> None:
@@ -67,7 +67,7 @@ class Recovery:
     def _act(self, anomaly: Anomaly, *, pauses: bool) -> None:
         if self._context.lifecycle.phase is Phase.STOPPING:
             return
-        if self._executor.fail_trial(f"{anomaly}"):
+        if self._executor.trials.fail(str(anomaly), restore=True):
             self._reported = None  # reported later if it is still there
             return
         why, good = "", self._good(anomaly)
@@ -92,7 +92,7 @@ class Recovery:
         if good is None:
             return (
                 "There is no good checkpoint to go back to: build the model again and start it "
-                "with a smaller learning rate; run.resume() goes on all the same."
+                "with a smaller learning rate; run.resume() continues all the same."
             )
         name = rate_of(self._context.hyperparameters.values)
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"
@@ -131,8 +131,8 @@ class Recovery:
             return f"it has already recovered {_MOST} times"
         rate, bad = self._context.hyperparameters.values[name], self._steps.step
         for checkpoint in reversed(self._tries(anomaly)):
-            restored = self._executor.execute(Receipt(Restore(checkpoint.path)))
-            if restored is None or not restored.applied:  # deleted, or cannot be read
+            restored = self._executor.execute_at_once(Receipt(Restore(checkpoint.path)))
+            if not restored.applied:  # deleted, or cannot be read
                 continue
             if self._policy.non_finite() is not None:
                 continue  # it lacks a variable that has gone bad

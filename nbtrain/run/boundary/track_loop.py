@@ -88,7 +88,7 @@ class TrackLoop:
                 f"track() of the run {name!r} was used outside of its training thread: write the "
                 "loop in the function or the cell that the run runs."
             )
-        if self._loop.driven or (not self._nested and self._loop.counting is not Counting.NOBODY):
+        if not self._nested and self._loop.counting is not Counting.NOBODY:
             raise ArgumentError(
                 f"track() of the run {name!r} was used within a loop that asks run.should_stop(), "
                 "which counts the steps already: use one of the two. A stop ends a tracked loop."
@@ -127,7 +127,7 @@ class TrackLoop:
                     if nested[depth]:
                         nested[depth] = False
                         del nested[depth + 1 :]  # left open, or drawn from by turns with this one
-                        self._queue_record()
+                        self._queue_left()
                         if boundary.must_end or (steps.step >= steps.next and act()):
                             return
                         break
@@ -169,7 +169,7 @@ class TrackLoop:
         A nested loop has at least one turn otherwise: the code after it may need it.
         """
         steps = self._context.steps
-        self._queue_record()
+        self._queue_left()
         self._nested.append(False)
         if len(self._nested) == 1:
             must_end = self._loop.count_and_act()
@@ -184,18 +184,18 @@ class TrackLoop:
             return  # an error has ended the run, and its frames are being dropped
         steps = self._context.steps
         within = how in (LoopEnd.BROKEN, LoopEnd.FAILED) and len(self._nested) > depth
-        self._left = within and steps.values is not None and not any(self._nested[depth:])
+        self._left = within and steps.is_recorded and not any(self._nested[depth:])
         del self._nested[depth:]
         if not self._nested:
             steps.tracked = False
             self._loop.end_counting()
-            self._loop.is_closed = not self._left
+            self._loop.is_counted = not self._left
             # Without a step the latest checkpoint stays: it may contain the position of a loop that
             # has not begun.
             if steps.steps_done == 0:
                 self._loop.may_have_trained = False
 
-    def _queue_record(self) -> None:
+    def _queue_left(self) -> None:
         """Queues what was recorded since the last loop; counts the step that a `break` has left.
 
         An error leaves its loop in the same way, but nothing comes after it.

@@ -1,1 +1,1 @@
-"""Saves a run's checkpoints, restores them, and proves what was restored."""
+"""Saves a run's checkpoints, restores them, and checks what was restored."""

@@ -35,7 +35,7 @@ class Best:
     def is_over(self) -> bool:
         """True if the run ends because its scalar has not improved for too long."""
         monitor = self._monitor
-        return monitor is not None and monitor.is_over and not self._policy.trial_start.compares
+        return monitor is not None and monitor.is_over and not self._policy.aside.compares
 
     def begin(self) -> None:
         """Reads the best value of an earlier start, if its state is still there."""
@@ -63,7 +63,7 @@ class Best:
         if self._checks_at_once:
             self._checks_at_once = False
             self._context.steps.tags = ()  # the next record of the scalar calls `recorded` again
-        if self._policy.trial_start.compares:
+        if self._policy.aside.compares:
             monitor.rewind()  # the states of a trial are not those of the run
             return
         if monitor.better is not None:

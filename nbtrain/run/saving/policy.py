@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from nbtrain.checkpoints.files import Restored, Saver, at
+from nbtrain.checkpoints.files import Restored, Saver, at, delete_all, listed
 from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, LastGood
 from nbtrain.checkpoints.listing import find
 from nbtrain.core.cadence import Every
@@ -22,32 +22,41 @@ from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.run.beside.time_usage import RESTORE, SAVE
-from nbtrain.run.saving.aside import Aside
 from nbtrain.run.saving.catalog import Catalog, check_listed
+from nbtrain.run.saving.draws import Draws
 from nbtrain.run.saving.health import Health
 from nbtrain.run.saving.restore_proof import RestoreProof
-from nbtrain.run.saving.trial_start import TrialStart
-from nbtrain.rundir.names import LAST_GOOD
+from nbtrain.rundir.entries import entries
+from nbtrain.rundir.names import BEST, LAST_GOOD, TRIAL, TRIAL_BEST
+from nbtrain.rundir.timeline import run_of, side_folder
 
 
 class CheckpointPolicy:
-    """The checkpoints of one start of a run; training thread only, except `list_again`."""
+    """The checkpoints of one start of a run; training thread only, except `list_again`.
+
+    Attributes:
+        saver: The saver of the open session; None if nothing saves the run.
+        proof: The check of the last restore.
+        catalog: The checkpoints that can be restored.
+        aside: The states beside them.
+        restored_after_end: The name of the checkpoint in the objects, if another one than that of
+            the end was restored after it.
+    """
 
     def __init__(self, due: Every, monitor: Monitor, health: Health, steps: StepCounter) -> None:
         self._due = due
         self._steps = steps
         self._monitor = monitor
         self._health = health
-        self._proof = RestoreProof(monitor, steps)
-        self._saver: Saver | None = None
+        self.proof = RestoreProof(monitor, steps)
+        self.saver: Saver | None = None
         self._closed: Saver | None = None  # of a session that is over, if it can still be used
-        self._held_instead: str | None = None  # the checkpoint restored after the end
+        self.restored_after_end: str | None = None
         self._last_good: LastGood | None = None
         self._saved_step: int | None = None
         self._lost: str | None = None  # why there is no saver at present
         self.catalog = Catalog(monitor)
-        self.trial_start = TrialStart(monitor.notices)
-        self.aside = Aside(self, self.trial_start, monitor, steps)
+        self.aside = Aside(self, monitor, steps)
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -57,31 +66,26 @@ class CheckpointPolicy:
     @property
     def next_step(self) -> float:
         """The step at which a checkpoint, or a check of the restored variables, is due next."""
-        due = math.inf if self.trial_start.compares else self._due.next_step
-        return min(due, self._proof.next_step)
+        due = math.inf if self.aside.compares else self._due.next_step
+        return min(due, self.proof.next_step)
 
     @property
     def can_save(self) -> bool:
         """True if there is something to save."""
-        return self._saver is not None
-
-    @property
-    def saver(self) -> Saver | None:
-        """The saver of the open session; None if nothing saves the run."""
-        return self._saver
+        return self.saver is not None
 
     def resume(self, saver: Saver, due: Every | None = None) -> bool:
         """Uses a saver from now on, and continues from the latest checkpoint of its folder."""
-        if self._saver is not None:
+        if self.saver is not None:
             raise ArgumentError(
                 "This run saves what was given as checkpoint=, or another session that its loop "
                 "has open, and would save the graph of this one too: leave checkpoint= out, or "
                 "open this session when the other has ended."
             )
-        self.trial_start.drop_best(saver)
+        self.aside.drop_best(saver)
         is_first = self.catalog.begin(saver)
         restored = saver.resume(self.catalog.timeline)
-        self._saver, self._saved_step, self._lost = saver, None, None
+        self.saver, self._saved_step, self._lost = saver, None, None
         self._due = due or self._due
         self._last_good = None
         if self._health.is_checked:
@@ -94,14 +98,14 @@ class CheckpointPolicy:
         if is_first:
             self._monitor.recall(goes_on=restored is not None)
         if restored is None:
-            self._proof.report_unsaved(saver, 0)
+            self.proof.report_unsaved(saver, 0)
             return False
         self._steps.move_to(restored.step)
-        restored = self._proof.begin(saver, restored)
+        restored = self.proof.begin(saver, restored)
         self._saved_step = self.catalog.rewind(restored, saver)
         self._monitor.log(event="resume", step=restored.step, text=str(restored))
-        self._monitor.notices.inform(f"Goes on from {restored}.")
-        self.trial_start.report_undecided(restored, saver)
+        self._monitor.notices.inform(f"Continues from {restored}.")
+        self.aside.report_undecided(restored, saver)
         return True
 
     def close(self, *, may_have_trained: bool = False) -> None:
@@ -112,17 +116,17 @@ class CheckpointPolicy:
         """
         # Before its first step boundary, a start has changed nothing.
         lacks = self._saved_step != self._steps.step and not self._monitor.holds_back
-        if self._saver is not None and (may_have_trained or lacks):
+        if self.saver is not None and (may_have_trained or lacks):
             self._monitor.write_from_here()
             self._save_or_say_why(self.save)
-        if self._saver is not None and self._saved_step == self._steps.step:
+        if self.saver is not None and self._saved_step == self._steps.step:
             self.aside.delete()
-            if self._last_good is not None and not self.is_lost(self._saver):
+            if self._last_good is not None and not self.is_lost(self.saver):
                 self._last_good.clear()
             self.list_again()
-        if self._saver is not None and self._saver.outlives_session:
-            self._closed = self._saver
-        self._saver = self._last_good = None
+        if self.saver is not None and self.saver.outlives_session:
+            self._closed = self.saver
+        self.saver = self._last_good = None
 
     @property
     def is_closed(self) -> bool:
@@ -132,11 +136,11 @@ class CheckpointPolicy:
     @contextlib.contextmanager
     def in_closed_session(self) -> Iterator[None]:
         """Uses the saver of the session that is over inside the block."""
-        self._saver = self._closed
+        self.saver = self._closed
         try:
             yield
         finally:
-            self._saver = None
+            self.saver = None
 
     def outdate(self) -> None:
         """Makes this step be saved again, because a value was set since the last save."""
@@ -144,7 +148,7 @@ class CheckpointPolicy:
 
     def lose(self, why: str | None = None) -> None:
         """Drops the saver of a lost session; `why` then refuses to save and restore."""
-        self._saver, self._last_good, self._lost = None, None, why
+        self.saver, self._last_good, self._lost = None, None, why
 
     def start(self) -> None:
         """Starts the cadence at the current step and the present time."""
@@ -154,15 +158,15 @@ class CheckpointPolicy:
 
     def save_if_due(self) -> None:
         """Saves if a checkpoint is due; an error becomes a message, a bad value skips the save."""
-        if self._saver is None or self.trial_start.compares:
+        if self.saver is None or self.aside.compares:
             return
-        if self._proof.reason:
+        if self.proof.reason:
             return
         if self._due(self._steps.step, time.monotonic()):
-            if self._health.anomaly(self._saver) is None:
-                self._save_or_say_why(functools.partial(self._write, self._saver))
+            if self._health.anomaly(self.saver) is None:
+                self._save_or_say_why(functools.partial(self._write, self.saver))
         elif self._last_good is not None and self._last_good.due(self._steps.step):
-            self._copy(self._last_good, self._saver)
+            self._copy(self._last_good, self.saver)
 
     def save(self) -> None:
         """Saves now.
@@ -171,52 +175,52 @@ class CheckpointPolicy:
             CheckpointError: There is nothing to save, the training has gone bad, or the checkpoint
                 cannot be written or found afterwards.
         """
-        if self._saver is None:
+        if self.saver is None:
             raise CheckpointError(
                 self._lost
                 or "This run has nothing to save: start it with checkpoint= (a "
                 "tf.train.Checkpoint), or with a Supervisor that has a logdir and a saver. The "
                 "chief saves for its workers."
             )
-        self.trial_start.check_saves()
+        self.aside.check_saves()
         self.check_sound()
-        if self._held_instead is not None:
+        if self.restored_after_end is not None:
             raise CheckpointError(
-                f"The objects hold {self._held_instead}, which was restored after the end and is "
-                "saved already. To save other values as a checkpoint of their own, use "
+                f"The objects hold {self.restored_after_end}, which was restored after the end and "
+                "is saved already. To save other values as a checkpoint of their own, use "
                 "tf.train.Checkpoint."
             )
-        self._write(self._saver)
+        self._write(self.saver)
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
-        """Lists the checkpoints of earlier steps than this that exist now and are not abandoned."""
-        if self._saver is not None:
-            self.catalog.read(self._saver.directory)  # the user may have deleted some
-        return self.catalog.below(step)
+        """Returns the checkpoints of earlier steps than this that are there and not abandoned."""
+        if self.saver is not None:
+            self.catalog.read(self.saver.directory)  # the user may have deleted some
+        return tuple(each for each in self.checkpoints if not each.abandoned and each.step < step)
 
     def non_finite(self) -> str | None:
         """The name of a variable that holds NaN or Inf but did not at first; None if none."""
-        return self._health.non_finite(self._saver)
+        return self._health.non_finite(self.saver)
 
     def check_sound(self) -> None:
         """Raises a CheckpointError if the training has gone bad, or was not restored as a whole."""
-        if self._proof.reason:
-            raise CheckpointError(f"{self._proof.reason}. run.resume() accepts these values.")
-        if (anomaly := self._health.anomaly(self._saver)) is not None:
+        if self.proof.reason:
+            raise CheckpointError(f"{self.proof.reason}. run.resume() accepts these values.")
+        if (anomaly := self._health.anomaly(self.saver)) is not None:
             good = self.below(anomaly.good)
             advice = "No checkpoint is good: build the model again."
             if good:
                 last = f"the last good one is of step {good[-1].step:,}"
-                advice = f"Go on from a checkpoint: {last}."
+                advice = f"Continue from a checkpoint: {last}."
             raise CheckpointError(f"{anomaly}, and what has gone bad is not saved. {advice}")
 
     def save_with(self, saver: Saver | LastGood) -> None:
         """Saves with a saver, after the journal is written."""
         self._steps.complete()
         step = self._steps.step
-        if self._saver is not None:
+        if self.saver is not None:
             self.complete_restore()
-            self._proof.check_complete(self._saver)
+            self.proof.check_complete(self.saver)
         self._monitor.folder.check(step)
         self._monitor.write_journal()  # first, so that every edit in a checkpoint is logged
         with self._monitor.time_usage.during(SAVE):
@@ -229,7 +233,7 @@ class CheckpointPolicy:
         self.catalog.read(saver.directory)
         check_listed(step, saver.directory)
         self._saved_step = step
-        self._note_saved()
+        self.aside.saved_elsewhere()
         if self._last_good is not None:
             self._last_good.saved(step)
         self._monitor.notices.note("state", None)
@@ -244,7 +248,7 @@ class CheckpointPolicy:
         try:
             self.save_with(last_good)
             self.catalog.add_copy(last_good.directory, saver)
-            self._note_saved()
+            self.aside.saved_elsewhere()
         except Exception as error:  # noqa: BLE001 - the training continues
             self._monitor.notices.note("copy", f"No copy of step {step:,}: {error}")
         else:
@@ -260,29 +264,24 @@ class CheckpointPolicy:
         Raises:
             CheckpointError: The checkpoint does not exist or does not fit; nothing was restored.
         """
-        if self._saver is None:
+        if self.saver is None:
             raise CheckpointError(
                 self._lost or "This run has nothing to restore: it was started without a saver."
             )
         self._steps.complete()
-        path = self._find(self._saver, wanted).path
+        path = self._find(self.saver, wanted).path
         with self._monitor.time_usage.during(RESTORE):
-            restored = self._saver.restore(path)
+            restored = self.saver.restore(path)
         self._steps.move_to(restored.step)
-        restored = self._proof.begin(self._saver, restored)
-        self.catalog.rewind(restored, self._saver)
+        restored = self.proof.begin(self.saver, restored)
+        self.catalog.rewind(restored, self.saver)
         self._saved_step = None  # checkpoints of later steps belong to the abandoned branch
-        self.trial_start.rewind(restored)
+        self.aside.rewind(restored)
         self._health.rewind()
         self.start()
-        if self._last_good is not None and self.trial_start.alone:
+        if self._last_good is not None and self.aside.start_is_alone:
             self._last_good.begin()  # the restored checkpoint disappears with the trial
         return restored
-
-    @property
-    def restored_after_end(self) -> str | None:
-        """The name of the checkpoint in the objects, if not that of the end; otherwise None."""
-        return self._held_instead
 
     def restore_after_end(self, wanted: int | str | None) -> Restored:
         """Restores the objects of a checkpoint; the curve and the step do not change.
@@ -290,11 +289,11 @@ class CheckpointPolicy:
         Raises:
             CheckpointError: The checkpoint does not exist or does not fit; nothing was restored.
         """
-        assert self._saver is not None, "in_closed_session() was entered"
-        restored = self._saver.restore_objects(self._find(self._saver, wanted).path)
-        is_own = Path(restored.path).parent.resolve() == self._saver.directory.resolve()
+        assert self.saver is not None, "in_closed_session() was entered"
+        restored = self.saver.restore_objects(self._find(self.saver, wanted).path)
+        is_own = Path(restored.path).parent.resolve() == self.saver.directory.resolve()
         is_the_end = is_own and restored.step == self._saved_step
-        self._held_instead = None if is_the_end else Path(restored.path).name
+        self.restored_after_end = None if is_the_end else Path(restored.path).name
         return restored
 
     def check_own(self, wanted: int | str | None) -> None:
@@ -304,9 +303,9 @@ class CheckpointPolicy:
             CheckpointError: The checkpoint does not exist, or is neither listed nor in the run's
                 folder.
         """
-        if self._saver is None or not isinstance(wanted, str):
+        if self.saver is None or not isinstance(wanted, str):
             return
-        held = self._find(self._saver, wanted)
+        held = self._find(self.saver, wanted)
         if held not in self.checkpoints and not self._monitor.folder.holds(Path(held.path)):
             raise CheckpointError(
                 f"{wanted!r} is outside of the folder of the run: another process can restore the "
@@ -329,11 +328,6 @@ class CheckpointPolicy:
         """Returns whether the checkpoints may be another run's, because the folder is lost."""
         return self._monitor.folder.is_lost(saver.directory)
 
-    @property
-    def proof(self) -> RestoreProof:
-        """The check of the last restore."""
-        return self._proof
-
     def prove(self) -> str | None:
         """Checks a restore again after the first step, which creates variables.
 
@@ -341,34 +335,28 @@ class CheckpointPolicy:
             The path of the checkpoint to restore once more, because a step has trained variables
             that were created since; otherwise None.
         """
-        saver, is_untrained = self._saver, self._proof.waits
-        path = self._proof.check_again(saver)
+        saver, is_untrained = self.saver, self.proof.waits
+        path = self.proof.check_again(saver)
         if saver is None or path is None or not is_untrained:
             return path
         try:
-            restored = self._proof.begin(saver, saver.restore(path))
+            restored = self.proof.begin(saver, saver.restore(path))
         except CheckpointError as error:
-            self._proof.fail(path, str(error))
+            self.proof.fail(path, str(error))
         else:
-            self._monitor.notices.inform(f"Goes on from {restored}.")
+            self._monitor.notices.inform(f"Continues from {restored}.")
         return None
 
     def complete_restore(self) -> None:
         """Restores variables that were created since a restore, if no step has trained them."""
-        if self._proof.waits:
-            self._proof.hasten()
+        if self.proof.waits:
+            self.proof.hasten()
             self.prove()
 
     def list_again(self) -> None:
         """Updates `checkpoints` if files have changed; any thread, once a second."""
-        if (saver := self._saver) is not None:
+        if (saver := self.saver) is not None:
             self.catalog.read_if_changed(saver.directory)
-
-    def _note_saved(self) -> None:
-        """Deletes the start of a trial, which is not needed once another checkpoint is saved."""
-        if self.trial_start.alone:
-            self.trial_start.alone = False
-            self.aside.delete()
 
     def _save_or_say_why(self, save: Callable[[], None]) -> None:
         step = self._steps.step
@@ -379,3 +367,154 @@ class CheckpointPolicy:
         else:
             name = Path(self.checkpoints[-1].path).name
             self._monitor.log(event="checkpoint", step=self._steps.step, text=name)
+
+
+class Aside:
+    """The states beside the checkpoints that `keep` counts; training thread only.
+
+    path = policy.aside.save_start()   # checkpoints/trial
+    path = policy.aside.save_best()    # checkpoints/trial_best
+    policy.aside.delete()              # deletes both once the trial is over
+    policy.aside.save_best_state(...)  # checkpoints/best: the best state of the run, which stays
+
+    Attributes:
+        undecided: The step at which an undecided trial began; None if there is none.
+        start_is_alone: Whether the start of a trial is the only checkpoint with the present state.
+        compares: Whether several values are tried, during which nothing else is saved.
+    """
+
+    def __init__(self, policy: CheckpointPolicy, monitor: Monitor, steps: StepCounter) -> None:
+        self._policy = policy
+        self._monitor = monitor
+        self._steps = steps
+        self.undecided: int | None = None
+        self.start_is_alone = self.compares = False
+
+    def drop_best(self, saver: Saver) -> None:
+        """Deletes the best state of a trial that has not ended: the run rewinds to its start."""
+        if listed(saver.directory / TRIAL):
+            delete_all(saver.directory / TRIAL_BEST)
+
+    def report_undecided(self, restored: Restored, saver: Saver) -> None:
+        """Reports that the run continues with the edits of an undecided trial, or before them."""
+        begun = listed(saver.directory / TRIAL)
+        if begun and begun[-1].path == restored.path and _is_cut_short(saver):
+            self._monitor.notices.inform(
+                f"Continues from {restored}. A trial began there and was cut short: the run is "
+                "back at its beginning, and nothing was decided."
+            )
+        if begun and begun[-1].path != restored.path:
+            self.undecided = begun[-1].step
+            name = f"{TRIAL}/{Path(begun[-1].path).name}"
+            self._monitor.notices.note(
+                "trial",
+                f"The trial that began at step {self.undecided:,} was not decided: its values "
+                f"stay. run.restore({name!r}) goes back before it.",
+            )
+
+    def check_saves(self) -> None:
+        """Raises a CheckpointError while several values are tried."""
+        if self.compares:
+            raise CheckpointError(
+                "Nothing is saved while several values are tried: the run would continue from one "
+                "of them after a kill. Their start is saved; wait for the end of the trial."
+            )
+
+    def draws(self) -> Draws:
+        """Returns the random draws and data of the present state, for a trial.
+
+        Raises:
+            CheckpointError: Nothing can be saved beside the checkpoints.
+        """
+        saver = self._policy.saver
+        if saver is None or saver.side_saver(TRIAL_BEST, 1) is None:
+            raise CheckpointError(
+                "Several values are tried from one saved state, and this run cannot save it "
+                "beside its checkpoints: start it with checkpoint= (a tf.train.Checkpoint), or try "
+                "one value."
+            )
+        return Draws(saver)
+
+    def save_start(self) -> str:
+        """Saves the start of a trial beside the checkpoints that `keep` counts; returns its path.
+
+        The file stays until the trial is decided or the next one begins.
+        """
+        if (path := self._save(TRIAL)) is not None:
+            self.undecided, self.start_is_alone = None, False
+            return path
+        self._policy.save()
+        text = "where a trial begins"
+        self._monitor.log(event="checkpoint", step=self._steps.step, text=text)
+        return self._policy.checkpoints[-1].path
+
+    def save_best(self) -> str:
+        """Saves the best state of a trial so far, and returns its path."""
+        path = self._save(TRIAL_BEST)
+        assert path is not None, "the trial has its draws from `draws`"
+        return path
+
+    def save_best_state(self, **entry: object) -> None:
+        """Saves the best state of the run so far, which replaces the one before.
+
+        Args:
+            entry: Further fields of its line in the journal.
+
+        Raises:
+            CheckpointError: The state cannot be saved beside the checkpoints, or has gone bad.
+        """
+        if self._save(BEST, event=BEST, **entry) is None:
+            raise CheckpointError("this run cannot save beside its checkpoints")
+        self.saved_elsewhere()
+
+    def saved_elsewhere(self) -> None:
+        """Deletes the start of a trial once another checkpoint contains the present state."""
+        if self.start_is_alone:
+            self.start_is_alone = False
+            self.delete()
+
+    def rewind(self, restored: Restored) -> None:
+        """Handles a restore, which may have rewound to before the trial."""
+        if self.undecided is not None and restored.step <= self.undecided:
+            self.undecided = None
+            self._monitor.notices.note("trial", None)
+        self.start_is_alone = side_folder(restored.path) == TRIAL
+
+    def delete(self) -> None:
+        """Deletes the states of a trial once it is over.
+
+        The start stays if the trial was not decided, or if no other checkpoint contains the state
+        from which the run continues.
+        """
+        saver = self._policy.saver
+        if saver is None or self._policy.is_lost(saver):
+            return
+        delete_all(saver.directory / TRIAL_BEST)
+        if self.undecided is None and not self.start_is_alone:
+            delete_all(saver.directory / TRIAL)
+        self._policy.catalog.read(saver.directory)
+
+    def _save(self, folder: str, **entry: object) -> str | None:
+        """Saves the present state in a folder beside the checkpoints, instead of the one before.
+
+        Returns:
+            The path; None if nothing can be saved there.
+        """
+        policy = self._policy
+        side = policy.saver.side_saver(folder, 1) if policy.saver is not None else None
+        if policy.saver is None or side is None:
+            return None
+        policy.check_sound()
+        policy.save_with(side)
+        policy.catalog.add_copy(side.directory, policy.saver, **entry)
+        check_listed(self._steps.step, side.directory)
+        return listed(side.directory)[-1].path
+
+
+def _is_cut_short(saver: Saver) -> bool:
+    """Returns whether the journal's newest trial has no end."""
+    last = None
+    with contextlib.suppress(OSError):
+        for entry in entries(run_of(saver.directory / "checkpoint")):
+            last = entry if entry["event"] == "try" else last
+    return last is not None and last.get("applied", True) and "kept" not in last

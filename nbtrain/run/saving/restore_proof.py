@@ -49,7 +49,7 @@ class RestoreProof:
         return _NEVER if self._from is None else self._from + 1
 
     def begin(self, saver: Saver, restored: Restored) -> Restored:
-        """Checks a restore; returns its proof with the variables that no checkpoint contains."""
+        """Checks a restore; returns its result with the variables that no checkpoint contains."""
         self._monitor.notices.note("restore", None)  # it was about the restore before
         self.report_unsaved(saver, restored.step)
         self._path, self._secs = restored.path, _SECS
@@ -95,21 +95,21 @@ class RestoreProof:
             return None
         path, self._due = self._path, _NEVER
         try:
-            proof = saver.proof()
+            now = saver.restored()
         except Exception as error:  # noqa: BLE001 - a check of a model ends no training
             self._monitor.notices.note(
                 "restore",
                 f"The restored variables could not be examined again: {error_text(error)}",
             )
             return None
-        if proof is None:
+        if now is None:
             return None
-        if proof.late:
+        if now.late:
             return path
         if is_first:
-            self.reason = "" if self._is_accepted else _reason(proof)
-            self._report(proof)
-        if proof.unused:
+            self.reason = "" if self._is_accepted else _reason(now)
+            self._report(now)
+        if now.unused:
             self._due = time.monotonic() + self._secs
             self._secs = min(2 * self._secs, _MOST_SECS)
         return None
@@ -122,11 +122,11 @@ class RestoreProof:
         """
         if self._path is None or self._due == _NEVER:
             return
-        proof = saver.proof()
-        if proof is not None and proof.late:
+        now = saver.restored()
+        if now is not None and now.late:
             self._due = 0.0
             raise CheckpointError(
-                f"{some(proof.late)} were created since the restore, and a step has trained them "
+                f"{some(now.late)} were created since the restore, and a step has trained them "
                 f"from other values than those in {Path(self._path).name}: the run goes back"
             )
 
@@ -138,10 +138,10 @@ class RestoreProof:
             f"cannot be restored again: {why}"
         )
 
-    def _report(self, proof: Restored) -> None:
-        if self._had_gaps or proof.gaps:
-            self._monitor.notices.inform(f"Goes on from {replace(proof, lacking=self._lacking)}.")
-        self._monitor.notices.note("restore", proof.gaps or None)
+    def _report(self, now: Restored) -> None:
+        if self._had_gaps or now.gaps:
+            self._monitor.notices.inform(f"Continues from {replace(now, lacking=self._lacking)}.")
+        self._monitor.notices.note("restore", now.gaps or None)
 
     def report_unsaved(self, saver: Saver | None, step: int) -> None:
         """Reports trained variables that are not saved; `check_again` repeats it after a step."""
@@ -168,12 +168,10 @@ class RestoreProof:
 def _reason(restored: Restored) -> str:
     """Returns which trained variables lack their value in a checkpoint; empty if none does."""
     name, parts = Path(restored.path).name, []
-    if valueless := restored.valueless:
-        have = "has" if len(valueless) == 1 else "have"
-        parts.append(f"{some(valueless)} {have} no value in {name}")
-    if differing := restored.differing:
-        have = "has" if len(differing) == 1 else "have"
-        parts.append(f"{some(differing)} {have} another value than in {name}")
-    return (
-        f"{' and '.join(parts)}, so that a step would train what was not restored" if parts else ""
-    )
+    if restored.valueless:
+        parts.append(f"{name} has no value for {some(restored.valueless)}")
+    if restored.differing:
+        parts.append(f"{name} has another value for {some(restored.differing)}")
+    if not parts:
+        return ""
+    return f"{' and '.join(parts)}, so that a step would train what was not restored"

@@ -203,7 +203,7 @@ class Trials:
             draws=draws,
             sweep=sweep,
         )
-        self._policy.trial_start.compares = trial.apart
+        self._policy.aside.compares = trial.apart
         try:
             if asked.repeats > 1:  # each repeat varies what a restore has set
                 self._back(trial)
@@ -391,7 +391,7 @@ class Trials:
 
     def _close(self) -> None:
         self._trial, self._failed = None, None
-        self._policy.trial_start.compares = False
+        self._policy.aside.compares = False
         self._monitor.notices.note("trial", None)
 
     def _is_saved_in(self, trial: Trial, path: str) -> bool:
@@ -405,7 +405,7 @@ class Trials:
         if trial.saved is None:
             self._monitor.notices.note("trial", f"{text}.")
             return
-        self._policy.trial_start.undecided = trial.begun
+        self._policy.aside.undecided = trial.begun
         undo = f"run.restore({name_of(trial.saved)!r}) goes back before it"
         self._monitor.notices.note("trial", f"{text}; {first}{undo}.")
 

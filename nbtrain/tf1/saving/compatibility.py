@@ -80,7 +80,7 @@ def check_fit(saver: tf.compat.v1.train.Saver, path: str) -> Restored | None:
     """Checks that a checkpoint has a value of the right shape for every variable of a saver.
 
     Returns:
-        The proof of the restore to come. None for an object-based checkpoint, in which TensorFlow
+        The result of the restore to come. None for an object-based checkpoint, in which TensorFlow
         finds the variables by other names.
 
     Raises:

@@ -99,7 +99,7 @@ class GraphSaver:
             yield
 
     def resume(self, timeline: RunTimeline | None = None) -> Restored | None:
-        """Returns the proof of the Supervisor's restore when it prepared the session.
+        """Returns the result of the Supervisor's restore when it prepared the session.
 
         If that checkpoint was abandoned, or a copy is newer, restores the right one instead.
 
@@ -108,7 +108,7 @@ class GraphSaver:
         """
         held = latest(self.directory, timeline)
         if held is not None and held in listed(self.directory)[-1:]:
-            self._restored = self._proved(self._fitting(held.path))
+            self._restored = self._checked(self._fitting(held.path))
         elif held is not None or self._origin is not None:
             self.restore(str(self._origin) if held is None else held.path)
         return self._restored
@@ -139,19 +139,19 @@ class GraphSaver:
             CheckpointError: The checkpoint cannot be read, lacks variables of the graph, has them
                 in other shapes, or a server with variables is lost; nothing was restored.
         """
-        proof = self._fitting(path)
+        fitting = self._fitting(path)
         with self._answering():
             with hushed(), reading(path), self._saved.graph.as_default():
                 self._saved.saver.restore(self.sess, path)
-            self._restored = self._proved(proof)
+            self._restored = self._checked(fitting)
         return self._restored
 
     def restore_objects(self, path: str) -> Restored:
         """Sets the variables from a checkpoint, which contains nothing else."""
         return self.restore(path)
 
-    def proof(self) -> Restored | None:
-        """Returns the proof of the latest restore, unchanged: a graph gets no variables later."""
+    def restored(self) -> Restored | None:
+        """Returns the result of the latest restore: a graph gets no variables later."""
         return self._restored
 
     def non_finite(self) -> tuple[str, ...]:
@@ -220,36 +220,36 @@ class GraphSaver:
             raise
 
     def _fitting(self, path: str) -> Restored:
-        """Returns the proof of a checkpoint that has a value for every variable of the saver."""
-        proof = check_fit(self._saved.saver, path)
-        if proof is None:
+        """Returns the result of a restore to come, with a value for every variable of the saver."""
+        fitting = check_fit(self._saved.saver, path)
+        if fitting is None:
             raise misfit(path, "a tf.train.Checkpoint wrote it, of objects")
-        return proof
+        return fitting
 
-    def _proved(self, proof: Restored) -> Restored:
-        """Returns the proof with the step of the session, after a check of its trained variables.
+    def _checked(self, fitting: Restored) -> Restored:
+        """Returns a result with the step of the session, after a check of its trained variables.
 
         If other workers have trained since, the values are of a later step and are not compared.
         """
         assert self.sess is not None, "the session is open"
-        saved, step = self._saved, self.global_step(proof.step)
-        if step != proof.step:
-            return replace(proof, step=step)
+        saved, step = self._saved, self.global_step(fitting.step)
+        if step != fitting.step:
+            return replace(fitting, step=step)
         names = {variable.op.name for variable in trained_variables(saved.graph)}
         known = [each for each in bound(saved.saver, saved.graph) if each.variable.op.name in names]
-        with reading(proof.path):
-            held = tf.compat.v1.train.NewCheckpointReader(proof.path).get_variable_to_shape_map()
+        with reading(fitting.path):
+            held = tf.compat.v1.train.NewCheckpointReader(fitting.path).get_variable_to_shape_map()
         there = [each for each in known if each.key in held]
-        differing = list(_differing(self.sess, proof.path, there))
+        differing = list(_differing(self.sess, fitting.path, there))
         if differing and self.global_step(step) != step:
-            return replace(proof, step=self.global_step(step))
+            return replace(fitting, step=self.global_step(step))
         wrong = {each.key for each in differing}
         valueless = tuple(each.variable.op.name for each in known if each.key not in held)
         return replace(
-            proof,
+            fitting,
             matched=tuple(
                 key
-                for key in proof.matched or dict.fromkeys(each.key for each in there)
+                for key in fitting.matched or dict.fromkeys(each.key for each in there)
                 if key not in wrong
             ),
             missing=valueless,

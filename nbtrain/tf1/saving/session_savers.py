@@ -22,7 +22,7 @@ v1 = tf.compat.v1
 class SessionSaver(GraphSaver):
     """Saves and restores the variables of a session that is opened and closed elsewhere."""
 
-    restored: str | None = None  # the checkpoint that its variables were initialized from
+    initial: str | None = None  # the checkpoint that its variables were initialized from
 
     def save(self, step: int) -> int:
         """Writes a checkpoint.
@@ -42,12 +42,12 @@ class SessionSaver(GraphSaver):
         held, step = latest(self.directory, timeline), self.global_step(0)
         if held is None:
             return None
-        if held.path == self.restored:  # workers may have trained since
-            return self._proved(self._fitting(held.path))
+        if held.path == self.initial:  # workers may have trained since
+            return self._checked(self._fitting(held.path))
         left = [each.step for each in listed(self.directory)[-1:] if each != held]
         if step < held.step or step in left:  # TensorFlow does not know about abandoned ones
             return self.restore(held.path)
-        return self._proved(self._fitting(held.path)) if step == held.step else None
+        return self._checked(self._fitting(held.path)) if step == held.step else None
 
 
 class SessionSavers:
@@ -81,7 +81,7 @@ class SessionSavers:
         saved = Saved(self._graph, self._own, path, global_step, ready_op)
         self._directory.mkdir(parents=True, exist_ok=True)
         made = SessionSaver(saved, self._directory)
-        made.sess, made.restored = session, restored
+        made.sess, made.initial = session, restored
         made.mended, self._mended = self._mended, None
         return made
 
@@ -91,7 +91,7 @@ class SessionSavers:
         if not checkpoints or not isinstance(saver, v1.train.Saver):
             return None
         path = checkpoints[-1].path
-        proof = check_fit(saver, path)
+        fitting = check_fit(saver, path)
         variables = self._graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
-        whole = proof and {variable.op.name for variable in variables} <= set(proof.matched)
+        whole = fitting and {each.op.name for each in variables} <= set(fitting.matched)
         return path if whole else None

@@ -1,4 +1,4 @@
-"""Checkpoints: listed when complete, restored with a proof, refused without a change."""
+"""Checkpoints: listed when complete, restored with a result, refused without a change."""
 
 from __future__ import annotations
 
@@ -62,23 +62,23 @@ def test_a_restore_gives_back_every_number_and_proves_it(tmp_path: Path) -> None
     assert saver.save(3) == 3
     saved = line.state()
     line.step()
-    proof = saver.restore(listed(tmp_path)[-1].path)
+    restored = saver.restore(listed(tmp_path)[-1].path)
     assert_equal(line.state(), saved)
-    assert proof.step == 3
-    assert proof.path == listed(tmp_path)[-1].path
-    assert proof.slots == 4, "two momenta each of kernel and bias"
-    assert len(proof.matched) == 2 + 4 + 2, "the weights, their slots, iterations, learning rate"
-    assert proof.missing == ()
-    assert proof.unused == ()
-    assert str(proof) == "ckpt-3: 8 variables matched, 4 optimizer slots among them"
+    assert restored.step == 3
+    assert restored.path == listed(tmp_path)[-1].path
+    assert restored.slots == 4, "two momenta each of kernel and bias"
+    assert len(restored.matched) == 2 + 4 + 2, "the weights, their slots, iterations, learning rate"
+    assert restored.missing == ()
+    assert restored.unused == ()
+    assert str(restored) == "ckpt-3: 8 variables matched, 4 optimizer slots among them"
 
 
 def test_a_restore_into_a_new_model_gives_it_the_saved_state(tmp_path: Path) -> None:
     line, other = trained(3), Line()
     saver_of(line, tmp_path).save(3)
-    proof = saver_of(other, tmp_path).resume()
-    assert proof is not None
-    assert (proof.step, proof.slots) == (3, 4)
+    restored = saver_of(other, tmp_path).resume()
+    assert restored is not None
+    assert (restored.step, restored.slots) == (3, 4)
     assert_equal(other.state(), line.state())
 
 
@@ -86,13 +86,13 @@ def test_a_variable_missing_in_the_checkpoint_is_named_and_keeps_its_value(tmp_p
     line, other = trained(3), trained(1)
     ObjectSaver(tf.train.Checkpoint(model=line.model), tmp_path, keep=5).save(3)
     momenta = [variable.numpy() for variable in other.optimizer.variables]
-    proof = saver_of(other, tmp_path).restore(listed(tmp_path)[-1].path)
-    assert proof.slots == 0
-    assert len(proof.matched) == 2
-    assert len(proof.missing) == 6
-    assert any("momentum" in name for name in proof.missing)
-    assert "; not in it: " in str(proof)
-    assert "and 3 more" in str(proof)
+    restored = saver_of(other, tmp_path).restore(listed(tmp_path)[-1].path)
+    assert restored.slots == 0
+    assert len(restored.matched) == 2
+    assert len(restored.missing) == 6
+    assert any("momentum" in name for name in restored.missing)
+    assert "; not in it: " in str(restored)
+    assert "and 3 more" in str(restored)
     assert_equal([variable.numpy() for variable in other.optimizer.variables], momenta)
 
 
@@ -119,11 +119,11 @@ def test_a_restore_resets_slots_that_the_optimizer_had_not_created_yet(
     for gradient in (3.0, NAN):
         optimizer.apply([tf.constant([gradient, 1.0])])
     assert not all(np.array_equal(a, b) for a, b in zip(began, numbers(optimizer), strict=True))
-    proof = saver.restore(listed(tmp_path)[-1].path)
+    restored = saver.restore(listed(tmp_path)[-1].path)
     assert_equal(numbers(optimizer), began)
-    again = saver.proof()
+    again = saver.restored()
     assert again is not None
-    for each in (proof, again):
+    for each in (restored, again):
         assert each.renewed > 0
         assert (each.missing, each.gaps) == ((), "")
         assert str(each).endswith(" as before the first step")
@@ -141,21 +141,21 @@ def test_an_optimizer_that_cannot_be_made_again_stays_as_it_is_and_is_named(
     saver = ObjectSaver(checkpoint, tmp_path, keep=5)
     saver.save(0)
     optimizer.apply([tf.constant([3.0])], [variable])
-    proof = saver.restore(listed(tmp_path)[-1].path)
-    assert proof.renewed == 0
-    assert ["momentum" in name for name in proof.missing] == [True]
+    restored = saver.restore(listed(tmp_path)[-1].path)
+    assert restored.renewed == 0
+    assert ["momentum" in name for name in restored.missing] == [True]
     assert float(optimizer.variables[-1].numpy()[0]) != 0
 
 
 def test_an_object_without_variables_yet_is_named(tmp_path: Path) -> None:
     saver_of(trained(3), tmp_path).save(3)
     bare = Line()
-    proof = ObjectSaver(tf.train.Checkpoint(model=bare.model), tmp_path, keep=5).resume()
-    assert proof is not None
-    assert len(proof.matched) == 2
-    assert len(proof.unused) == 6
-    assert all(name.startswith("optimizer/") for name in proof.unused)
-    assert "; no variable here yet for: optimizer/" in str(proof)
+    restored = ObjectSaver(tf.train.Checkpoint(model=bare.model), tmp_path, keep=5).resume()
+    assert restored is not None
+    assert len(restored.matched) == 2
+    assert len(restored.unused) == 6
+    assert all(name.startswith("optimizer/") for name in restored.unused)
+    assert "; no variable here yet for: optimizer/" in str(restored)
 
 
 def test_an_optimizer_that_made_no_step_yet_is_built_by_the_restore_and_gets_its_slots(
@@ -163,10 +163,10 @@ def test_an_optimizer_that_made_no_step_yet_is_built_by_the_restore_and_gets_its
 ) -> None:
     line, fresh = trained(3), Line(build=False)
     saver_of(line, tmp_path).save(3)
-    proof = saver_of(fresh, tmp_path).resume()
-    assert proof is not None
-    assert str(proof) == "ckpt-3: 8 variables matched, 4 optimizer slots among them"
-    assert proof.gaps == ""
+    restored = saver_of(fresh, tmp_path).resume()
+    assert restored is not None
+    assert str(restored) == "ckpt-3: 8 variables matched, 4 optimizer slots among them"
+    assert restored.gaps == ""
     assert_equal(fresh.state(), line.state())
     line.step()
     fresh.step()
@@ -229,7 +229,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_with_advice(tmp_path: Path) -
     with pytest.raises(CheckpointError) as refusal:
         saver_of(Line(units=2), tmp_path).resume()
     assert str(refusal.value).endswith(
-        ". Nothing was restored. To go on from it, build the model as it was; for a run of its "
+        ". Nothing was restored. To continue from it, build the model as it was; for a run of its "
         "own, from the values that the model holds now, give another name= or logdir=."
     )
 
@@ -246,12 +246,12 @@ def test_a_checkpoint_that_cannot_be_read_is_refused_in_words(broken: str, tmp_p
     with pytest.raises(CheckpointError, match=r"ckpt-1 cannot be read: ") as refusal:
         saver.restore(path)
     assert str(refusal.value).endswith(
-        ". Nothing was restored. Restore another checkpoint; delete the files ckpt-1.* to go on "
-        "from the one before."
+        ". Nothing was restored. Restore another checkpoint; delete the files ckpt-1.* to "
+        "continue from the one before."
     )
     assert len(str(refusal.value)) < 400
     assert_equal(line.state(), before)
-    assert saver.proof() is None
+    assert saver.restored() is None
 
 
 @pytest.mark.parametrize("stands", ["checkpoints", "."])
@@ -372,9 +372,9 @@ def test_a_checkpoint_that_was_cut_short_is_never_listed(tmp_path: Path) -> None
     for name in ("ckpt-2.data-00000-of-00001", "ckpt-2.index.tempstate1", "ckpt-3.index"):
         (tmp_path / name).write_bytes(b"half")  # files that a kill leaves without their name
     assert [checkpoint.step for checkpoint in listed(tmp_path)] == [1]
-    proof = saver.resume()
-    assert proof is not None
-    assert proof.step == 1
+    restored = saver.resume()
+    assert restored is not None
+    assert restored.step == 1
 
 
 @pytest.mark.parametrize("gone", ["ckpt-2.*", "ckpt-2.index", "ckpt-2.data-*"])
@@ -425,9 +425,9 @@ def test_a_run_continues_in_a_moved_folder(left_behind: bool, tmp_path: Path) ->
         Line().checkpoint.write(str(old / "ckpt-1"))
     assert [checkpoint.path for checkpoint in listed(new)] == [str(new / "ckpt-1")]
     saver = saver_of(other, new)
-    proof = saver.resume()
-    assert proof is not None
-    assert proof.path == str(new / "ckpt-1")
+    restored = saver.resume()
+    assert restored is not None
+    assert restored.path == str(new / "ckpt-1")
     assert_equal(other.state(), line.state())
     saver.save(2)
     assert [checkpoint.path for checkpoint in listed(new)] == [
@@ -478,7 +478,7 @@ def test_a_run_goes_on_from_the_checkpoints_beside_a_file_that_cannot_be_read(to
     told = again.status.message or ""
     assert told.startswith(f"{file} {SAID.get(torn, 'cannot be read')}")
     assert told.endswith("It was written again from the checkpoints beside it, of steps 5, 9.")
-    assert "Goes on from ckpt-9:" in str(again.status.notice)
+    assert "Continues from ckpt-9:" in str(again.status.notice)
     applied(again.save())
     assert again.status.message is None
     applied(again.resume())
@@ -529,9 +529,9 @@ def test_copies_whose_file_cannot_be_read_are_found_too(tmp_path: Path) -> None:
     saver.save(1)
     saver.side_saver("last_good", 3).save(2)
     (tmp_path / "last_good" / "checkpoint").write_bytes(b"")
-    proof = saver_of(line, tmp_path).resume()
-    assert proof is not None
-    assert proof.step == 2
+    restored = saver_of(line, tmp_path).resume()
+    assert restored is not None
+    assert restored.step == 2
 
 
 def test_a_checkpoint_file_with_nothing_beside_it_is_deleted(tmp_path: Path) -> None:
@@ -549,9 +549,9 @@ def test_a_checkpoint_beside_it_that_cannot_be_read_is_left_out(tmp_path: Path) 
     saver.save(2)
     (tmp_path / "ckpt-2.index").write_bytes(b"half")
     (tmp_path / "checkpoint").write_bytes(b"")
-    proof = saver_of(line, tmp_path).resume()
-    assert proof is not None
-    assert proof.step == 1
+    restored = saver_of(line, tmp_path).resume()
+    assert restored is not None
+    assert restored.step == 1
 
 
 def test_checkpoints_forgotten_by_a_manager_after_a_clock_change_are_kept(
@@ -581,9 +581,9 @@ def test_tensorflow_reads_the_checkpoint_without_nbtrain(tmp_path: Path) -> None
 def test_a_checkpoint_that_tensorflow_wrote_is_restored_by_its_name(tmp_path: Path) -> None:
     line, other = trained(2), Line()
     tf.train.CheckpointManager(line.checkpoint, str(tmp_path), None).save(checkpoint_number=20)
-    proof = saver_of(other, tmp_path).resume()
-    assert proof is not None
-    assert proof.step == 20
+    restored = saver_of(other, tmp_path).resume()
+    assert restored is not None
+    assert restored.step == 20
     assert_equal(other.state(), line.state())
 
 
@@ -628,9 +628,10 @@ def test_one_checkpoint_serves_runs_and_its_owner_in_turn_without_a_warning(
     manager.save()
     for attempt in range(3):
         saver = ObjectSaver(checkpoint, tmp_path / "runs", keep=3)
-        proof = saver.resume()
-        assert (proof is None) == (attempt == 0)
-        assert proof is None or (len(proof.matched), proof.slots, proof.gaps) == (8, 4, "")
+        restored = saver.resume()
+        assert (restored is None) == (attempt == 0)
+        if restored is not None:
+            assert (len(restored.matched), restored.slots, restored.gaps) == (8, 4, "")
         saver.save(attempt + 1)
         path = saver.directory / f"ckpt-{attempt + 1}"
         checkpoint.restore(str(path)).assert_existing_objects_matched()
@@ -650,9 +651,9 @@ def test_one_checkpoint_serves_runs_and_its_owner_in_turn_without_a_warning(
 def test_a_checkpoint_made_of_a_root_is_matched_from_there(tmp_path: Path) -> None:
     line, other = trained(2), Line()
     ObjectSaver(tf.train.Checkpoint(line.model), tmp_path, keep=3).save(2)
-    proof = ObjectSaver(tf.train.Checkpoint(other.model), tmp_path, keep=3).resume()
-    assert proof is not None
-    assert (len(proof.matched), proof.gaps) == (2, "")
+    restored = ObjectSaver(tf.train.Checkpoint(other.model), tmp_path, keep=3).resume()
+    assert restored is not None
+    assert (len(restored.matched), restored.gaps) == (2, "")
     assert_equal(other.model.get_weights(), line.model.get_weights())
 
 
@@ -663,9 +664,9 @@ def test_a_saved_value_without_a_variable_is_named_without_tensorflows_warning(
     model = Line().model
     saver = ObjectSaver(tf.train.Checkpoint(model=model, more=tf.Variable(1.0)), tmp_path, keep=5)
     saver.resume()
-    proof = saver.proof()
-    assert proof is not None
-    assert proof.gaps == (
+    restored = saver.restored()
+    assert restored is not None
+    assert restored.gaps == (
         "ckpt-3 was restored in part: Variable not in ckpt-3, so not restored; nothing here takes "
         "its optimizer/iterations, optimizer/learning_rate, "
         "optimizer/momentums/model/layers/1/bias and 3 more."

@@ -109,9 +109,9 @@ def test_a_checkpoint_of_objects_takes_the_optimizer_too(
     model = built()
     if is_built:
         model.optimizer.build(model.trainable_variables)
-    proof = nbtrain.load(folder, tf.train.Checkpoint(model=model), 6)
+    restored = nbtrain.load(folder, tf.train.Checkpoint(model=model), 6)
     assert values(model) == found[2]
-    assert proof.slots == 8
+    assert restored.slots == 8
     assert int(model.optimizer.iterations.numpy()) == 6
     one, other = model.optimizer.variables, used.optimizer.variables
     for mine, theirs in zip(one, other, strict=True):
@@ -127,8 +127,8 @@ def test_what_does_not_fit_is_refused_and_nothing_is_loaded(
     with pytest.raises(CheckpointError, match=r"head/bias has the shape \(5,\) there and \(2,\)"):
         nbtrain.load(folder, other)
     assert values(other) == before
-    proof = nbtrain.load(folder, other, partly=True)  # all but the new head
-    assert "not in it: model/head/bias, model/head/kernel" in str(proof)
+    restored = nbtrain.load(folder, other, partly=True)  # all but the new head
+    assert "not in it: model/head/bias, model/head/kernel" in str(restored)
     assert values(other)[:2] == found[2][:2]
     assert values(other)[2:] == before[2:]
     with pytest.raises(CheckpointError, match="call it once if it is not built"):
@@ -139,8 +139,8 @@ def test_what_does_not_fit_is_refused_and_nothing_is_loaded(
     more(tf.zeros((1, 3)))
     with pytest.raises(CheckpointError, match=r"no value for model/extra/bias.*partly=True"):
         nbtrain.load(folder, more)
-    proof = nbtrain.load(folder, more, partly=True)
-    assert "not in it: model/extra/bias, model/extra/kernel" in str(proof)
+    restored = nbtrain.load(folder, more, partly=True)
+    assert "not in it: model/extra/bias, model/extra/kernel" in str(restored)
     assert [values(more)[n] for n in range(4)] == found[2]
 
 

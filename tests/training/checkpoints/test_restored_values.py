@@ -79,12 +79,11 @@ def test_a_trained_variable_without_a_value_pauses_the_run_and_nothing_is_saved(
     run = started(Made(Chain(partly)), steps=6)
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
     message = str(run.status.message)
-    assert "Paused at step 3: chain" in message
-    assert "no value in ckpt-3" in message
+    assert "Paused at step 3: ckpt-3 has no value for chain" in message
     assert "matched" not in str(run.status.notice)
     outcome = run.save().wait(SOON)
     assert not outcome.applied
-    assert "no value in ckpt-3" in outcome.text
+    assert "ckpt-3 has no value for chain" in outcome.text
     assert [held.step for held in run.checkpoints] == [3]
     applied(run.resume())
     run.wait(SOON)
@@ -102,7 +101,7 @@ def test_a_restore_of_a_running_run_without_a_value_pauses_before_another_step()
     assert restore.wait(SOON).applied
     assert run.status.phase is Phase.PAUSED, "by the time that the restore is answered"
     assert run.status.step == 3
-    assert "Paused at step 3: chain" in str(run.status.message)
+    assert "Paused at step 3: ckpt-3 has no value for chain" in str(run.status.message)
     applied(run.request_stop())
     run.wait(SOON)
 
@@ -117,7 +116,8 @@ def test_a_restore_of_a_paused_run_without_a_value_says_so_until_a_complete_one(
     applied(run.save())
     restore = run.restore("other/checkpoints/ckpt-3")
     assert restore.wait(SOON).applied
-    assert "Paused at step 3: chain" in str(run.status.message), "when the restore is answered"
+    message = str(run.status.message)
+    assert "Paused at step 3: ckpt-3 has no value for chain" in message, "by the time of the answer"
     assert not run.save().wait(SOON).applied
     assert [line["event"] for line in journal(run)][-3:] == ["restore", "pause", "save"], "once"
     applied(run.restore())
@@ -151,9 +151,9 @@ def test_values_of_variables_that_do_not_exist_yet_are_saved_again(tmp_path: Pat
     third.model(BATCHES[0][0])
     third.optimizer.build(list(survey({"model": third.model}).variables.values()))
     for folder in (tmp_path, tmp_path / "trial"):
-        proof = ObjectSaver(tf.train.Checkpoint(**third.objects), folder, keep=5).resume()
-        assert proof is not None
-        assert (proof.step, proof.missing, proof.unused) == (4, (), ())
+        restored = ObjectSaver(tf.train.Checkpoint(**third.objects), folder, keep=5).resume()
+        assert restored is not None
+        assert (restored.step, restored.missing, restored.unused) == (4, (), ())
         for name, value in first.numbers().items():
             np.testing.assert_array_equal(value, third.numbers()[name], name)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from nbtrain.core.commands import COMMANDS
+from nbtrain.core.commands import WITHOUT_ARGUMENTS
 from nbtrain.core.states import Checkpoint, Phase, Usage
 from nbtrain.core.tasks import Task, TaskState
 from nbtrain.core.text.log_lines import LogLine
@@ -139,7 +139,7 @@ def panel(tmp_path: Path) -> tuple[ShownPanel, list[Message]]:
     hear(t="media", id=5, about="value", kind="images", tag="none", at=0)
     hear(t="cmd", id="n", command="note", text="good")
     hear(t="cmd", id="g", command="tag", tags=["adam"])
-    for name in COMMANDS.keys() - {"restore"}:
+    for name in WITHOUT_ARGUMENTS.keys() - {"restore"}:
         hear(t="cmd", id=name, command=name)
     hear(t="cmd", id="r1", command="restore", checkpoint="ckpt-3")
     hear(t="cmd", id="r2", command="restore", checkpoint=None)

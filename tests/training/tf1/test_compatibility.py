@@ -169,9 +169,9 @@ def test_a_checkpoint_of_another_model_is_refused_by_name(case: str, tmp_path: P
 def test_a_saver_that_was_imported_does_not_tell_and_is_left_to_tensorflow(tmp_path: Path) -> None:
     path = saved(named(a=(2,)), tmp_path)
     _, saver = saver_of(lambda: v1.train.import_meta_graph(f"{path}.meta"))
-    proof = check_fit(saver, path)
-    assert proof is not None
-    assert not proof.gaps
+    restored = check_fit(saver, path)
+    assert restored is not None
+    assert not restored.gaps
 
 
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_monitored_session_at_the_step_of_a_checkpoint_is_compared_with_it(
         held = SessionSaver(Saved(line.graph, saver, prefix, line.step, None), tmp_path)
         held.sess = session
         held.save(0)
-        held.restored = f"{prefix}-0" if restored_by_tensorflow else None
+        held.initial = f"{prefix}-0" if restored_by_tensorflow else None
         restored = held.resume()
         assert restored is not None
         assert restored.differing == ()
@@ -129,7 +129,7 @@ def test_a_run_whose_session_holds_other_values_pauses_and_saves_nothing() -> No
     run = supervised(line, spoil, steps=6)
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
     message = str(run.status.message)
-    assert "Paused at step 3: half has another value than in model.ckpt-3" in message
+    assert "Paused at step 3: model.ckpt-3 has another value for half" in message
     assert "matched" not in str(run.status.notice)
     outcome = run.save().wait(SOON)
     assert not outcome.applied
