@@ -67,7 +67,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
         self._loops: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
         self._interrupts = Interrupts(self.name, self.request_stop)
         self._forget_pauses: Callable[[], None] = lambda: None
-        self._left_with: BaseException | None = None
 
     def start(self) -> NoReturn:
         """Refuses to start: the run trains where it is looped over."""
@@ -89,11 +88,14 @@ class TrackedRun(LoopRun, Iterable[Any]):
         Its first element starts the run.
 
         Raises:
+            ArgumentError: An untracked loop around it would start the run in each turn.
             PhaseError: The run trains already, or the thread trains another run.
             BusyError: Another run uses the folder or the model.
             CheckpointError: The latest checkpoint cannot be restored.
             BaseException: The error of a thread of the run.
         """
+        if current_run() is None:  # otherwise its first element is refused
+            self._check_around()
         turns = self._turns()
         self._loops.add(turns)
         return turns
@@ -104,7 +106,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
                 f"The run {self.name!r} cannot start, as this thread trains {other!r}: finish that "
                 "loop first, or write nbtrain.track(...) in it for a loop of the same run."
             )
-        self._check_around()
         self._trained.functions = current_loop()
         super().start()
         try:
@@ -117,7 +118,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
             with self.handle.summaries():  # also those of the body, which this thread runs
                 yield from self._engine.tracks.over(self._iterable, self.handle)
         except GeneratorExit:
-            self._end(left_by(), is_closed=True)
+            self._end(self.handle.track.abandoned_by or left_by(), is_closed=True)
             raise
         except BaseException as error:
             self._end(error)
@@ -129,9 +130,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
     def _check_around(self) -> None:
         """Checks that no loop of the program, untracked, would start the run in each turn.
 
-        Raises:
-            ArgumentError: There is such a loop. Runs with names of their own may be made in the
-                turns of a loop.
+        Runs with names of their own may be made in the turns of a loop.
         """
         code, line = callers()[0]
         source = "".join(linecache.getlines(code.co_filename))
@@ -176,7 +175,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
     def _end_attempt(self, error: BaseException | None, *, is_closed: bool = True) -> None:
         self._interrupts.release()
         self._forget_pauses()
-        error, self._left_with = error or self._left_with, None
         complete, is_told_to_end = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
         if isinstance(error, UnknownError):
             # The error may be that of a second interrupt, or of a wait that the stop has cancelled.
@@ -197,10 +195,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
             _thread.start_new_thread(_thread.interrupt_main, ())
 
     def _abandon(self, error: BaseException | None = None) -> None:
-        self._left_with = error
-        if error is None:
-            self.coord.request_stop()
-            self.attempt.boundary.must_end = True  # so that its position is kept
+        self.handle.track.abandoned_by = error or SystemExit()
         for turns in list(self._loops):
             turns.close()
 

@@ -245,6 +245,22 @@ def test_a_loop_that_another_thread_drops_finishes_the_run() -> None:
     assert [*nbtrain.track(range(2), name="next")] == [0, 1]
 
 
+@pytest.mark.parametrize("error", [ValueError("my own"), None])
+def test_a_loop_that_is_kept_open_after_its_cell_or_process_repeats_its_step(
+    error: Exception | None,
+) -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(range(9), name="kept", checkpoint=held)
+    turns = iter(run)
+    for number in (0, 1, 2):
+        assert next(turns) == number
+        run.record(number=number)
+    run.attempt.abandon(error)
+    phase = Phase.STOPPED if error is None else Phase.FAILED
+    assert (run.status.phase, run.status.step) == (phase, 2)
+    assert [*nbtrain.track(range(9), name="kept", checkpoint=held)] == [2, 3, 4, 5, 6, 7, 8]
+
+
 def test_an_iterator_that_nobody_draws_from_starts_nothing() -> None:
     run = nbtrain.track(range(9), name="unused")
     assert [*zip((), run, strict=False)] == []
@@ -636,6 +652,13 @@ def test_a_run_that_an_untracked_loop_would_start_in_each_turn_is_refused() -> N
     ):
         train()
     assert run.status.phase is Phase.CREATED
+
+
+def test_a_loop_may_draw_by_next_from_a_run_that_begins_before_it() -> None:
+    turns = iter(nbtrain.track(range(3), name="drawn"))
+    for number in range(3):
+        assert next(turns) == number
+    assert next(turns, None) is None
 
 
 def test_a_run_that_has_the_same_name_in_each_turn_is_refused() -> None:
