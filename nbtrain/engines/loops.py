@@ -87,6 +87,11 @@ class LoopEngine:
         return self.tracks.epoch if self.passes is None else self.passes.epoch
 
     @property
+    def total_steps(self) -> int | None:
+        """The step at which the tracked loops end; None if unknown."""
+        return self.tracks.total or None
+
+    @property
     def resumes(self) -> Path | None:
         """The folder of its checkpoints; None if it saves nothing by itself."""
         return None if self._checkpoint is None else self._directory
@@ -154,12 +159,6 @@ class LoopRun(Run):
     """A run of a loop of the user's own."""
 
     _engine: LoopEngine
-
-    @property
-    def total_steps(self) -> int | None:
-        """The step at which the run finishes, from `steps` or its tracked loops; or None."""
-        ends = [super().total_steps, self._engine.tracks.total]
-        return min((end for end in ends if end), default=None)
 
     def track(self, iterable: Iterable[T]) -> Iterable[T]:
         """Makes each turn of a `for` loop a step of the run; used in the training thread.

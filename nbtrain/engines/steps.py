@@ -55,6 +55,11 @@ class StepEngine(LoopEngine):
         super().__init__(Trained(lambda: (trace.step,), given), checkpoint, directory, **more)
         self._trace = trace
 
+    @property
+    def total_steps(self) -> int | None:
+        """The elements of all passes over the data; None if unknown."""
+        return None if self.passes is None else self.passes.steps
+
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
         """Waits for the trace, which creates the missing variables, then opens the saver."""
@@ -78,19 +83,6 @@ class StepEngine(LoopEngine):
             else:
                 batches = passes.begin(run.handle)
                 run.drive(lambda: step(next(batches)))
-
-
-class StepRun(Run):
-    """A run of a step function."""
-
-    _engine: StepEngine
-
-    @property
-    def total_steps(self) -> int | None:
-        """The step at which the run finishes, from `steps` or `epochs`; None if unknown."""
-        passes = self._engine.passes
-        ends = [super().total_steps, passes and passes.steps]
-        return min((end for end in ends if end), default=None)
 
 
 @with_options(LoopOptions)
@@ -197,8 +189,8 @@ def train(
         passes=passes,
         given=hyperparameters,
     )
-    stepped = StepRun(engine, folder, settings)
-    return stepped.start() if start else stepped
+    run = Run(engine, folder, settings)
+    return run.start() if start else run
 
 
 def _passes(step: Step, data: Any, epochs: int | None) -> Passes | None:

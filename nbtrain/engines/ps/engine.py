@@ -48,7 +48,7 @@ class ParameterServerEngine:
     """
 
     kind = "parameter servers"
-    epoch = None
+    epoch = total_steps = None
     origin: str | None = None
     hyperparameters: Mapping[str, Variable] = NO_VARIABLES  # known once the variables are built
 
