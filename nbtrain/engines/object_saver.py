@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from nbtrain.engines.named_variables import Found, is_within, survey
 from nbtrain.engines.replaced_rates import replaced_rates
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
-from nbtrain.engines.trained import Trained
+from nbtrain.engines.trained import Trained, in_words
 from nbtrain.engines.variables import handles, is_of_metric, is_variable
 from nbtrain.inner.keras import trained_by
 from nbtrain.rundir.timeline import RunTimeline
@@ -210,16 +210,13 @@ class ObjectSaver:
 
     def lacking(self) -> Lacking | None:
         """Names trained objects that the checkpoint lacks."""
-        lack = None if self._trained is None else self._trained.lacking(self._objects)
-        return None if lack is None else Lacking(lack.owners, self._remedy(lack.arguments))
+        owners = {} if self._trained is None else self._trained.lacking(self._objects)
+        return Lacking(in_words(owners), self._remedy(owners)) if owners else None
 
-    def _remedy(self, arguments: Mapping[str, str]) -> str:
-        """Returns what to type to save objects too, given as names and expressions."""
+    def _remedy(self, names: Iterable[str]) -> str:
+        """Returns what to type to save further objects of these names."""
         given = roots_of(self._checkpoint)
-        more = [
-            f"{f'{name}_2' if name in given else name}={expression}"
-            for name, expression in arguments.items()
-        ]
+        more = [f"{f'{name}_2' if name in given else name}={name}" for name in names]
         return f"Add them to the checkpoint: tf.train.Checkpoint(..., {', '.join(more)})."
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:

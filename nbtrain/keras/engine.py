@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +50,9 @@ class FitSaver(PositionSaver):
             self._position.memory.restore({}, [])
         return restored
 
-    def _remedy(self, arguments: Mapping[str, str]) -> str:
+    def _remedy(self, names: Iterable[str]) -> str:
         model = roots_of(self._checkpoint)["model"]
-        lines = [
-            f"self.{f'{name}_2' if hasattr(model, name) else name} = {expression}"
-            for name, expression in arguments.items()
-        ]
+        lines = [f"self.{f'{name}_2' if hasattr(model, name) else name} = {name}" for name in names]
         return f"Keep them in the model, in its __init__: {'; '.join(lines)}"
 
 
