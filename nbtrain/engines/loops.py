@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +12,7 @@ import tensorflow as tf
 
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.text.tracebacks import callers
 from nbtrain.core.values.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.data.passes import Passes, passes_over
 from nbtrain.engines.data.position import PositionSaver
@@ -187,9 +187,8 @@ class LoopRun(Run):
             ...         run.record(loss=train_step(batch))
         """
         check_tracked(iterable)
-        frame = sys._getframe(1)
-        place = frame.f_code.co_filename, frame.f_lineno
-        return Tracked(iterable, self._engine.tracks, self.handle, place)
+        code, line = callers()[0]
+        return Tracked(iterable, self._engine.tracks, self.handle, (code.co_filename, line))
 
 
 @with_options(LoopOptions)

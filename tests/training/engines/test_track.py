@@ -468,13 +468,15 @@ def test_the_end_of_a_loop_that_is_entered_again_is_not_that_of_the_run() -> Non
     assert totals == [BATCHES] * BATCHES + [None] * BATCHES + [3 * BATCHES] * BATCHES
 
 
-def test_a_loop_that_is_not_tracked_is_told_with_the_line_to_write() -> None:
+@pytest.mark.parametrize("of", ["the run", "the module"])
+def test_a_loop_that_is_not_tracked_is_told_with_the_line_to_write(of: str) -> None:
     seen: list[tuple[int | None, str | None]] = []
 
     @nbtrain.background(name="told")
     def loop(run: Any) -> None:
+        track = run.track if of == "the run" else nbtrain.track
         for _ in range(2):
-            for _ in run.track(range(3)):
+            for _ in track(range(3)):
                 seen.append((run.status.total_steps, run.status.notice))
 
     loop.wait(SOON)
