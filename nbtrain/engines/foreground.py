@@ -74,19 +74,19 @@ def track(
         return _within(around, given)
     settings = Settings.of(options)
     check_evaluation(evaluate, settings)
+    checkpoint = as_checkpoint(checkpoint)
     check_stage(settings, checkpoint)
+    held = held_by(hyperparameters)
     folder = folder_of(options, kind="loop")
-    trained = Trained(lambda: (), hyperparameters)
     engine = LoopEngine(
-        trained,
-        as_checkpoint(checkpoint),
-        folder.checkpoints,
-        keep=settings.keep,
-        stage=settings.stage,
-        hyperparameters=held_by(hyperparameters),
+        Trained(lambda: (), hyperparameters),  # its functions are known once the program loops
+        checkpoint,
+        folder,
+        settings,
+        hyperparameters=held,
         evaluate=evaluate,
     )
-    return TrackedRun(engine, folder, settings, iterable, trained)
+    return TrackedRun(engine, folder, settings, iterable)
 
 
 def _within(run: Run, given: dict[str, Any]) -> Iterable[Any]:

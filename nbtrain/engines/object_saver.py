@@ -1,4 +1,4 @@
-"""Saves and restores a `tf.train.Checkpoint`, such as a model and its optimizer."""
+"""Saves and restores a `tf.train.Checkpoint`, such as a model, and the position in the data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import Lacking, Restored, misfit, reading, step_in_name, writing
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_state, mend_states
-from nbtrain.core.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.text.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
+from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.position import Position
 from nbtrain.engines.live_objects import LiveObjects, reached
-from nbtrain.engines.named_variables import Found, is_within, survey
+from nbtrain.engines.named_variables import Found, as_tree, is_within, survey
 from nbtrain.engines.replaced_rates import replaced_rates
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
@@ -51,6 +53,7 @@ class ObjectSaver:
 
     Args:
         keep: How many checkpoints to keep; None keeps all.
+        position: The position in the data, saved and restored with the objects; None if unknown.
         origin: Path of the checkpoint to start from while the folder has none; or None.
         trained: The variables that the training changes; None if unknown.
         stage: The name of a stage of the training. From a checkpoint of another stage, only the
@@ -68,11 +71,13 @@ class ObjectSaver:
         directory: Path,
         *,
         keep: int | None,
+        position: Position | None = None,
         origin: str | None = None,
         trained: Trained | None = None,
         stage: str | None = None,
     ) -> None:
         self.directory = directory
+        self._position = position
         self._origin, self._keep = origin, keep
         self._trained = trained
         self._checkpoint = checkpoint
@@ -94,29 +99,39 @@ class ObjectSaver:
         return None if path is None else self.restore(path)
 
     def save(self, step: int) -> int:
-        """Writes `ckpt-<step>`."""
+        """Writes `ckpt-<step>`.
+
+        If the state of a `tf.data` pipeline cannot be saved, it is not saved from then on.
+        """
+        try:
+            self._save(step)
+        except CheckpointError as error:
+            cause = error.__cause__
+            iterators = None if self._position is None else self._position.iterators
+            if iterators is None or not isinstance(cause, tf.errors.FailedPreconditionError):
+                raise
+            iterators.lose(cause)
+            self._save(step)
+        return step
+
+    def _save(self, step: int) -> None:
         whole = self._whole()
         with writing(self.directory, f"ckpt-{step}"):
             mend_state(self.directory, saves=True)  # a clock may have been set back
             manager = tf.train.CheckpointManager(whole, str(self.directory), max_to_keep=self._keep)
             self._write(manager, step)
-        return step
 
     def _write(self, manager: tf.train.CheckpointManager, step: int) -> None:
         manager.save(checkpoint_number=step)
 
-    def _besides(self) -> dict[str, Any]:
-        """Returns further objects to save, by name, new each time."""
-        return {}
-
     def _whole(self) -> tf.train.Checkpoint:
-        """Returns the objects to save: those given, the variables by name, and further ones."""
+        """Returns the objects to save: those given, the variables by name, and the position."""
         found = self.found()
         variables = dict(found.variables)
         if (restore := self.restores.last) is not None:
             variables |= restore.waiting(variables)
         names = {name: id(variable) for name, variable in variables.items()}
-        more = self._besides()
+        more = {} if self._position is None else self._position.saved()
         saved = names, self.restores.stage
         if not more and self._saved is not None and saved == self._saved_of:
             return self._saved
@@ -138,8 +153,11 @@ class ObjectSaver:
         return self._saved
 
     def restore(self, path: str) -> Restored:
-        """Restores everything that a checkpoint contains."""
-        return self.restore_objects(path)
+        """Restores the objects and the position from a checkpoint."""
+        restored = self.restore_objects(path)
+        if self._position is not None:
+            self._position.restore(AsRead(path, *self._position.names))
+        return restored
 
     def restore_objects(self, path: str) -> Restored:
         """Sets the variables from a checkpoint and resets slots that optimizers created since.
@@ -221,7 +239,8 @@ class ObjectSaver:
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
-        side = type(self)(self._checkpoint, self.directory / name, keep=keep)
+        folder = self.directory / name
+        side = type(self)(self._checkpoint, folder, keep=keep, position=self._position)
         side.restores = self.restores
         return side
 
@@ -234,9 +253,9 @@ class ObjectSaver:
                 states += [each.value for each in layer.variables if each.name == _SEED_STATE]
         return list({id(state): state for state in states}.values())
 
-    def vary_data(self, _repeat: int, _steps: int) -> bool:
-        """Does nothing: the position in the data is unknown."""
-        return False
+    def vary_data(self, repeat: int, steps: int) -> bool:
+        """Prepares other batches for a further repeat of some steps; returns whether it could."""
+        return self._position is not None and self._position.vary(repeat, steps)
 
     def _survey(self, file: CheckpointFile) -> LiveObjects:
         """Walks over the live objects, and finds those to which the values of a file belong."""
@@ -382,25 +401,6 @@ class LastRestore:
             return False
         name = self.file.name(key)
         return not self.file.names or name == key or is_within(name, self.left_out)
-
-
-def as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns variables in nested dicts, by the parts of their names.
-
-    TensorFlow names a value in the file by its shortest path. Nested dicts make these paths longer
-    than those of the objects, so the names do not change.
-    """
-    tree: dict[str, Any] = {}
-    for name, variable in variables.items():
-        *parents, last = name.split("/")
-        at: Any = tree
-        for parent in parents:
-            at = at.setdefault(parent, {}) if isinstance(at, dict) else at
-        if isinstance(at, dict) and last not in at:
-            at[last] = variable
-        else:  # a key of the user's contains a slash
-            tree[name] = variable
-    return tree
 
 
 def _path(item: Any) -> str:

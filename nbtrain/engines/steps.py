@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import tensorflow as tf
@@ -22,6 +21,7 @@ from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.run import Run
+from nbtrain.rundir.folder import Logdir
 from nbtrain.steer.options import LoopOptions, Settings, folder_of, with_options
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class StepEngine(LoopEngine):
     """Calls a step function until the run stops.
 
     Args:
-        checkpoint, directory, more: As in `LoopEngine`.
+        trace: The function, and its trace if it is a `tf.function`.
+        checkpoint, folder, settings, more: As in `LoopEngine`.
         given: Optimizers that the function trains, as in `Trained`.
     """
 
@@ -47,12 +48,15 @@ class StepEngine(LoopEngine):
         self,
         trace: Trace,
         checkpoint: tf.train.Checkpoint | None,
-        directory: Path,
+        folder: Logdir,
+        settings: Settings,
         *,
         given: Any = None,
         **more: Any,
     ) -> None:
-        super().__init__(Trained(lambda: (trace.step,), given), checkpoint, directory, **more)
+        super().__init__(
+            Trained(lambda: (trace.step,), given), checkpoint, folder, settings, **more
+        )
         self._trace = trace
 
     @property
@@ -181,13 +185,12 @@ def train(
     engine = StepEngine(
         trace,
         checkpoint,
-        folder.checkpoints,
-        keep=settings.keep,
-        stage=settings.stage,
+        folder,
+        settings,
+        given=hyperparameters,
         hyperparameters=held,
         evaluate=evaluate,
         passes=passes,
-        given=hyperparameters,
     )
     run = Run(engine, folder, settings)
     return run.start() if start else run

@@ -23,7 +23,6 @@ from typing import Any, NoReturn
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.core.text.tracebacks import callers
 from nbtrain.engines.loops import LoopEngine, LoopRun
-from nbtrain.engines.trained import Trained
 from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.own_waiting import words_of_pause
 from nbtrain.run.process import endings
@@ -47,7 +46,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
         logdir: The run's folder.
         settings: How long to train and when to save.
         iterable: The elements.
-        trained: Gets the loop of the program as its functions, once the loop is known.
     """
 
     in_foreground = True
@@ -59,10 +57,9 @@ class TrackedRun(LoopRun, Iterable[Any]):
         logdir: Logdir,
         settings: Settings,
         iterable: Iterable[Any],
-        trained: Trained,
     ) -> None:
         super().__init__(engine, logdir, settings)
-        self._iterable, self._trained = iterable, trained
+        self._iterable = iterable
         self._made = callers()
         self._loops: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
         self._interrupts = Interrupts(self.name, self.request_stop)
@@ -106,7 +103,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
                 f"The run {self.name!r} cannot start, as this thread trains {other!r}: finish that "
                 "loop first, or write nbtrain.track(...) in it for a loop of the same run."
             )
-        self._trained.functions = current_loop()
+        self._engine.trained.functions = current_loop()
         super().start()
         try:
             self._interrupts.catch()

@@ -16,9 +16,8 @@ from nbtrain.checkpoints.files import Restored, listed
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import Variable
-from nbtrain.engines.data.position import PositionSaver
 from nbtrain.engines.keras_layers import described
-from nbtrain.engines.object_saver import roots_of
+from nbtrain.engines.object_saver import ObjectSaver, roots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.inner.keras import is_validated_after
 from nbtrain.keras.building import build, has_keras_fit
@@ -37,7 +36,7 @@ from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
 
-class FitSaver(PositionSaver):
+class FitSaver(ObjectSaver):
     """Saves and restores a fit; its position contains the metrics, which Keras creates late."""
 
     leave_out = (keras.metrics.Metric,)
@@ -146,16 +145,16 @@ class FitEngine:
         )
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[PositionSaver]:
+    def session(self) -> Iterator[FitSaver]:
         """Builds all variables of the model, guards it, and opens the saver."""
         self.guard.set()
         try:
             self._build()
             yield FitSaver(
                 tf.train.Checkpoint(model=self._model, fit=self.position.fit),
-                self.position,
                 self._folder.checkpoints,
                 keep=self._keep,
+                position=self.position,
                 origin=self.origin,
                 trained=self._trained,
                 stage=self._stage,
