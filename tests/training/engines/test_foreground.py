@@ -569,7 +569,6 @@ def test_options_within_a_run_are_refused() -> None:
             nbtrain.track(range(3), name="inner")
         with pytest.raises(ArgumentError, match="save_secs= where that run starts"):
             nbtrain.track(range(3), save_secs=3)
-        nbtrain.track(range(3), save_secs=600.0)
 
 
 def test_the_step_of_a_run_that_counts_itself_cannot_track() -> None:
