@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _thread
 import ast
+import contextlib
 import contextvars
 import linecache
 import sys
@@ -63,7 +64,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
         self._made = callers()
         self._loops: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
         self._interrupts = Interrupts(self.name, self.request_stop)
-        self._forget_pauses: Callable[[], None] = lambda: None
 
     def start(self) -> NoReturn:
         """Refuses to start: the run trains where it is looped over."""
@@ -107,13 +107,11 @@ class TrackedRun(LoopRun, Iterable[Any]):
         super().start()
         try:
             self._interrupts.catch()
-            pauses = Pauses(partial(words_of_pause, self.attempt.context, in_foreground=True))
-            here = contextvars.copy_context()  # the message appears under the cell
-            self._forget_pauses = self.on_tick(lambda: here.run(pauses.report))
-            self.attempt.begin(self._engine.session)
-            self._engine.begin(self)
-            with self.handle.summaries():  # also those of the body, which this thread runs
-                yield from self._engine.tracks.over(self._iterable, self.handle)
+            with self._reporting_pauses():
+                self.attempt.begin(self._engine.session)
+                self._engine.begin(self)
+                with self.handle.summaries():  # also those of the body, which this thread runs
+                    yield from self._engine.tracks.over(self._iterable, self.handle)
         except GeneratorExit:
             self._end(self.handle.track.abandoned_by or left_by(), is_closed=True)
             raise
@@ -123,6 +121,17 @@ class TrackedRun(LoopRun, Iterable[Any]):
         self._end(None)
         if (late := self.attempt.error) is not None:
             raise late.with_traceback(self.attempt.traceback)
+
+    @contextlib.contextmanager
+    def _reporting_pauses(self) -> Iterator[None]:
+        """Reports pauses below the cell that loops, within a block."""
+        pauses = Pauses(partial(words_of_pause, self.attempt.context, in_foreground=True))
+        here = contextvars.copy_context()
+        forget = self.on_tick(lambda: here.run(pauses.report))
+        try:
+            yield
+        finally:
+            forget()
 
     def _check_around(self) -> None:
         """Checks that no loop of the program, untracked, would start the run in each turn.
@@ -171,13 +180,12 @@ class TrackedRun(LoopRun, Iterable[Any]):
 
     def _end_attempt(self, error: BaseException | None, *, is_closed: bool = True) -> None:
         self._interrupts.release()
-        self._forget_pauses()
-        complete, is_told_to_end = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
+        complete, is_asked_to = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
         if isinstance(error, UnknownError):
             # The error may be that of a second interrupt, or of a wait that the stop has cancelled.
             is_cancelled = self.coord.should_stop() and _is_of_tensorflow(error)
-            is_told_to_end = self._interrupts.has_come or is_cancelled
-        if is_told_to_end:
+            is_asked_to = self._interrupts.has_come or is_cancelled
+        if is_asked_to:
             self.coord.request_stop()
             error = None
         with self._interrupts.holding() as held:
@@ -186,7 +194,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
             self.attempt.monitor_threads.join(LAST_ROUND_SECS)
             if threading.current_thread() is threading.main_thread():
                 endings.await_signal(self.attempt.context.settings.grace)
-        if held.is_set() and not is_told_to_end:
+        if held.is_set() and not is_asked_to:
             if not is_closed:
                 raise KeyboardInterrupt
             _thread.start_new_thread(_thread.interrupt_main, ())
@@ -207,7 +215,7 @@ def _is_of_tensorflow(error: BaseException) -> bool:
 
 
 def current_loop() -> Callable[[], Sequence[Any]]:
-    """Returns a callable that returns the loop of the program that draws from the run, as function.
+    """Returns a callable that returns the program's loop over the run, as a function in a tuple.
 
     It must be called in the same thread while the loop runs, and reads the names of that moment.
     """
