@@ -14,7 +14,7 @@ from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
-from nbtrain.engines.ps.training import on_cluster
+from nbtrain.engines.ps.engine import on_cluster
 from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
