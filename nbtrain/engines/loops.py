@@ -111,8 +111,8 @@ class LoopEngine:
         if self._checkpoint is None:
             raise ArgumentError(
                 "A branch begins at a checkpoint, and this run saves none by itself: start it with "
-                "checkpoint= (a tf.train.Checkpoint). What a Supervisor or a MonitoredSession in "
-                "its loop saves can be gone on from by these alone."
+                "checkpoint= (a tf.train.Checkpoint). Only a Supervisor or a MonitoredSession "
+                "continues from the checkpoints that it saves itself."
             )
         engine = copy.copy(self)
         engine.tracks = Tracks()

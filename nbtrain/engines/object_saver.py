@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +173,7 @@ class ObjectSaver:
         if live.build_optimizers(file):
             live = self._survey(file)
             self._check(file, live)
-        if not live.takes_by_name_alone:
+        if not live.is_set_by_name_alone:
             with reading(path):
                 # Values for variables that are created later deserve no warning: see proof().
                 self._checkpoint.restore(path).expect_partial()
@@ -192,10 +192,13 @@ class ObjectSaver:
         self._check(file, live, weights_only=True)
         self.restores.stage = self._given_stage
         live.restore(file)
-        unbegun = [name for name, each in live.found.optimizers.items() if not begin(each)]
-        left_out = [*live.found.optimizers, *file.optimizers]
-        self.restores.last = last = LastRestore(file, set(live.bound), set(), left_out=left_out)
-        last.unbegun = unbegun
+        self.restores.last = last = LastRestore(
+            file,
+            set(live.bound),
+            set(),
+            left_out=[*live.found.optimizers, *file.optimizers],
+            unbegun=[name for name, each in live.found.optimizers.items() if not begin(each)],
+        )
         return self._proof(last, live)
 
     def proof(self) -> Restored | None:
@@ -274,7 +277,7 @@ class ObjectSaver:
             raise misfit(file.path, "it holds no variable of this model")
         wrong = [] if weights_only else live.other_optimizers(file)
         if wrong := wrong or live.other_shapes(
-            file, followed=not weights_only and not live.takes_by_name_alone
+            file, followed=not weights_only and not live.is_set_by_name_alone
         ):
             helps = self.has_stages and not live.weights.other_shapes(file)
             raise misfit(file.path, some(wrong), _NEW_STAGE if helps else "")
@@ -291,7 +294,7 @@ class ObjectSaver:
         file, objects, bound = restore.file, live.objects, live.bound
         begins = restore.left_out is not None
         replaced = [] if begins else replaced_rates(file, live.found)
-        told = {id(each) for each in [*live.factors, *(each.rate for each in replaced)]}
+        reported = {id(each) for each in [*live.factors, *(each.rate for each in replaced)]}
         slots = {id(each) for item in objects for each in slots_of(item)}
         taken = {id(item) for item in bound.values()} | restore.renewed
         matched = {key: item for key, item in bound.items() if not _is_counter(key)}
@@ -299,7 +302,7 @@ class ObjectSaver:
             item
             for item in objects
             if is_variable(item)
-            and id(item) not in taken | told
+            and id(item) not in taken | reported
             and not _counts_saves(item)
             and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
         ]
@@ -364,6 +367,7 @@ class LastRestore:
         renewed: The identities of missing variables that were reset.
         left_out: The names of the optimizers if a new stage has begun, which restores weights
             alone; otherwise None.
+        unbegun: The names of optimizers that the new stage could not reset.
     """
 
     def __init__(
@@ -373,12 +377,13 @@ class LastRestore:
         renewed: set[int],
         *,
         left_out: list[str] | None = None,
+        unbegun: Sequence[str] = (),
     ) -> None:
         self.file = file
         self.keys = keys
         self.renewed = renewed
         self.left_out = left_out
-        self.unbegun: list[str] = []  # optimizers that a new stage could not reset
+        self.unbegun = unbegun
         self._waiting: dict[str, tf.Variable] = {}
 
     def waiting(self, live: Mapping[str, Any]) -> dict[str, tf.Variable]:
