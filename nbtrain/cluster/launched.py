@@ -101,7 +101,7 @@ class LaunchedCluster:
         self._asked: set[TaskAddress] = set()  # the tasks that were asked to end
         self._lock = threading.RLock()  # protects _processes and _asked
         self._together = restart == "all"
-        self._supervision = _supervision(self, restart)
+        self._supervision = Supervision(self._died, self._revive) if restart else None
         try:
             for task in tasks:
                 self._processes[task] = start(task)
@@ -260,41 +260,30 @@ class LaunchedCluster:
     # --- supervision ------------------------------------------------------------------
 
     def _died(self) -> list[TaskAddress]:
-        """Returns the tasks that have failed, without those that were asked to end."""
-        with self._lock:
-            return [
-                task
-                for task, process in self._processes.items()
-                if process.code not in (None, 0) and task not in self._asked
-            ]
+        """Returns the tasks to restart: those that have failed, unless they were asked to end.
 
-    def _revive(self, task: TaskAddress) -> None:
-        with self._lock:
-            if task not in self._asked:
-                self._processes[task].join(0)
-                self._processes[task] = self._start(task)
-
-    def _died_of_all(self) -> list[TaskAddress]:
-        """Returns the first task if any has died; kills the others once the first has ended."""
+        If all tasks are restarted together, returns the first one if any has failed, and kills the
+        others once the first has ended by itself.
+        """
         with self._lock:
             first, *others = self._processes
             if others and self._first_has_ended(others[0]):
                 self._asked.update(others)
                 for task in others:  # they wait for the first, so asking them has no effect
                     self._processes[task].kill()
-            return [first] if self._died() and first not in self._asked else []
+            died = [
+                task
+                for task, process in self._processes.items()
+                if process.code not in (None, 0) and task not in self._asked
+            ]
+            return [first] if died and self._together else died
 
-    def _revive_all(self, first: TaskAddress) -> None:
+    def _revive(self, task: TaskAddress) -> None:
+        """Restarts a task, or all tasks together; their current work is lost anyway."""
         with self._lock:
-            if first in self._asked:
-                return
-            for process in self._processes.values():  # their current work is lost anyway
-                process.kill()
-            for task in self._processes:
-                self._processes[task] = self._start(task)
-
-
-def _supervision(cluster: LaunchedCluster, restart: Restart) -> Supervision | None:
-    if restart == "all":
-        return Supervision(cluster._died_of_all, cluster._revive_all)
-    return Supervision(cluster._died, cluster._revive) if restart else None
+            if task not in self._asked:
+                tasks = list(self._processes) if self._together else [task]
+                for each in tasks:
+                    self._processes[each].kill()
+                for each in tasks:
+                    self._processes[each] = self._start(each)

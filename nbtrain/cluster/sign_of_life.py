@@ -37,7 +37,7 @@ class TaskSigns:
             process_started=process.create_time(),
         )
         self._writing = threading.Lock()  # the last state is written last
-        self._told = False
+        self._is_failing = False
         self.write(State.STARTING)
         if folder is not None:
             threading.Thread(target=self._beat, name="nbtrain task", daemon=True).start()
@@ -62,8 +62,8 @@ class TaskSigns:
         try:
             task_file.write(self._folder, replace(self._status, alive=round(time.time(), 3)))
         except OSError as error:  # a full disk does not end a task
-            if not self._told:
-                self._told = True
+            if not self._is_failing:
+                self._is_failing = True
                 print(f"The status of the task cannot be written: {error}", flush=True)  # noqa: T201
         else:
-            self._told = False
+            self._is_failing = False

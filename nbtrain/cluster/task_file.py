@@ -100,9 +100,9 @@ def read(folder: Path) -> TaskStatus:
         OSError: The file does not exist, or cannot be read.
         Untrusted: The file does not contain the status of a task.
     """
-    told = files.read(f"{folder}/{FILE}")  # a Path costs a tenth of the time
+    fields = files.read(f"{folder}/{FILE}")  # a Path costs a tenth of the time
     try:
-        return made(TaskStatus, told)
+        return made(TaskStatus, fields)
     except Misfit as error:
         raise Untrusted(f"it is not the status of a task: {error}") from None
 
@@ -126,9 +126,9 @@ def seen(
     """
     status = known
     with contextlib.suppress(OSError, Untrusted):
-        told = reading(folder)
-        if told.process == known.process:
-            status = told
+        written = reading(folder)
+        if written.process == known.process:
+            status = written
     if code is None or status.state.over:
         return status
     if asked or code == 0:

@@ -66,8 +66,8 @@ class CheckpointFile:
         self.names = self._names()
         self._named = {key: name for name, key in self.names.items()}
         self.stage = next(iter(self._children(*STAGE)), None)
-        told = (each.rpartition(" ") for each in self._children(*OPTIMIZERS))
-        self.optimizers = {name: kind for name, _, kind in told}
+        optimizers = (each.rpartition(" ") for each in self._children(*OPTIMIZERS))
+        self.optimizers = {name: kind for name, _, kind in optimizers}
         self.metrics = tuple(self._children(*METRICS))
 
     @property

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -67,33 +66,30 @@ def track(
         >>> for batch in run:
         ...     run.record(loss=train_step(batch))
     """
-    given = {**locals()}
-    given |= given.pop("options")
     check_tracked(iterable)
     if (around := current_run()) is not None:
-        return _within(around, given)
+        own = {"checkpoint": checkpoint, "hyperparameters": hyperparameters, "evaluate": evaluate}
+        given = [name for name, value in own.items() if value is not None]
+        return _within(around, iterable, [*given, *options])
     settings = Settings.of(options)
     check_evaluation(evaluate, settings)
+    checkpoint = as_checkpoint(checkpoint)
     check_stage(settings, checkpoint)
+    held = held_by(hyperparameters)
     folder = folder_of(options, kind="loop")
-    trained = Trained(lambda: (), hyperparameters)
     engine = LoopEngine(
-        trained,
-        as_checkpoint(checkpoint),
-        folder.checkpoints,
-        keep=settings.keep,
-        stage=settings.stage,
-        hyperparameters=held_by(hyperparameters),
+        Trained(lambda: (), hyperparameters),  # its functions are known once the program loops
+        checkpoint,
+        folder,
+        settings,
+        hyperparameters=held,
         evaluate=evaluate,
     )
-    return TrackedRun(engine, folder, settings, iterable, trained)
+    return TrackedRun(engine, folder, settings, iterable)
 
 
-def _within(run: Run, given: dict[str, Any]) -> Iterable[Any]:
-    """Returns the iterable of a further loop of a run."""
-    iterable = given.pop("iterable")
-    usual = inspect.signature(track).parameters
-    options = [name for name, value in given.items() if _differs(value, usual[name].default)]
+def _within(run: Run, iterable: Iterable[Any], options: Sequence[str]) -> Iterable[Any]:
+    """Returns the iterable of a further loop of a run, for which no options can be given."""
     if options:
         raise ArgumentError(
             f"nbtrain.track(..., {options[0]}=...) was called within the loop of the run "
@@ -106,8 +102,3 @@ def _within(run: Run, given: dict[str, Any]) -> Iterable[Any]:
             "leave it out, or write the loop in a cell under %%nbtrain."
         )
     return run.track(iterable)
-
-
-def _differs(value: Any, usual: object) -> bool:
-    """Returns whether an option was given. Variables, which may be options, have no plain `==`."""
-    return value is not usual and not (isinstance(value, (float, str, tuple)) and value == usual)

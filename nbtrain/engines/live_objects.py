@@ -60,7 +60,7 @@ class LiveObjects:
         return cls(reached(checkpoint, found), found, references, bound, is_crossed)
 
     @property
-    def takes_by_name_alone(self) -> bool:
+    def is_set_by_name_alone(self) -> bool:
         """True if TensorFlow's restore would set variables to the values of others."""
         return self.is_crossed and all(map(is_variable, self.bound.values()))
 

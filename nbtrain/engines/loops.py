@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,9 +12,9 @@ import tensorflow as tf
 
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.text.tracebacks import callers
 from nbtrain.core.values.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.data.passes import Passes, passes_over
-from nbtrain.engines.data.position import PositionSaver
 from nbtrain.engines.data.tracked import Tracked, check_tracked
 from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by
@@ -41,14 +40,13 @@ class LoopEngine:
     """Runs the user's own loop.
 
     Args:
-        trained: The variables that the loop trains.
+        trained: The variables that the loop trains; also an attribute.
         checkpoint: None saves nothing.
-        directory: The folder of the checkpoints.
-        keep: How many checkpoints to keep; None keeps all.
+        folder: The run's folder.
+        settings: How many checkpoints to keep, and the name of the stage of the training.
         hyperparameters: The variables that can be set while it trains.
         evaluate: None if there is nothing to evaluate.
         passes: The data, whose position is saved and restored too; None if the loop has its own.
-        stage: The name of the stage of the training, as in `ObjectSaver`.
 
     Attributes:
         theirs: Enters the summary writer that the user has set, if there is one.
@@ -61,13 +59,12 @@ class LoopEngine:
         self,
         trained: Trained,
         checkpoint: tf.train.Checkpoint | None,
-        directory: Path,
+        folder: Logdir,
+        settings: Settings,
         *,
-        keep: int | None,
         hyperparameters: Mapping[str, Variable] = NO_VARIABLES,
         evaluate: Evaluation | None = None,
         passes: Passes | None = None,
-        stage: str | None = None,
     ) -> None:
         self.coord = Coordinator()
         self.functions = trained.functions()
@@ -76,10 +73,9 @@ class LoopEngine:
         self.passes = passes
         self.tracks = Tracks()
         self.theirs = theirs()
-        self._trained = trained
+        self.trained = trained
         self._checkpoint = checkpoint
-        self._directory = directory
-        self._keep, self._stage = keep, stage
+        self._folder, self._settings = folder, settings
 
     @property
     def epoch(self) -> Epoch | None:
@@ -87,9 +83,14 @@ class LoopEngine:
         return self.tracks.epoch if self.passes is None else self.passes.epoch
 
     @property
+    def total_steps(self) -> int | None:
+        """The step at which the tracked loops end; None if unknown."""
+        return self.tracks.total or None
+
+    @property
     def resumes(self) -> Path | None:
         """The folder of its checkpoints; None if it saves nothing by itself."""
-        return None if self._checkpoint is None else self._directory
+        return None if self._checkpoint is None else self._folder.checkpoints
 
     def models(self) -> list[object]:
         """Returns all objects that the checkpoint reaches."""
@@ -110,25 +111,30 @@ class LoopEngine:
         if self._checkpoint is None:
             raise ArgumentError(
                 "A branch begins at a checkpoint, and this run saves none by itself: start it with "
-                "checkpoint= (a tf.train.Checkpoint). What a Supervisor or a MonitoredSession in "
-                "its loop saves can be gone on from by these alone."
+                "checkpoint= (a tf.train.Checkpoint). Only a Supervisor or a MonitoredSession "
+                "continues from the checkpoints that it saves itself."
             )
         engine = copy.copy(self)
         engine.tracks = Tracks()
-        engine.coord, engine._directory = Coordinator(), folder.checkpoints
+        engine.coord, engine._folder = Coordinator(), folder
         return engine
 
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
         """Creates the saver; there is no session to open."""
-        held, passes, directory = self._checkpoint, self.passes, self._directory
-        self.tracks.begin(again=passes is None)
-        more: Any = {"keep": self._keep, "origin": self.origin, "trained": self._trained}
-        more["stage"] = self._stage
-        if held is None:
+        self.tracks.begin(again=self.passes is None)
+        if self._checkpoint is None:
             yield None
         else:
-            yield PositionSaver(held, passes or self.tracks, directory, **more)
+            yield ObjectSaver(
+                self._checkpoint,
+                self._folder.checkpoints,
+                keep=self._settings.keep,
+                position=self.passes or self.tracks,
+                origin=self.origin,
+                trained=self.trained,
+                stage=self._settings.stage,
+            )
         self.tracks.end()
 
     def begin(self, run: Run) -> None:
@@ -154,12 +160,6 @@ class LoopRun(Run):
     """A run of a loop of the user's own."""
 
     _engine: LoopEngine
-
-    @property
-    def total_steps(self) -> int | None:
-        """The step at which the run finishes, from `steps` or its tracked loops; or None."""
-        ends = [super().total_steps, self._engine.tracks.total]
-        return min((end for end in ends if end), default=None)
 
     def track(self, iterable: Iterable[T]) -> Iterable[T]:
         """Makes each turn of a `for` loop a step of the run; used in the training thread.
@@ -188,9 +188,8 @@ class LoopRun(Run):
             ...         run.record(loss=train_step(batch))
         """
         check_tracked(iterable)
-        frame = sys._getframe(1)
-        place = frame.f_code.co_filename, frame.f_lineno
-        return Tracked(iterable, self._engine.tracks, self.handle, place)
+        code, line = callers()[0]
+        return Tracked(iterable, self._engine.tracks, self.handle, (code.co_filename, line))
 
 
 @with_options(LoopOptions)
@@ -247,9 +246,8 @@ def background(
         engine = LoopEngine(
             Trained(lambda: (loop,), hyperparameters),
             checkpoint,
-            folder.checkpoints,
-            keep=settings.keep,
-            stage=settings.stage,
+            folder,
+            settings,
             hyperparameters=held,
             evaluate=evaluate,
             passes=passes,

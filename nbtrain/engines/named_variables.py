@@ -77,6 +77,25 @@ def is_within(name: str, parts: Iterable[str]) -> bool:
     return any(name.startswith(f"{part}/") for part in parts)
 
 
+def as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns variables in nested dicts, by the parts of their names.
+
+    TensorFlow names a value in the file by its shortest path. Nested dicts make these paths longer
+    than those of the objects, so the names do not change.
+    """
+    tree: dict[str, Any] = {}
+    for name, variable in variables.items():
+        *parents, last = name.split("/")
+        at: Any = tree
+        for parent in parents:
+            at = at.setdefault(parent, {}) if isinstance(at, dict) else at
+        if isinstance(at, dict) and last not in at:
+            at[last] = variable
+        else:  # a key of the user's contains a slash
+            tree[name] = variable
+    return tree
+
+
 def survey(roots: Mapping[str, object], leave_out: tuple[type, ...] = ()) -> Found:
     """Finds the variables of some objects; walks over all of them, so not at every step.
 

@@ -1,9 +1,9 @@
-"""Saves and restores a `tf.train.Checkpoint`, such as a model and its optimizer."""
+"""Saves and restores a `tf.train.Checkpoint`, such as a model, and the position in the data."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,17 @@ import tensorflow as tf
 from nbtrain.checkpoints.files import Lacking, Restored, misfit, reading, step_in_name, writing
 from nbtrain.checkpoints.listing import latest
 from nbtrain.checkpoints.mending import mend_state, mend_states
-from nbtrain.core.errors import ArgumentError
+from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.text.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile
+from nbtrain.engines.data.as_read import AsRead
+from nbtrain.engines.data.position import Position
 from nbtrain.engines.live_objects import LiveObjects, reached
-from nbtrain.engines.named_variables import Found, is_within, survey
+from nbtrain.engines.named_variables import Found, as_tree, is_within, survey
 from nbtrain.engines.replaced_rates import replaced_rates
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
-from nbtrain.engines.trained import Trained
+from nbtrain.engines.trained import Trained, in_words
 from nbtrain.engines.variables import handles, is_of_metric, is_variable
 from nbtrain.inner.keras import trained_by
 from nbtrain.rundir.timeline import RunTimeline
@@ -51,6 +53,7 @@ class ObjectSaver:
 
     Args:
         keep: How many checkpoints to keep; None keeps all.
+        position: The position in the data, saved and restored with the objects; None if unknown.
         origin: Path of the checkpoint to start from while the folder has none; or None.
         trained: The variables that the training changes; None if unknown.
         stage: The name of a stage of the training. From a checkpoint of another stage, only the
@@ -68,11 +71,13 @@ class ObjectSaver:
         directory: Path,
         *,
         keep: int | None,
+        position: Position | None = None,
         origin: str | None = None,
         trained: Trained | None = None,
         stage: str | None = None,
     ) -> None:
         self.directory = directory
+        self._position = position
         self._origin, self._keep = origin, keep
         self._trained = trained
         self._checkpoint = checkpoint
@@ -94,29 +99,39 @@ class ObjectSaver:
         return None if path is None else self.restore(path)
 
     def save(self, step: int) -> int:
-        """Writes `ckpt-<step>`."""
+        """Writes `ckpt-<step>`.
+
+        If the state of a `tf.data` pipeline cannot be saved, it is not saved from then on.
+        """
+        try:
+            self._save(step)
+        except CheckpointError as error:
+            cause = error.__cause__
+            iterators = None if self._position is None else self._position.iterators
+            if iterators is None or not isinstance(cause, tf.errors.FailedPreconditionError):
+                raise
+            iterators.lose(cause)
+            self._save(step)
+        return step
+
+    def _save(self, step: int) -> None:
         whole = self._whole()
         with writing(self.directory, f"ckpt-{step}"):
             mend_state(self.directory, saves=True)  # a clock may have been set back
             manager = tf.train.CheckpointManager(whole, str(self.directory), max_to_keep=self._keep)
             self._write(manager, step)
-        return step
 
     def _write(self, manager: tf.train.CheckpointManager, step: int) -> None:
         manager.save(checkpoint_number=step)
 
-    def _besides(self) -> dict[str, Any]:
-        """Returns further objects to save, by name, new each time."""
-        return {}
-
     def _whole(self) -> tf.train.Checkpoint:
-        """Returns the objects to save: those given, the variables by name, and further ones."""
+        """Returns the objects to save: those given, the variables by name, and the position."""
         found = self.found()
         variables = dict(found.variables)
         if (restore := self.restores.last) is not None:
             variables |= restore.waiting(variables)
         names = {name: id(variable) for name, variable in variables.items()}
-        more = self._besides()
+        more = {} if self._position is None else self._position.saved()
         saved = names, self.restores.stage
         if not more and self._saved is not None and saved == self._saved_of:
             return self._saved
@@ -138,8 +153,11 @@ class ObjectSaver:
         return self._saved
 
     def restore(self, path: str) -> Restored:
-        """Restores everything that a checkpoint contains."""
-        return self.restore_objects(path)
+        """Restores the objects and the position from a checkpoint."""
+        restored = self.restore_objects(path)
+        if self._position is not None:
+            self._position.restore(AsRead(path, *self._position.names))
+        return restored
 
     def restore_objects(self, path: str) -> Restored:
         """Sets the variables from a checkpoint and resets slots that optimizers created since.
@@ -155,7 +173,7 @@ class ObjectSaver:
         if live.build_optimizers(file):
             live = self._survey(file)
             self._check(file, live)
-        if not live.takes_by_name_alone:
+        if not live.is_set_by_name_alone:
             with reading(path):
                 # Values for variables that are created later deserve no warning: see restored().
                 self._checkpoint.restore(path).expect_partial()
@@ -174,10 +192,13 @@ class ObjectSaver:
         self._check(file, live, weights_only=True)
         self.restores.stage = self._given_stage
         live.restore(file)
-        unbegun = [name for name, each in live.found.optimizers.items() if not begin(each)]
-        left_out = [*live.found.optimizers, *file.optimizers]
-        self.restores.last = last = LastRestore(file, set(live.bound), set(), left_out=left_out)
-        last.unbegun = unbegun
+        self.restores.last = last = LastRestore(
+            file,
+            set(live.bound),
+            set(),
+            left_out=[*live.found.optimizers, *file.optimizers],
+            unbegun=[name for name, each in live.found.optimizers.items() if not begin(each)],
+        )
         return self._result(last, live)
 
     def restored(self) -> Restored | None:
@@ -210,21 +231,19 @@ class ObjectSaver:
 
     def lacking(self) -> Lacking | None:
         """Names trained objects that the checkpoint lacks."""
-        lack = None if self._trained is None else self._trained.lacking(self._objects)
-        return None if lack is None else Lacking(lack.owners, self._remedy(lack.arguments))
+        owners = {} if self._trained is None else self._trained.lacking(self._objects)
+        return Lacking(in_words(owners), self._remedy(owners)) if owners else None
 
-    def _remedy(self, arguments: Mapping[str, str]) -> str:
-        """Returns what to type to save objects too, given as names and expressions."""
+    def _remedy(self, names: Iterable[str]) -> str:
+        """Returns what to type to save further objects of these names."""
         given = roots_of(self._checkpoint)
-        more = [
-            f"{f'{name}_2' if name in given else name}={expression}"
-            for name, expression in arguments.items()
-        ]
+        more = [f"{f'{name}_2' if name in given else name}={name}" for name in names]
         return f"Add them to the checkpoint: tf.train.Checkpoint(..., {', '.join(more)})."
 
     def side_saver(self, name: str, keep: int) -> ObjectSaver:
         """Returns a saver that keeps the newest `keep` in a folder of this name."""
-        side = type(self)(self._checkpoint, self.directory / name, keep=keep)
+        folder = self.directory / name
+        side = type(self)(self._checkpoint, folder, keep=keep, position=self._position)
         side.restores = self.restores
         return side
 
@@ -237,9 +256,9 @@ class ObjectSaver:
                 states += [each.value for each in layer.variables if each.name == _SEED_STATE]
         return list({id(state): state for state in states}.values())
 
-    def vary_data(self, _repeat: int, _steps: int) -> bool:
-        """Does nothing: the position in the data is unknown."""
-        return False
+    def vary_data(self, repeat: int, steps: int) -> bool:
+        """Prepares other batches for a further repeat of some steps; returns whether it could."""
+        return self._position is not None and self._position.vary(repeat, steps)
 
     def _survey(self, file: CheckpointFile) -> LiveObjects:
         """Walks over the live objects, and finds those to which the values of a file belong."""
@@ -258,7 +277,7 @@ class ObjectSaver:
             raise misfit(file.path, "it holds no variable of this model")
         wrong = [] if weights_only else live.other_optimizers(file)
         if wrong := wrong or live.other_shapes(
-            file, followed=not weights_only and not live.takes_by_name_alone
+            file, followed=not weights_only and not live.is_set_by_name_alone
         ):
             helps = self.has_stages and not live.weights.other_shapes(file)
             raise misfit(file.path, some(wrong), _NEW_STAGE if helps else "")
@@ -275,7 +294,7 @@ class ObjectSaver:
         file, objects, bound = restore.file, live.objects, live.bound
         begins = restore.left_out is not None
         replaced = [] if begins else replaced_rates(file, live.found)
-        told = {id(each) for each in [*live.factors, *(each.rate for each in replaced)]}
+        reported = {id(each) for each in [*live.factors, *(each.rate for each in replaced)]}
         slots = {id(each) for item in objects for each in slots_of(item)}
         taken = {id(item) for item in bound.values()} | restore.renewed
         matched = {key: item for key, item in bound.items() if not _is_counter(key)}
@@ -283,7 +302,7 @@ class ObjectSaver:
             item
             for item in objects
             if is_variable(item)
-            and id(item) not in taken | told
+            and id(item) not in taken | reported
             and not _counts_saves(item)
             and not (item.name == _SEED_STATE and not file.names)  # earlier versions left it out
         ]
@@ -348,6 +367,7 @@ class LastRestore:
         renewed: The identities of missing variables that were reset.
         left_out: The names of the optimizers if a new stage has begun, which restores weights
             alone; otherwise None.
+        unbegun: The names of optimizers that the new stage could not reset.
     """
 
     def __init__(
@@ -357,12 +377,13 @@ class LastRestore:
         renewed: set[int],
         *,
         left_out: list[str] | None = None,
+        unbegun: Sequence[str] = (),
     ) -> None:
         self.file = file
         self.keys = keys
         self.renewed = renewed
         self.left_out = left_out
-        self.unbegun: list[str] = []  # optimizers that a new stage could not reset
+        self.unbegun = unbegun
         self._waiting: dict[str, tf.Variable] = {}
 
     def waiting(self, live: Mapping[str, Any]) -> dict[str, tf.Variable]:
@@ -385,25 +406,6 @@ class LastRestore:
             return False
         name = self.file.name(key)
         return not self.file.names or name == key or is_within(name, self.left_out)
-
-
-def as_tree(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns variables in nested dicts, by the parts of their names.
-
-    TensorFlow names a value in the file by its shortest path. Nested dicts make these paths longer
-    than those of the objects, so the names do not change.
-    """
-    tree: dict[str, Any] = {}
-    for name, variable in variables.items():
-        *parents, last = name.split("/")
-        at: Any = tree
-        for parent in parents:
-            at = at.setdefault(parent, {}) if isinstance(at, dict) else at
-        if isinstance(at, dict) and last not in at:
-            at[last] = variable
-        else:  # a key of the user's contains a slash
-            tree[name] = variable
-    return tree
 
 
 def _path(item: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,10 +29,7 @@ class ReplacedRate:
 
 def replaced_rates(file: CheckpointFile, found: Found) -> list[ReplacedRate]:
     """Returns the replaced rates of live optimizers that the checkpoint has under the same name."""
-    return list(_replaced(file, found))
-
-
-def _replaced(file: CheckpointFile, found: Found) -> Iterator[ReplacedRate]:
+    replaced = []
     names = {id(variable): name for name, variable in found.variables.items()}
     there = Path(file.path).name
     for optimizer in found.optimizers.values():
@@ -50,4 +46,6 @@ def _replaced(file: CheckpointFile, found: Found) -> Iterator[ReplacedRate]:
         else:
             kind, number = rate.__class__.__name__, f"{as_written(file.value(key)):.10g}"
             text = f"the learning rate, {number} in {there}, is a schedule now, {kind}"
-        yield ReplacedRate(rate, key, f"{text}; make the optimizer as before to use that")
+        text += "; make the optimizer as before to use that"
+        replaced.append(ReplacedRate(rate, key, text))
+    return replaced

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import tensorflow as tf
@@ -15,13 +14,14 @@ from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.loops import LoopEngine
 from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
-from nbtrain.engines.ps.training import on_cluster
+from nbtrain.engines.ps.engine import on_cluster
 from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
 from nbtrain.engines.variables import assigned_by
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.run import Run
+from nbtrain.rundir.folder import Logdir
 from nbtrain.steer.options import LoopOptions, Settings, folder_of, with_options
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class StepEngine(LoopEngine):
     """Calls a step function until the run stops.
 
     Args:
-        checkpoint, directory, more: As in `LoopEngine`.
+        trace: The function, and its trace if it is a `tf.function`.
+        checkpoint, folder, settings, more: As in `LoopEngine`.
         given: Optimizers that the function trains, as in `Trained`.
     """
 
@@ -47,13 +48,21 @@ class StepEngine(LoopEngine):
         self,
         trace: Trace,
         checkpoint: tf.train.Checkpoint | None,
-        directory: Path,
+        folder: Logdir,
+        settings: Settings,
         *,
         given: Any = None,
         **more: Any,
     ) -> None:
-        super().__init__(Trained(lambda: (trace.step,), given), checkpoint, directory, **more)
+        super().__init__(
+            Trained(lambda: (trace.step,), given), checkpoint, folder, settings, **more
+        )
         self._trace = trace
+
+    @property
+    def total_steps(self) -> int | None:
+        """The elements of all passes over the data; None if unknown."""
+        return None if self.passes is None else self.passes.steps
 
     @contextlib.contextmanager
     def session(self) -> Iterator[ObjectSaver | None]:
@@ -78,19 +87,6 @@ class StepEngine(LoopEngine):
             else:
                 batches = passes.begin(run.handle)
                 run.drive(lambda: step(next(batches)))
-
-
-class StepRun(Run):
-    """A run of a step function."""
-
-    _engine: StepEngine
-
-    @property
-    def total_steps(self) -> int | None:
-        """The step at which the run finishes, from `steps` or `epochs`; None if unknown."""
-        passes = self._engine.passes
-        ends = [super().total_steps, passes and passes.steps]
-        return min((end for end in ends if end), default=None)
 
 
 @with_options(LoopOptions)
@@ -189,16 +185,15 @@ def train(
     engine = StepEngine(
         trace,
         checkpoint,
-        folder.checkpoints,
-        keep=settings.keep,
-        stage=settings.stage,
+        folder,
+        settings,
+        given=hyperparameters,
         hyperparameters=held,
         evaluate=evaluate,
         passes=passes,
-        given=hyperparameters,
     )
-    stepped = StepRun(engine, folder, settings)
-    return stepped.start() if start else stepped
+    run = Run(engine, folder, settings)
+    return run.start() if start else run
 
 
 def _passes(step: Step, data: Any, epochs: int | None) -> Passes | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _thread
 import ast
+import contextlib
 import contextvars
 import linecache
 import sys
@@ -23,7 +24,6 @@ from typing import Any, NoReturn
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.core.text.tracebacks import callers
 from nbtrain.engines.loops import LoopEngine, LoopRun
-from nbtrain.engines.trained import Trained
 from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.own_waiting import words_of_pause
 from nbtrain.run.process import endings
@@ -47,7 +47,6 @@ class TrackedRun(LoopRun, Iterable[Any]):
         logdir: The run's folder.
         settings: How long to train and when to save.
         iterable: The elements.
-        trained: Gets the loop of the program as its functions, once the loop is known.
     """
 
     in_foreground = True
@@ -59,15 +58,12 @@ class TrackedRun(LoopRun, Iterable[Any]):
         logdir: Logdir,
         settings: Settings,
         iterable: Iterable[Any],
-        trained: Trained,
     ) -> None:
         super().__init__(engine, logdir, settings)
-        self._iterable, self._trained = iterable, trained
+        self._iterable = iterable
         self._made = callers()
         self._loops: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
         self._interrupts = Interrupts(self.name, self.request_stop)
-        self._forget_pauses: Callable[[], None] = lambda: None
-        self._left_with: BaseException | None = None
 
     def start(self) -> NoReturn:
         """Refuses to start: the run trains where it is looped over."""
@@ -89,11 +85,14 @@ class TrackedRun(LoopRun, Iterable[Any]):
         Its first element starts the run.
 
         Raises:
+            ArgumentError: An untracked loop around it would start the run in each turn.
             PhaseError: The run trains already, or the thread trains another run.
             BusyError: Another run uses the folder or the model.
             CheckpointError: The latest checkpoint cannot be restored.
             BaseException: The error of a thread of the run.
         """
+        if current_run() is None:  # otherwise its first element is refused
+            self._check_around()
         turns = self._turns()
         self._loops.add(turns)
         return turns
@@ -104,20 +103,17 @@ class TrackedRun(LoopRun, Iterable[Any]):
                 f"The run {self.name!r} cannot start, as this thread trains {other!r}: finish that "
                 "loop first, or write nbtrain.track(...) in it for a loop of the same run."
             )
-        self._check_around()
-        self._trained.functions = current_loop()
+        self._engine.trained.functions = current_loop()
         super().start()
         try:
             self._interrupts.catch()
-            pauses = Pauses(partial(words_of_pause, self.attempt.context, in_foreground=True))
-            here = contextvars.copy_context()  # the message appears under the cell
-            self._forget_pauses = self.on_tick(lambda: here.run(pauses.report))
-            self.attempt.begin(self._engine.session)
-            self._engine.begin(self)
-            with self.handle.summaries():  # also those of the body, which this thread runs
-                yield from self._engine.tracks.over(self._iterable, self.handle)
+            with self._reporting_pauses():
+                self.attempt.begin(self._engine.session)
+                self._engine.begin(self)
+                with self.handle.summaries():  # also those of the body, which this thread runs
+                    yield from self._engine.tracks.over(self._iterable, self.handle)
         except GeneratorExit:
-            self._end(left_by(), is_closed=True)
+            self._end(self.handle.track.abandoned_by or left_by(), is_closed=True)
             raise
         except BaseException as error:
             self._end(error)
@@ -126,12 +122,21 @@ class TrackedRun(LoopRun, Iterable[Any]):
         if (late := self.attempt.error) is not None:
             raise late.with_traceback(self.attempt.traceback)
 
+    @contextlib.contextmanager
+    def _reporting_pauses(self) -> Iterator[None]:
+        """Reports pauses below the cell that loops, within a block."""
+        pauses = Pauses(partial(words_of_pause, self.attempt.context, in_foreground=True))
+        here = contextvars.copy_context()
+        forget = self.on_tick(lambda: here.run(pauses.report))
+        try:
+            yield
+        finally:
+            forget()
+
     def _check_around(self) -> None:
         """Checks that no loop of the program, untracked, would start the run in each turn.
 
-        Raises:
-            ArgumentError: There is such a loop. Runs with names of their own may be made in the
-                turns of a loop.
+        Runs with names of their own may be made in the turns of a loop.
         """
         code, line = callers()[0]
         source = "".join(linecache.getlines(code.co_filename))
@@ -175,14 +180,12 @@ class TrackedRun(LoopRun, Iterable[Any]):
 
     def _end_attempt(self, error: BaseException | None, *, is_closed: bool = True) -> None:
         self._interrupts.release()
-        self._forget_pauses()
-        error, self._left_with = error or self._left_with, None
-        complete, is_told_to_end = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
+        complete, is_asked_to = error is None, isinstance(error, (KeyboardInterrupt, SystemExit))
         if isinstance(error, UnknownError):
             # The error may be that of a second interrupt, or of a wait that the stop has cancelled.
             is_cancelled = self.coord.should_stop() and _is_of_tensorflow(error)
-            is_told_to_end = self._interrupts.has_come or is_cancelled
-        if is_told_to_end:
+            is_asked_to = self._interrupts.has_come or is_cancelled
+        if is_asked_to:
             self.coord.request_stop()
             error = None
         with self._interrupts.holding() as held:
@@ -191,16 +194,13 @@ class TrackedRun(LoopRun, Iterable[Any]):
             self.attempt.monitor_threads.join(LAST_ROUND_SECS)
             if threading.current_thread() is threading.main_thread():
                 endings.await_signal(self.attempt.context.settings.grace)
-        if held.is_set() and not is_told_to_end:
+        if held.is_set() and not is_asked_to:
             if not is_closed:
                 raise KeyboardInterrupt
             _thread.start_new_thread(_thread.interrupt_main, ())
 
     def _abandon(self, error: BaseException | None = None) -> None:
-        self._left_with = error
-        if error is None:
-            self.coord.request_stop()
-            self.attempt.boundary.must_end = True  # so that its position is kept
+        self.handle.track.abandoned_by = error or SystemExit()
         for turns in list(self._loops):
             turns.close()
 
@@ -215,7 +215,7 @@ def _is_of_tensorflow(error: BaseException) -> bool:
 
 
 def current_loop() -> Callable[[], Sequence[Any]]:
-    """Returns a callable that returns the loop of the program that draws from the run, as function.
+    """Returns a callable that returns the program's loop over the run, as a function in a tuple.
 
     It must be called in the same thread while the loop runs, and reads the names of that moment.
     """

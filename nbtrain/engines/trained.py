@@ -1,9 +1,8 @@
 """Finds the variables that a training changes, and which of them its checkpoint lacks.
 
 trained = Trained(lambda: [step], {"g": g_opt, "d": d_opt})
-lack = trained.lacking(lambda: objects)  # None if nothing is lacking
-lack.owners                              # "D (6 variables), d_opt (12 slots)"
-lack.arguments                           # {"D": "gan.D", "d_opt": "gan.d_opt"}
+owners = trained.lacking(lambda: objects)  # by name; empty if nothing is lacking
+in_words(owners)                           # "D (6 variables), d_opt (12 slots)"
 
 Trained variables are those that a `tf.function` assigns to, according to its graph, and those that
 an optimizer was built for. The other state of these models counts too, such as the moving
@@ -13,10 +12,9 @@ only read do not count.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -26,23 +24,14 @@ from nbtrain.engines.slots import slots_of
 from nbtrain.engines.variables import assigned_by, handles, is_of_metric, is_variable
 from nbtrain.inner.keras import layers_of, statistics_of, trained_by
 from nbtrain.inner.tensorflow import traces_of
-from nbtrain.run.program.walk import COMPILED, Walk, held_by_function
+from nbtrain.run.program.walk import COMPILED, Walk
 
 # The most owners that are named; a training has few separately trained parts.
 _NAMED = 6
 
 
-class Lack(NamedTuple):
-    """Trained variables that some objects lack.
-
-    Attributes:
-        owners: The objects that they belong to, in words, with counts.
-        arguments: By the name of each owner, an expression by which the program refers to it, such
-            as `D` or `gan.D`; if none is known, a placeholder.
-    """
-
-    owners: str
-    arguments: dict[str, str]
+# Owners of trained variables, by name: for each variable, whether it is a slot of an optimizer.
+Owners = Mapping[str, Sequence[bool]]
 
 
 class Trained:
@@ -67,8 +56,8 @@ class Trained:
         found = [*Walk(self.functions()).named.values(), *self._given]
         return {key for item in _changed([item for _, item in found]) for key in handles(item)}
 
-    def lacking(self, objects: Callable[[], Iterable[object]]) -> Lack | None:
-        """Names the owners of trained variables that objects lack; None if there are none.
+    def lacking(self, objects: Callable[[], Iterable[object]]) -> Owners:
+        """Returns the owners of trained variables that objects lack; those of slots come last.
 
         Walks over all trained objects, so it is too slow for every step.
 
@@ -76,8 +65,10 @@ class Trained:
             objects: Returns the objects. It is called last: the walk traces a `tf.function` without
                 arguments, which creates the slots of its optimizers.
         """
-        walk = Walk(self.functions())
-        found = [*walk.named.values(), *self._given]
+        found = [
+            (type(item).__name__.lower() if name == "self" else name, item)
+            for name, item in [*Walk(self.functions()).named.values(), *self._given]
+        ]
         changed = list(_changed([item for _, item in found]))
         held = {key for item in objects() for key in handles(item)}
         owners = [(name, item, [*map(handles, _variables(item))]) for name, item in found if name]
@@ -95,58 +86,19 @@ class Trained:
         parts: dict[str, list[bool]] = defaultdict(list)
         for key, item in lacking.items():
             parts[names.get(key) or _scope(item)].append(key in slot_keys)
-        if not parts:
-            return None
-        items = {name: item for name, item, _ in reversed(owners)}
-        spaces = _namespaces(walk)
-        arguments = dict(_argument(name, items.get(name), spaces) for name in _in_order(parts))
-        return Lack(in_words(parts), arguments)
+        return {name: parts[name] for name in _in_order(parts)}
 
 
-def _in_order(parts: Mapping[str, Iterable[bool]]) -> list[str]:
+def _in_order(owners: Owners) -> list[str]:
     """Returns the names of owners; owners of slots alone come last."""
-    return sorted(parts, key=lambda name: (all(parts[name]), name))
+    return sorted(owners, key=lambda name: (all(owners[name]), name))
 
 
-def _namespaces(walk: Walk) -> list[Mapping[str, object]]:
-    """Returns the scopes in which a walk's functions resolve their names, the nearest first."""
-    closures = [dict(held_by_function(function)) for function in walk.functions]
-    modules = {id(each.__globals__): each.__globals__ for each in walk.functions}
-    return [*closures, *modules.values()]
-
-
-def _argument(name: str, item: object, spaces: Sequence[Mapping[str, object]]) -> tuple[str, str]:
-    """Returns a name for an object, and an expression for it: `D`, `gan.D`, or a placeholder."""
-    if item is not None:
-        if name != "self" and any(_is_or_holds(space.get(name), item) for space in spaces):
-            return name, name
-        for space in spaces:
-            for known, value in list(space.items()):
-                if not known or known.startswith("_"):  # such as the outputs of a notebook
-                    continue
-                if known != "self" and value is item:
-                    return known, known
-                if getattr(value, "__dict__", {}).get(name) is item:
-                    return name, f"{known}.{name}"
-    if name == "self":
-        name = type(item).__name__.lower()
-    return re.sub(r"\W", "_", name), f"<your {name}>"
-
-
-def _is_or_holds(value: object, item: object) -> bool:
-    if isinstance(value, dict):
-        value = list(value.values())
-    return value is item or (
-        isinstance(value, list | tuple) and any(part is item for part in value)
-    )
-
-
-def in_words(parts: Mapping[str, Iterable[bool]]) -> str:
+def in_words(owners: Owners) -> str:
     """Lists owners with their variables, slots or not: "D (6 variables), d_opt (12 slots)"."""
     words = []
-    for name in _in_order(parts):
-        are_slots = list(parts[name])
-        kinds = ["slot" if is_slot else "variable" for is_slot in are_slots]
+    for name in _in_order(owners):
+        kinds = ["slot" if is_slot else "variable" for is_slot in owners[name]]
         counts = [(kinds.count(kind), kind) for kind in ("variable", "slot")]
         each = [counted(count, kind) for count, kind in counts if count]
         words.append(f"{name} ({', '.join(each)})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,8 @@ from nbtrain.checkpoints.files import Restored, listed
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import Variable
-from nbtrain.engines.data.position import PositionSaver
 from nbtrain.engines.keras_layers import described
-from nbtrain.engines.object_saver import roots_of
+from nbtrain.engines.object_saver import ObjectSaver, roots_of
 from nbtrain.engines.trained import Trained
 from nbtrain.inner.keras import is_validated_after
 from nbtrain.keras.building import build, has_keras_fit
@@ -37,7 +36,7 @@ from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
 
 
-class FitSaver(PositionSaver):
+class FitSaver(ObjectSaver):
     """Saves and restores a fit; its position contains the metrics, which Keras creates late."""
 
     leave_out = (keras.metrics.Metric,)
@@ -50,12 +49,9 @@ class FitSaver(PositionSaver):
             self._position.memory.restore({}, [])
         return restored
 
-    def _remedy(self, arguments: Mapping[str, str]) -> str:
+    def _remedy(self, names: Iterable[str]) -> str:
         model = roots_of(self._checkpoint)["model"]
-        lines = [
-            f"self.{f'{name}_2' if hasattr(model, name) else name} = {expression}"
-            for name, expression in arguments.items()
-        ]
+        lines = [f"self.{f'{name}_2' if hasattr(model, name) else name} = {name}" for name in names]
         return f"Keep them in the model, in its __init__: {'; '.join(lines)}"
 
 
@@ -149,16 +145,16 @@ class FitEngine:
         )
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[PositionSaver]:
+    def session(self) -> Iterator[FitSaver]:
         """Builds all variables of the model, guards it, and opens the saver."""
         self.guard.set()
         try:
             self._build()
             yield FitSaver(
                 tf.train.Checkpoint(model=self._model, fit=self.position.fit),
-                self.position,
                 self._folder.checkpoints,
                 keep=self._keep,
+                position=self.position,
                 origin=self.origin,
                 trained=self._trained,
                 stage=self._stage,

@@ -49,11 +49,6 @@ class FitRun(Run):
         return self
 
     @property
-    def total_steps(self) -> int | None:
-        """The batches of all epochs; None while the length of an epoch is unknown."""
-        return self._engine.total_steps
-
-    @property
     def history(self) -> History:
         """The logs of the epochs over all starts, as in `fit(...).history`: name to values."""
         return {name: list(values) for name, values in self._engine.position.history.items()}

@@ -36,6 +36,10 @@ class Engine(Protocol[RunT]):
         """The current epoch of the engine; None if it has no epochs. Any thread may read it."""
 
     @property
+    def total_steps(self) -> int | None:
+        """The step at which the data end; None if unknown, or without an end. Any thread."""
+
+    @property
     def coord(self) -> Coordinator:
         """The coordinator of the engine's threads."""
 

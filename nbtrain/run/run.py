@@ -621,8 +621,9 @@ class Run(Requests):
 
     @property
     def total_steps(self) -> int | None:
-        """The step at which the run finishes; None if it does not end by itself."""
-        return self._settings.steps
+        """The step at which the run finishes, by `steps` or its data; None if unknown."""
+        ends = (self._settings.steps, self._engine.total_steps)
+        return min((end for end in ends if end is not None), default=None)
 
     @property
     def keep(self) -> int | None:

@@ -49,7 +49,7 @@ class GraphEngine:
     """
 
     kind = "Supervisor"
-    epoch = None
+    epoch = total_steps = None
     origin: str | None = None
 
     def __init__(

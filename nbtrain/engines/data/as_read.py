@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import step_in_name
-from nbtrain.engines.object_saver import as_tree
+from nbtrain.engines.named_variables import as_tree
 
 _PREFIX, _ATTRIBUTES = "besides/", "/.ATTRIBUTES/"
 _VALUE, _STATE = "VARIABLE_VALUE", "ITERATOR_STATE"

@@ -95,6 +95,11 @@ class Iterators:
         self._next = self._next or self._new()
         return {_AT_HAND: self.at_hand, _NEXT: self._next}
 
+    def lose(self, error: tf.errors.OpError) -> None:
+        """Saves the states no longer, because of TensorFlow's error at a save."""
+        reason = error.message.partition("}} ")[2].partition(" [Op:")[0] or error.message
+        self.lost = f"the state of this tf.data pipeline cannot be saved ({reason.rstrip('. ')})"
+
     def restore(self, read: AsRead) -> str | None:
         """Restores the states that were read from a checkpoint; returns why it could not, or None.
 

@@ -35,7 +35,7 @@ class Tracked(Iterable[Any]):
         self._place = place
 
     def __iter__(self) -> Iterator[Any]:
-        around = None if self._tracks.within else _told_around(*self._place)
+        around = None if self._tracks.within else _untracked_around(*self._place)
         return self._tracks.over(self._iterable, self._loop, around)
 
     def __len__(self) -> int:
@@ -46,10 +46,10 @@ class Tracked(Iterable[Any]):
 
 
 @functools.lru_cache(64)
-def _told_around(filename: str, line: int) -> str | None:
+def _untracked_around(filename: str, line: int) -> str | None:
     """Returns the message about an untracked loop around the loop in a line; None without one.
 
-    It is called if no tracked loop is open, so the loop around is not tracked.
+    Called while no tracked loop is open, so the loop around is not tracked.
     """
     source = "".join(linecache.getlines(filename))
     tree = for_loops.parsed(source)

@@ -1,4 +1,4 @@
-"""Trains a user's step on parameter servers and workers.
+"""Trains a user's step on parameter servers and workers: `nbtrain.train(build, cluster=...)`.
 
 build()                # the variables, on the parameter servers
 run.drive(pipeline)    # every completed step is counted, whichever worker executed it
@@ -17,6 +17,9 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.cluster.description import Description, TaskAddress, described
+from nbtrain.cluster.launched import LaunchedCluster
+from nbtrain.core.errors import ArgumentError
+from nbtrain.core.tasks import Task, TaskState
 from nbtrain.core.values.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver
@@ -24,12 +27,14 @@ from nbtrain.engines.ps import servers
 from nbtrain.engines.ps.connection import Connection, connecting
 from nbtrain.engines.ps.pipeline import Pipeline
 from nbtrain.engines.ps.saver import ServerSaver
+from nbtrain.engines.signatures import check_call
 from nbtrain.engines.trained import Trained
 from nbtrain.run.boundary.session_host import owner
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.run import Run
 from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
+from nbtrain.steer.options import RunOptions, Settings, folder_of
 
 # Seconds between two polls of lost or missing servers.
 _POLL_SECS = 0.2
@@ -39,35 +44,35 @@ class ParameterServerEngine:
     """Trains on a cluster.
 
     Args:
-        cluster: The cluster, in any form that `described` accepts.
+        description: The cluster.
         build: Creates the variables; returns the step and more, see `Built`.
         data: Returns the dataset of a worker; None for none.
         directory: The folder of the checkpoints.
         keep: How many checkpoints to keep; None keeps all.
         evaluate: None if there is nothing to evaluate.
+        launched: The cluster if this process has launched it: it knows more of its tasks.
     """
 
     kind = "parameter servers"
-    epoch = None
+    epoch = total_steps = None
     origin: str | None = None
     hyperparameters: Mapping[str, Variable] = NO_VARIABLES  # known once the variables are built
 
     def __init__(
         self,
-        cluster: Any,
+        description: Description,
         build: Callable[[], Any],
         data: Callable[[], tf.data.Dataset] | None,
         directory: Path,
         *,
         keep: int | None,
         evaluate: Evaluation | None,
+        launched: LaunchedCluster | None,
     ) -> None:
         self.coord = Coordinator()
         self.functions = (build,)
         self.evaluate = evaluate
-        self._cluster, self._data = cluster, data
-        self._description: Description = described(cluster)
-        self._description.require("ps", "worker")
+        self._description, self._launched, self._data = description, launched, data
         self._directory, self._keep = directory, keep
         self._connection: Connection | None = None
         self._lost: list[TaskAddress] = []
@@ -105,18 +110,17 @@ class ParameterServerEngine:
             try:
                 yield self._saver()
             finally:
-                assert self._connection is not None
-                self._connection.close()
+                self._connected.close()
                 self._connection = None
 
     def train(self, run: Run) -> None:
         """Lets the workers execute steps until the run stops."""
-        handle, connection = run.handle, self._connection
-        assert connection is not None, "the session is open"
+        handle, connection = run.handle, self._connected
         pipeline = Pipeline(handle.remote, connection, handle.note)
         handle.remote.begin(pipeline.complete, held_by(connection.built.hyperparameters))
-        handle.remote.watch.source = getattr(self._cluster, "shown", self._shown)
-        handle.remote.end_silent = getattr(self._cluster, "end_silent", list)
+        launched = self._launched
+        handle.remote.watch.source = self._shown if launched is None else launched.shown
+        handle.remote.end_silent = list if launched is None else launched.end_silent
         while True:
             try:
                 run.drive(pipeline)
@@ -131,9 +135,9 @@ class ParameterServerEngine:
         pipeline.complete()
 
     @property
-    def _built(self) -> Any:
-        assert self._connection is not None
-        return self._connection.built
+    def _connected(self) -> Connection:
+        assert self._connection is not None, "the session is open"
+        return self._connection
 
     def _recover(self, run: Run) -> Connection:
         """Waits for lost parameter servers, then continues from the latest checkpoint.
@@ -154,7 +158,7 @@ class ParameterServerEngine:
             try:
                 self._connect()
                 saver = self._saver()
-                held = held_by(self._built.hyperparameters)
+                held = held_by(self._connected.built.hyperparameters)
                 now = handle.remote.resume(saver, held)
                 break
             except tf.errors.UnavailableError:  # lost again
@@ -167,25 +171,24 @@ class ParameterServerEngine:
         text = f"{lost} was lost at step {step:,}; {goes_on}."
         handle.inform(text)
         handle.remote.log(text)
-        assert self._connection is not None
-        return self._connection
+        return self._connected
 
     def _wait_for_servers(
         self, note: Callable[[str, str | None], None], should_end: Callable[[], bool]
     ) -> None:
         """Waits until all servers listen, or `should_end`; notes the missing servers."""
         tasks = [*self._description.of("ps"), *self._description.of("worker")]
-        told = False
+        is_noted = False
         while (missing := servers.silent(tasks)) and not should_end():
             if others := [task for task in missing if task not in self._lost]:
-                told = True
+                is_noted = True
                 note(
                     "servers",
                     f"{servers.in_words(others[:5])} {'do' if others[1:] else 'does'} not answer, "
                     "and the training waits: start what is missing. A stop ends the waiting.",
                 )
             self.coord.wait_for_stop(_POLL_SECS)
-        if told:
+        if is_noted:
             note("servers", None)
 
     def _connect(self) -> None:
@@ -196,17 +199,82 @@ class ParameterServerEngine:
         servers.limit_silence(self._description.tasks)
 
     def _saver(self) -> ServerSaver | None:
-        built = self._built
+        built = self._connected.built
         if built.checkpoint is None:
             return None
         trained = Trained(lambda: (built.step,), built.hyperparameters)
-        # Kept until the next connection: TensorFlow would tell lost servers that its trace is gone.
+        # Kept until the next connection: TensorFlow would call lost servers to delete its trace.
         self._saving = ServerSaver(
             built.checkpoint, self._directory, keep=self._keep, origin=self.origin, trained=trained
         )
         return self._saving
 
-    def _shown(self) -> list[Any]:
+    def _shown(self) -> list[Task]:
+        """Returns the tasks as TensorFlow's coordinator sees them; any thread."""
         connection = self._connection
         workers = () if connection is None else connection.lost_workers()
-        return servers.shown(self._description, workers, self._lost)
+        gone = {*self._lost, *(self._description.task("worker", index) for index in workers)}
+        return [
+            Task(
+                task.job,
+                task.index,
+                TaskState.LOST if task in gone else TaskState.RUNNING,
+                task.address,
+            )
+            for task in self._description.tasks
+            if task.job in ("ps", "worker")
+        ]
+
+
+def on_cluster(
+    cluster: Any,
+    build: Any,
+    data: Any,
+    settings: Settings,
+    options: RunOptions,
+    *,
+    evaluate: Evaluation | None,
+    refused: Mapping[str, object],
+) -> Run:
+    """Returns the run of `nbtrain.train(build, cluster=...)`, not started.
+
+    Args:
+        cluster: The cluster.
+        build: Creates the variables; returns the step, the checkpoint and the hyperparameters.
+        data: Returns the dataset of a worker; None for none.
+        settings: How long to train and when to save.
+        options: The options; the folder and the name are read here.
+        evaluate: Evaluates the model; None if there is nothing to evaluate.
+        refused: Arguments that must be None on a cluster, by name.
+
+    Raises:
+        ArgumentError: An argument cannot be used; nothing was created.
+    """
+    description = described(cluster)
+    description.require("ps", "worker")
+    advice = (
+        "with cluster=, give a function without arguments that creates the variables and returns "
+        "the step, the checkpoint and the hyperparameters, such as (step, checkpoint, {...})."
+    )
+    check_call("build", build, advice=advice)
+    for argument, given in refused.items():
+        if given is not None:
+            more = "" if argument == "epochs" else ": return it from build()"
+            raise ArgumentError(f"{argument}= cannot be given with cluster={more}.")
+    if data is not None:
+        advice = (
+            "with cluster=, give a function without arguments that returns a tf.data.Dataset; "
+            "each worker calls it."
+        )
+        check_call("data", data, advice=advice)
+    folder = folder_of(options, kind="train")
+    engine = ParameterServerEngine(
+        description,
+        build,
+        data,
+        folder.checkpoints,
+        keep=settings.keep,
+        evaluate=evaluate,
+        launched=cluster if isinstance(cluster, LaunchedCluster) else None,
+    )
+    return Run(engine, folder, settings)

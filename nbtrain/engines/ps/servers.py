@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from nbtrain.cluster import ports
 from nbtrain.cluster.description import Description, TaskAddress
-from nbtrain.core.tasks import Task, TaskState
 
 # Tasks that are asked at once whether they listen.
 _AT_ONCE = 32
@@ -95,23 +94,6 @@ def _own_host(address: str) -> str:
         probe.connect(target)  # sends nothing
         own = str(probe.getsockname()[0])
     return f"[{own}]" if ":" in own else own
-
-
-def shown(
-    description: Description, lost_workers: Iterable[int], lost: Iterable[TaskAddress]
-) -> list[Task]:
-    """Returns the tasks for a display, as TensorFlow's coordinator sees them."""
-    gone = {*lost, *(description.task("worker", index) for index in lost_workers)}
-    return [
-        Task(
-            task.job,
-            task.index,
-            TaskState.LOST if task in gone else TaskState.RUNNING,
-            task.address,
-        )
-        for task in description.tasks
-        if task.job in ("ps", "worker")
-    ]
 
 
 def in_words(tasks: Iterable[Any]) -> str:

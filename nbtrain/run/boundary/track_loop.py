@@ -53,6 +53,8 @@ class TrackLoop:
     Attributes:
         ends_program: Whether the run executes a whole program. Once the run must end, the next
             tracked loop ends the program; otherwise that loop is skipped.
+        abandoned_by: The error, or the end of the process, after which nobody continues the open
+            loops, although something still refers to them; otherwise None.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class TrackLoop:
         self._loop = loop
         self._is_own_thread = is_own_thread
         self.ends_program = False
+        self.abandoned_by: BaseException | None = None
         self._nested: list[bool] = []  # for each open loop, whether its turn has had a loop in it
         self._left = False  # whether a `break` has left a step that recorded something
 
@@ -151,7 +154,8 @@ class TrackLoop:
                 else:
                     return
         except GeneratorExit:  # a `break`, or an error in the body
-            how = LoopEnd.BROKEN if left_by() is None else LoopEnd.FAILED
+            is_broken = (self.abandoned_by or left_by()) is None
+            how = LoopEnd.BROKEN if is_broken else LoopEnd.FAILED
             raise
         except BaseException as error:
             if isinstance(error, IndexError) and len(nested) <= depth:

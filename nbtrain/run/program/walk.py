@@ -58,7 +58,6 @@ class Walk:
         state: Models, optimizers, variables and graph tensors, by identity.
         named: The same and every `tf.function`, with the names by which they were reached. An
             object that is only a part of a container has the name of the container, or none.
-        functions: The functions, except those of TensorFlow and Keras.
         trained: The objects that only one run at a time may train.
         models: Each `tf.function` and the models that it reaches, by the function's identity.
     """
@@ -67,7 +66,6 @@ class Walk:
         self.bindings: list[Binding] = []
         self.state: dict[int, object] = {}
         self.named: dict[int, tuple[str, object]] = {}
-        self.functions: list[types.FunctionType] = []
         self.trained: list[object] = []
         self.models: dict[int, tuple[Any, dict[int, tuple[str, Any]]]] = {}
         # Name, object, the `tf.function` on the way, and the names in the code of the function by
@@ -106,7 +104,6 @@ class Walk:
             parts = _methods(item, names)
         elif isinstance(item, types.FunctionType):
             if not _is_of_library(item):
-                self.functions.append(item)
                 read, names = _names_in(item.__code__)
                 parts = [*self._read(item.__globals__, read, compiled), *held_by_function(item)]
         elif isinstance(item, types.MethodType):

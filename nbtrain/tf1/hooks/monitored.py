@@ -45,7 +45,7 @@ class MonitorEngine:
     """
 
     kind = "MonitoredSession"
-    epoch = None
+    epoch = total_steps = None
     evaluate = None  # an EvalHook evaluates
     origin: str | None = None
     resumes = None  # its session restores from its own folder

@@ -129,8 +129,13 @@ def options_of(kind: str) -> dict[str, Any]:
     return {"epochs": 2} if kind in AGAIN else {}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("at", [3, BATCHES - 1, BATCHES, BATCHES + 2])
+@pytest.mark.parametrize(
+    ("kind", "at"),
+    [
+        *(("dataset", at) for at in (3, BATCHES - 1, BATCHES, BATCHES + 2)),
+        *((kind, at) for kind in KINDS if kind != "dataset" for at in (BATCHES, BATCHES + 2)),
+    ],
+)
 def test_a_run_that_was_stopped_goes_on_with_the_element_that_comes_next(
     kind: str, at: int
 ) -> None:
@@ -157,8 +162,13 @@ def test_a_run_is_started_again_where_it_stopped(kind: str) -> None:
     assert run.status.message is None
 
 
-@pytest.mark.parametrize("kind", [kind for kind in EXACT if kind != "generator"])
-@pytest.mark.parametrize(("saved", "left"), [(3, 5), (BATCHES, BATCHES + 1), (4, BATCHES + 3)])
+@pytest.mark.parametrize(
+    ("kind", "saved", "left"),
+    [
+        *(("dataset", *steps) for steps in ((3, 5), (BATCHES, BATCHES + 1))),
+        *((kind, 4, BATCHES + 3) for kind in EXACT if kind != "generator"),
+    ],
+)
 def test_a_restore_goes_back_in_the_data_too(kind: str, saved: int, left: int) -> None:
     def steer(step: int) -> None:
         if step == saved:

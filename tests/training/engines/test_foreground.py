@@ -131,11 +131,10 @@ def test_a_stop_ends_each_tracked_loop_and_the_program_goes_on() -> None:
     assert listed(run.logdir / "checkpoints")[-1].step == 9
 
 
-@pytest.mark.parametrize("stopped_at", [1, 5, 6, 7, 17])
-def test_a_stopped_loop_goes_on_with_the_next_batch_under_its_name(stopped_at: int) -> None:
+def test_a_stopped_loop_goes_on_with_the_next_batch_under_its_name() -> None:
     whole, first, then = Training(), Training(), Training()
     whole.loop("whole")
-    first.loop("broken", steps=stopped_at)
+    first.loop("broken", steps=BATCHES + 1)
     run = then.loop("broken")
     assert first.taken + then.taken == whole.taken
     assert int(then.sum) == int(whole.sum)
@@ -243,6 +242,22 @@ def test_a_loop_that_another_thread_drops_finishes_the_run() -> None:
     thread.join()
     eventually(lambda: run.status.phase is Phase.FINISHED)
     assert [*nbtrain.track(range(2), name="next")] == [0, 1]
+
+
+@pytest.mark.parametrize("error", [ValueError("my own"), None])
+def test_a_loop_that_is_kept_open_after_its_cell_or_process_repeats_its_step(
+    error: Exception | None,
+) -> None:
+    held = tf.train.Checkpoint(weight=tf.Variable(0.0))
+    run = nbtrain.track(range(9), name="kept", checkpoint=held)
+    turns = iter(run)
+    for number in (0, 1, 2):
+        assert next(turns) == number
+        run.record(number=number)
+    run.attempt.abandon(error)
+    phase = Phase.STOPPED if error is None else Phase.FAILED
+    assert (run.status.phase, run.status.step) == (phase, 2)
+    assert [*nbtrain.track(range(9), name="kept", checkpoint=held)] == [2, 3, 4, 5, 6, 7, 8]
 
 
 def test_an_iterator_that_nobody_draws_from_starts_nothing() -> None:
@@ -553,7 +568,6 @@ def test_options_within_a_run_are_refused() -> None:
             nbtrain.track(range(3), name="inner")
         with pytest.raises(ArgumentError, match="save_secs= where that run starts"):
             nbtrain.track(range(3), save_secs=3)
-        nbtrain.track(range(3), save_secs=600.0)
 
 
 def test_the_step_of_a_run_that_counts_itself_cannot_track() -> None:
@@ -636,6 +650,13 @@ def test_a_run_that_an_untracked_loop_would_start_in_each_turn_is_refused() -> N
     ):
         train()
     assert run.status.phase is Phase.CREATED
+
+
+def test_a_loop_may_draw_by_next_from_a_run_that_begins_before_it() -> None:
+    turns = iter(nbtrain.track(range(3), name="drawn"))
+    for number in range(3):
+        assert next(turns) == number
+    assert next(turns, None) is None
 
 
 def test_a_run_that_has_the_same_name_in_each_turn_is_refused() -> None:

@@ -148,9 +148,7 @@ def test_a_step_that_is_a_traced_method_reaches_what_its_object_holds(
         id(each) for each in trainer.model.variables
     }
     lacking = Trained(lambda: [step]).lacking(lambda: [tf.train.Checkpoint(other=other.model)])
-    assert lacking is not None
-    assert lacking.owners == "model (4 variables)"
-    assert lacking.arguments["model"] in ("trainer.model", "<your model>")
+    assert lacking == {"model": [False] * 4}
     freeze(other.model)
     assert names.without_effect() == ""
     freeze(trainer.model)

@@ -42,6 +42,11 @@ KINDS: dict[str, Callable[[], Any]] = {
 }
 
 
+def positions(kinds: Iterable[str], *steps: int) -> list[tuple[str, int]]:
+    """Returns each kind with the end of the first epoch and a step of the third; one with all."""
+    return [(each, at) for each in kinds for at in (steps if each == "dataset" else (6, 17))]
+
+
 class Training:
     """A sum that tells every row, its step and its epoch."""
 
@@ -260,8 +265,7 @@ def test_steps_end_a_tracked_loop() -> None:
     assert (run.status.phase, run.status.step) == (Phase.FINISHED, 8)
 
 
-@pytest.mark.parametrize("stopped_at", [1, 5, 6, 7, 12, 17, 23])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "stopped_at"), positions(KINDS, 1, 5, 6, 7, 12, 17, 23))
 def test_a_stopped_run_goes_on_with_the_next_batch(kind: str, stopped_at: int) -> None:
     """In the same epoch, as if it had not been stopped."""
     whole = Training()
@@ -468,13 +472,15 @@ def test_the_end_of_a_loop_that_is_entered_again_is_not_that_of_the_run() -> Non
     assert totals == [BATCHES] * BATCHES + [None] * BATCHES + [3 * BATCHES] * BATCHES
 
 
-def test_a_loop_that_is_not_tracked_is_told_with_the_line_to_write() -> None:
+@pytest.mark.parametrize("of", ["the run", "the module"])
+def test_a_loop_that_is_not_tracked_is_told_with_the_line_to_write(of: str) -> None:
     seen: list[tuple[int | None, str | None]] = []
 
     @nbtrain.background(name="told")
     def loop(run: Any) -> None:
+        track = run.track if of == "the run" else nbtrain.track
         for _ in range(2):
-            for _ in run.track(range(3)):
+            for _ in track(range(3)):
                 seen.append((run.status.total_steps, run.status.notice))
 
     loop.wait(SOON)
@@ -751,8 +757,9 @@ class Fails:
             raise ValueError("my own")
 
 
-@pytest.mark.parametrize("failed_at", [1, 5, 6, 7, 12, 13, 24])
-@pytest.mark.parametrize("kind", [*KINDS][:-1])  # the last ends after an epoch
+@pytest.mark.parametrize(  # the last kind ends after an epoch
+    ("kind", "failed_at"), positions([*KINDS][:-1], 1, 5, 6, 7, 12, 13, 24)
+)
 def test_a_run_that_failed_repeats_the_step_and_goes_on(kind: str, failed_at: int) -> None:
     whole = Training()
     whole.start(KINDS[kind](), "whole").wait(SOON)

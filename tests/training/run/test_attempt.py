@@ -162,9 +162,8 @@ def test_a_loop_that_does_not_end_is_told_and_keeps_the_run_from_starting_again(
 
     folder = Logdir(None, "stuck", kind="loop")
     settings = Settings(stop_grace_secs=0.01)
-    run = Run(
-        LoopEngine(Trained(lambda: (loop,)), None, folder.checkpoints, keep=None), folder, settings
-    ).start()
+    engine = LoopEngine(Trained(lambda: (loop,)), None, folder, settings)
+    run = Run(engine, folder, settings).start()
     run.wait(SOON)
     assert run.status.message == "Threads that have not ended: nbtrain stuck: stuck."
     with pytest.raises(PhaseError, match="threads of an earlier training have not ended: nbtrain"):

@@ -507,8 +507,8 @@ def test_a_display_that_raises_does_not_hurt_the_training(gate: Gate) -> None:
 def test_a_stuck_step_is_found_by_its_stack_and_blocks_nothing(gate: Gate) -> None:
     counter = Counter(gate)
     folder = Logdir(None, "stuck", kind="train")
-    engine = StepEngine(Trace(counter.step), None, folder.checkpoints, keep=5)
-    run = Run(engine, folder, Settings(stop_grace_secs=0.01)).start()
+    settings = Settings(stop_grace_secs=0.01)
+    run = Run(StepEngine(Trace(counter.step), None, folder, settings), folder, settings).start()
     gate.wait_for_arrivals()
     receipt = run.request_stop()
     reached(run, lambda run: "the training thread is still here" in (run.status.message or ""))
@@ -527,8 +527,8 @@ def test_a_stuck_step_is_found_by_its_stack_and_blocks_nothing(gate: Gate) -> No
 def test_a_step_that_is_late_without_a_stop_is_not_reported(gate: Gate) -> None:
     counter, ticks = Counter(gate), threading.Semaphore(0)
     folder = Logdir(None, "late", kind="train")
-    engine = StepEngine(Trace(counter.step), None, folder.checkpoints, keep=5)
-    run = Run(engine, folder, Settings(stop_grace_secs=0.0, steps=1)).start()
+    settings = Settings(stop_grace_secs=0.0, steps=1)
+    run = Run(StepEngine(Trace(counter.step), None, folder, settings), folder, settings).start()
     gate.wait_for_arrivals()
     run.on_tick(ticks.release)
     for _ in range(3):
