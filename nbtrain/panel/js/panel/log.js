@@ -39,8 +39,7 @@ export class Log {
       this.#follow(true),
     );
     this.list = el("div", { class: "nbt-log-list" });
-    this.box = scroller("lines of the log", [this.list]);
-    this.box.classList.add("nbt-log-box");
+    this.box = scroller("nbt-log-box", "lines of the log", [this.list]);
     const tools = [this.search, this.level, this.source, this.end, this.told];
     this.root = el("details", {
       class: "nbt-log",

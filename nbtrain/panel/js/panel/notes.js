@@ -12,7 +12,7 @@ export class Notes {
   /** @param {Clicks} clicks */
   constructor(clicks) {
     this.clicks = clicks;
-    this.tags = el("span", { class: "nbt-tags", "data-role": "tags" });
+    this.tags = el("span", { class: "nbt-run-tags", "data-role": "tags" });
     this.text = el("input", {
       type: "text",
       maxlength: MOST,

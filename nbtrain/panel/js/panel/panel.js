@@ -105,7 +105,7 @@ class View {
   #layout() {
     const { controls, notes } = this;
     const root = el("div", {
-      class: "nbt",
+      class: "nbt nbt-panel",
       children: [
         el("style", { text: STYLE }),
         ...controls.nodes,

@@ -41,7 +41,7 @@ export class CustomChart {
     /** @type {number | null} */
     this.version = null; // of the board, when it was asked for
     this.chart = new OverlayChart(chart.title, this, this);
-    this.legend = el("div", { class: "nbt-tags", "data-role": "tags" });
+    this.legend = el("div", { class: "nbt-tag-legend", "data-role": "tags" });
     this.chart.problem.before(this.legend);
     this.root = this.chart.root;
     this.chart.say(this.words.join("\n"));

@@ -10,8 +10,7 @@ export class GraphDetails {
   /** @param {(name: GraphName) => void} reveal called with a node that is to be seen */
   constructor(reveal) {
     this.reveal = reveal;
-    this.root = scroller("details of a node", []);
-    this.root.className = "nbt-graph-details";
+    this.root = scroller("nbt-graph-details", "details of a node");
     this.root.dataset.role = "details";
     this.clear();
   }

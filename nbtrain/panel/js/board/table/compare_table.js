@@ -33,7 +33,7 @@ export class CompareTable {
       this.most += AT_ONCE;
       this.show(this.there, this.options);
     });
-    this.root = scroller("runs side by side", [this.table, this.more]);
+    this.root = scroller("nbt-sheet", "runs side by side", [this.table, this.more]);
   }
 
   /**

@@ -45,7 +45,7 @@ export class SortTable {
     this.body = el("tbody");
     this.more = button({ class: "nbt-more" }, () => this.#addMore());
     const table = el("table", { children: [this.head, this.body] });
-    this.root = scroller(label, [table, this.more]);
+    this.root = scroller("nbt-sheet", label, [table, this.more]);
     this.observer = new IntersectionObserver(
       ([{ isIntersecting }]) => isIntersecting && this.#addMore(),
       { root: this.root, rootMargin: "200px" },
