@@ -196,7 +196,7 @@ test("a checkpoint is listed with its step and time, and what tells it from othe
   assert.match(listed(checkpoints[0]), /^step 400 · \d{4}-\d\d-\d\d [\d:]{8}$/);
   assert.deepEqual(words, [
     "step 400 ·",
-    "step 390 · · where a trial begins",
+    "step 390 · · start of a trial",
     "step 550 · · copy · abandoned",
     "step 500 · · abandoned",
     "step 250 · · copy",
@@ -210,7 +210,7 @@ test("what a restore goes back to that names none is listed first", () => {
     ["checkpoints/ckpt-300", 300, 1000, true],
   ];
   assert.equal(unchosen([], null), "no checkpoint yet");
-  assert.equal(unchosen([copy], null), "nothing saved yet: choose a copy");
+  assert.equal(unchosen([copy], null), "no checkpoint yet: choose a copy");
   assert.equal(unchosen([copy, left, five], "checkpoints/ckpt-5"), "latest · step 5");
   assert.equal(unchosen([copy, left], "checkpoints/ckpt-300"), "latest · step 300 · abandoned");
 });

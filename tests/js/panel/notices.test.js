@@ -116,7 +116,7 @@ test("a second click ends it", async () => {
 test("a refusal of the browser is told in words", async () => {
   const { notices, shown } = await asked("denied");
   assert.equal(notices.on, false);
-  assert.match(notices.refusal, /^The browser refuses/);
+  assert.match(notices.refusal, /^The browser blocks/);
   notices.look(finished);
   assert.deepEqual(shown, []);
 });
@@ -130,7 +130,7 @@ test("a page without notifications is told in words", async () => {
   const notices = new Notices(mock.fn(), { document: { visibilityState: "hidden" } });
   await notices.toggle();
   assert.equal(notices.on, false);
-  assert.match(notices.refusal, /https/);
+  assert.match(notices.refusal, /HTTPS/);
   assert.equal(notices.changed.mock.callCount(), 1);
 });
 
@@ -147,5 +147,5 @@ test("a browser that lets only service workers notify is told in words", async (
   };
   notices.look(finished);
   assert.equal(notices.on, false);
-  assert.match(notices.refusal, /https/);
+  assert.match(notices.refusal, /HTTPS/);
 });

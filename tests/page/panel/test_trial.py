@@ -73,7 +73,7 @@ def test_a_list_is_tried_and_its_outcome_is_a_table_with_the_choice(
     form.get_by_label("new value").fill("0.002, 0.0005,0.001")
     form.get_by_label("steps").fill("150")
     expect(told).to_have_text("3 settings × 150 steps: 450 steps")
-    form.get_by_label("keep the best").select_option("no: go back and let me choose")
+    form.get_by_label("keep the best").select_option("no: go back, I choose")
     picture(panel, "trial-form")
     message = panel.locator("[data-role=message]")
     message.evaluate(HEAR)

@@ -299,7 +299,7 @@ class View {
   }
 
   #tools() {
-    const follow = labelled("follow", this.follow, { title: "Show what is being written" });
+    const follow = labelled("follow", this.follow, { title: "Update as event files grow" });
     const children = [this.tagInput, this.tagCount, this.own, follow];
     return el("div", { class: "nbt-tools", children });
   }

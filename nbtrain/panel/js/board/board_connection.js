@@ -173,7 +173,7 @@ export class BoardConnection extends Connection {
 
   // Called when a widget manager gives its kernel up. A kernel that still sends is back.
   broke() {
-    this.gone = "The kernel has gone: what was drawn stays. Run the cell again for the rest.";
+    this.gone = "The kernel has exited. What was drawn stays; run the cell again to see more.";
     for (const { answer } of this.#asked.values()) answer({ content: { t: "lost" }, buffers: [] });
     this.#asked.clear();
     this.changed();

@@ -104,7 +104,7 @@ export class ActionList {
       if (!this.clicks.of(command)) this.#choose(action);
     });
     if ("halve" in more)
-      node.title = `Half of the ${more.halve} of the checkpoint or, where it is less, of what it is now.`;
+      node.title = `Halves the ${more.halve} of the checkpoint, or the current one if that is lower.`;
     node.disabled = disabled;
     node.setAttribute("aria-disabled", String(disabled || Boolean(waiting)));
     return node;
@@ -144,7 +144,6 @@ export const key = ({ number, wall }) => `${number} ${wall}`;
  * @param {Receipt} [receipt]
  */
 function answer(command, receipt) {
-  if (!receipt)
-    return `${command}: what became of it is not known; the panel shows how the run stands`;
+  if (!receipt) return `${command}: outcome unknown; the panel shows the state of the run`;
   return `${receipt.state === "applied" ? APPLIED : "✕"} ${receipt.text}`;
 }

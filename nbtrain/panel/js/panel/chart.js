@@ -104,7 +104,7 @@ export class Chart extends BaseChart {
     const tags = inWords(lines.flatMap(({ tags }) => tags));
     this.host.setAttribute(
       "aria-label",
-      `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`,
+      `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter opens the actions of a mark`,
     );
     if (this.hasRoom()) this.#plot();
     if (!this.hovered) this.head.tell([], this.found.flat(), { hovered: false });

@@ -21,8 +21,8 @@ const BY_KEY = 24; // pixels
 const LEAST = 140;
 /** @type {ChartAxis[]} */
 const AXES = ["step", "epoch", "relative", "wall"];
-const NO_EPOCHS = "no epochs are known";
-const NO_LENGTH = "the length of an epoch is not known";
+const NO_EPOCHS = "no epochs known";
+const NO_LENGTH = "steps per epoch unknown";
 let grids = 0;
 
 export class ChartGrid {
@@ -50,7 +50,7 @@ export class ChartGrid {
       role: "separator",
       tabindex: 0,
       title:
-        "Drag, or press the arrow keys, to change the height of the charts; a double click resets it",
+        "Drag or press the arrow keys to change the height of the charts; double-click to reset it",
       "aria-label": "height of the charts",
       "aria-orientation": "horizontal",
       "aria-valuemin": LEAST,

@@ -70,7 +70,7 @@ export class ChartHead {
     const end = higher ? "highest" : "lowest";
     const words = found && `${end} ${validates ? "val " : ""}${describeBest(found)}`;
     say(this.best, words?.replaceAll(" ", "\u00a0")); // seen whole or not at all
-    this.best.title = `the best value of ${tag}, the ${end}`;
+    this.best.title = `best ${tag}: the ${end}`;
   }
 
   /**

@@ -24,7 +24,7 @@ const GLYPHS = {
 };
 const BUTTONS = ["pause", "save", "restore", "stop", "evaluate"];
 /** @type {Record<string, string>} */
-const TITLES = { save: "Write a checkpoint now" };
+const TITLES = { save: "Save a checkpoint now" };
 const PACE = ["speed", "left"]; // numbers that a silent kernel's run may not have any more
 
 export class Controls {
@@ -109,8 +109,8 @@ export class Controls {
         (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`),
     );
     const why = gone
-      ? `it has gone, or was restarted. ${next(status)}`
-      : "it may be busy, or gone.";
+      ? `it has exited or was restarted. ${next(status)}`
+      : "it may be busy or have exited.";
     say(this.silence, silentSince && `No word from the kernel since ${silentSince}: ${why}`);
     say(this.name, status.name);
     say(this.engine, status.engine);
@@ -256,5 +256,5 @@ function next({ name, trained_by, mailbox }) {
   if (!trained_by) return `To continue the run, run its cells again with the same name, ${name}.`;
   // A cell that launched the run would launch it again.
   const folder = mailbox ? JSON.stringify(mailbox.folders[0]) : "its folder";
-  return `The run does not need it: ${trained_by} trains. nbtrain.attach(${folder}) follows it again.`;
+  return `The run does not need it: ${trained_by} trains. To follow it again, call nbtrain.attach(${folder}).`;
 }

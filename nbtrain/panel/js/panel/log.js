@@ -32,10 +32,10 @@ export class Log {
       "aria-label": "search the log",
       "data-lm-suppress-shortcuts": "true",
     });
-    this.level = choice("least level", LEVELS.map(atLeast), LEVELS);
+    this.level = choice("minimum level", LEVELS.map(atLeast), LEVELS);
     this.source = choice("source", ["all sources", ...SOURCES], ["", ...SOURCES]);
     this.told = el("span", { class: "nbt-log-told", role: "status" });
-    this.end = button({ text: "Follow", title: "keep the newest in sight" }, () =>
+    this.end = button({ text: "Follow", title: "Keep scrolling to the newest line" }, () =>
       this.#follow(true),
     );
     this.list = el("div", { class: "nbt-log-list" });
@@ -121,7 +121,7 @@ export class Log {
     this.rows = filtered(rows, filter);
     const some = this.rows.length < rows.length;
     const dropped = this.store.have - rows.length;
-    const kept = dropped > 0 ? `the newest ${number(rows.length)}; all are in log.txt` : "";
+    const kept = dropped > 0 ? `the newest ${number(rows.length)} lines; all are in log.txt` : "";
     say(this.told, some ? `${number(this.rows.length)} of ${number(rows.length)}` : kept);
     this.list.style.height = `${this.rows.length * ROW}px`;
     this.#follow(this.follows);
@@ -156,7 +156,7 @@ function fill(node, [wall, step, level, source, text]) {
   say(time, wall ? date.toLocaleTimeString("en-GB") : "");
   time.title = wall ? date.toLocaleString() : "";
   say(at, number(step));
-  at.title = `show step ${number(step)} in the charts`;
+  at.title = `Show step ${number(step)} in the charts`;
   say(from, level === "INFO" || level === "DEBUG" ? source : `${source} ${level}`);
   said.textContent = text;
   said.title = text;

@@ -39,7 +39,7 @@ import { clock, place } from "../shared/format.js";
 
 const BY_CADENCE = ["checkpoint"];
 /** @type {Record<string, string>} */
-const KINDS = { last_good: "copy", trial: "where a trial begins", best: "best" }; // of checkpoints, by their folders
+const KINDS = { last_good: "copy", trial: "start of a trial", best: "best" }; // of checkpoints, by their folders
 
 /** @param {Mark} mark */
 const byCadence = ({ event }) => BY_CADENCE.includes(event);
@@ -169,7 +169,7 @@ export function listed([name, step, wall, abandoned]) {
  */
 export function unchosen(checkpoints, latest) {
   const found = checkpoints.find(([name]) => name === latest);
-  if (!found) return checkpoints.length ? "nothing saved yet: choose a copy" : "no checkpoint yet";
+  if (!found) return checkpoints.length ? "no checkpoint yet: choose a copy" : "no checkpoint yet";
   const [, step, , abandoned] = found;
   return `latest · ${place(step, "step")}${abandoned ? " · abandoned" : ""}`;
 }

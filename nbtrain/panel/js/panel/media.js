@@ -41,10 +41,13 @@ export class Media {
     "data-lm-suppress-shortcuts": "true",
   });
   told = el("output", { class: "nbt-soft" });
-  latest = button({ text: "Newest", title: "show the newest of each", hidden: "" }, () => {
-    this.pointed = null;
-    this.choose(null);
-  });
+  latest = button(
+    { text: "Newest", title: "Show the newest value of each tag", hidden: "" },
+    () => {
+      this.pointed = null;
+      this.choose(null);
+    },
+  );
   more = el("div", { class: "nbt-soft", hidden: "" });
   grid = el("div", { class: "nbt-grid" });
 
@@ -159,7 +162,7 @@ export class Media {
     if (reply?.content.about === "tags") {
       this.seen = key;
       const { tags, more } = reply.content;
-      say(this.more, more ? `and ${more} more tags, which a board shows` : "");
+      say(this.more, more ? `and ${more} more tags: open a board to see them` : "");
       for (const [kind, tag, count] of tags) this.#card(kind, tag).want(count);
       await this.panel.questions.last; // until all have what is new
     }
@@ -220,5 +223,5 @@ export class Media {
 /** @param {MediaExtent} extent */
 function words({ tags, count }) {
   const some = `${tags} tag${tags === 1 ? "" : "s"}`;
-  return `Pictures and media: ${some}, ${count.toLocaleString("en")} in all`;
+  return `Pictures and media: ${some}, ${count.toLocaleString("en")} value${count === 1 ? "" : "s"}`;
 }

@@ -163,8 +163,8 @@ export class MediaCard {
     this.numbers = indices;
     this.ridged = false;
     if (content.count > size)
-      this.thinned = `${size.toLocaleString("en")} of ${content.count.toLocaleString("en")} steps can be shown.`;
-    if (!size) say(this.problem, "The run has gone back behind all of it.");
+      this.thinned = `${size.toLocaleString("en")} of ${content.count.toLocaleString("en")} steps are available.`;
+    if (!size) say(this.problem, "The run was restored to a step before all values.");
     this.panel.told();
     return true;
   }

@@ -126,7 +126,7 @@ export class TrialForm {
     const free = this.#names.find((each) => !used.includes(each));
     name.value = this.#names.includes(wanted) ? wanted : (free ?? "");
     const value = el("input", { ...TEXT, "data-role": "trial-value" });
-    const cross = { text: "×", title: "Leave this hyperparameter out", "data-act": "remove" };
+    const cross = { text: "×", title: "Remove this hyperparameter", "data-act": "remove" };
     const remove = button(cross, () => {
       this.rows.splice(this.rows.indexOf(row), 1);
       root.remove();
@@ -168,7 +168,7 @@ export class TrialForm {
     const { several } = settingsIn(this.typed);
     const found = [...this.tags, ...(several ? [CHOICE] : [])];
     /** @type {Record<string, string>} */
-    const texts = { [CHOICE]: "no: go back and let me choose", [UNTOLD]: USUAL };
+    const texts = { [CHOICE]: "no: go back, I choose", [UNTOLD]: USUAL };
     this.tag.replaceChildren(
       ...found.map((value) => el("option", { value, text: texts[value] ?? inWords(value) })),
     );
@@ -205,7 +205,7 @@ export class TrialForm {
    */
   #words(several, count) {
     const steps = Number(this.steps.value);
-    if (this.range) return "From this state and back to it; nothing is applied by itself.";
+    if (this.range) return "Starts from this state and goes back to it. No value is applied.";
     if (!several) return "Several values: 3e-4, 1e-3, 3e-3";
     const repeats = Number(this.repeats.value);
     const times = repeats > 1 ? ` × ${repeats} repeats` : "";

@@ -35,7 +35,7 @@ import { tip } from "./tip.js";
  * @property {(chart: OverlayChart) => unknown} csv
  */
 
-const TABLE = "Last, lowest, highest and best value of every run";
+const TABLE = "Last, lowest, highest and best value of each run";
 const BACK = 0.15; // the opacity of a line that stands back
 
 export class OverlayChart extends BaseChart {
@@ -76,8 +76,8 @@ export class OverlayChart extends BaseChart {
       ...(source.pin ? [this.pin.root] : []),
       tool("log", "Logarithmic scale", () => this.#toggleLog(), this.log),
       tool("table", TABLE, () => this.#toggleTable(), false),
-      tool("CSV", "Download the points in sight", () => source.csv(this)),
-      tool("PNG", "Download the picture", () => this.#save()),
+      tool("CSV", "Download the visible points", () => source.csv(this)),
+      tool("PNG", "Download the chart as an image", () => this.#save()),
     ];
     const tools = el("span", { class: "nbt-chart-tools", children: buttons });
     const head = el("div", {
@@ -115,7 +115,7 @@ export class OverlayChart extends BaseChart {
     });
     const leftOut = curves.reduce((n, curve) => n + (curve.leftOut ?? 0), 0);
     this.legend.textContent = tally(this.found);
-    this.leftOut.textContent = leftOut ? `${leftOut} with no place on the x axis` : "";
+    this.leftOut.textContent = leftOut ? `${leftOut} not on this x axis` : "";
     if (!this.table.hidden) this.#fillTable();
   }
 
@@ -284,7 +284,7 @@ export class OverlayChart extends BaseChart {
         if (blob) download(blob, this.tag, ".png");
         else
           this.say(
-            `With the names of ${legend.length} runs the picture is too high for this browser: choose fewer runs.`,
+            `The image with the names of ${legend.length} runs is too high for this browser: select fewer runs.`,
           );
       },
     );

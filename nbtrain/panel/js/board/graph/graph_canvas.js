@@ -25,7 +25,7 @@ const MOVES = {
   ArrowDown: { x: 0, y: -STEP },
 };
 const HELP =
-  "Drag to move, Ctrl and the wheel to zoom. With the keyboard: arrows, +, − and 0; Tab leads to the nodes, arrows from one to the next, Enter opens";
+  "Drag to move, Ctrl and the wheel to zoom. With the keyboard: arrows, +, − and 0; Tab moves to the nodes, arrows from one to the next, Enter expands";
 
 export class GraphCanvas {
   /** @param {(item: GraphItem) => void} act called when an item is clicked */

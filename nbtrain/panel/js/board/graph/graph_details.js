@@ -4,7 +4,7 @@ import { button, el, scroller } from "../../shared/dom.js";
 
 /** @import { GraphEnds, GraphName, GraphNode, NodeDetails, ScopeDetails } from "../../protocol.d.ts" */
 
-const HELP = "Click a scope to open or fold it, and a node to see what it is.";
+const HELP = "Click a scope to expand or collapse it, or a node to see its details.";
 
 export class GraphDetails {
   /** @param {(name: GraphName) => void} reveal called with a node that is to be seen */
@@ -80,7 +80,7 @@ export class GraphDetails {
   /** @param {string[]} names */
   #missing(names) {
     const items = names.map((text) => el("li", { text }));
-    return [title("Inputs that are no node"), el("ul", { children: items })];
+    return [title("Missing inputs"), el("ul", { children: items })];
   }
 
   /** @param {GraphName & {control?: boolean}} name */

@@ -50,7 +50,7 @@ export class ScatterChart extends BaseChart {
     this.axes = null;
     this.ring = el("div", { class: "nbt-ring", hidden: "" });
     this.missing = el("span", { class: "nbt-soft", "data-role": "missing" });
-    this.button = button({ text: "log", title: "Logarithmic scale along x" }, () => {
+    this.button = button({ text: "log", title: "Logarithmic x axis" }, () => {
       this.log = this.axes?.x.scale !== "log";
       this.draw();
     });

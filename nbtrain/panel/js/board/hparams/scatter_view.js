@@ -131,7 +131,7 @@ export class ScatterView {
 
 /** @param {{rows: HparamsRow[], metrics: HparamsColumn[], hparams: HparamsColumn[]}} of */
 function wordsOf({ rows, metrics, hparams }) {
-  if (!rows.length) return "No run is meant.";
-  if (!hparams.length) return "No hyperparameter is chosen: see Columns.";
-  return metrics.length ? "" : "No metric is chosen: see Columns.";
+  if (!rows.length) return "No run matches the filter.";
+  if (!hparams.length) return "No hyperparameter is selected: see Columns.";
+  return metrics.length ? "" : "No metric is selected: see Columns.";
 }

@@ -157,7 +157,7 @@ export class GraphsPage {
       this.canvas.show(content, `graph ${key.tag} of ${run}`);
     } catch (error) {
       this.canvas.clear();
-      say(this.problem, `This graph cannot be laid out: ${error}. Fold a scope of it.`);
+      say(this.problem, `This graph cannot be laid out: ${error}. Collapse a scope.`);
     }
     this.canvas.select(state.selected);
     if (state.selected === null) this.details.clear();

@@ -77,11 +77,11 @@ export class HparamsPage {
   count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
   all = el("input", {
     type: "checkbox",
-    "aria-label": "draw all runs of the table",
-    title: "Draw all runs of the table, or none",
+    "aria-label": "draw all runs in the table",
+    title: "Draw all runs in the table, or none",
   });
   unmark = button(
-    { title: "The run that is marked: click to mark none", "data-role": "marked", hidden: "" },
+    { title: "The marked run: click to unmark it", "data-role": "marked", hidden: "" },
     () => this.mark(null),
   );
   /** @type {Set<string>} */
@@ -219,7 +219,7 @@ export class HparamsPage {
     say(
       this.left,
       fitting.length > MOST
-        ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: the filter of tags finds the others.`
+        ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: filter the tags to see others.`
         : "",
     );
     this.shown.columns = columns;

@@ -179,5 +179,5 @@ function valueCell(value, there, more) {
 
 /** @param {number} count */
 function alike(count) {
-  return count ? `${count} more ${count === 1 ? "is" : "are"} the same in all of them` : "";
+  return count ? `${count} more ${count === 1 ? "is" : "are"} equal in all runs` : "";
 }
