@@ -75,7 +75,7 @@ def test_a_log_is_filtered_and_searched(logged: tuple[nbtrain.Run, Locator]) -> 
     lines = log.locator(".nbt-log-line")
     log.get_by_label("source").select_option("tensorflow")
     expect(lines).to_have_count(1)
-    expect(log.locator(".nbt-log-told")).to_have_text("1 of 101")
+    expect(log.locator(".nbt-log-count")).to_have_text("1 of 101")
     log.get_by_label("source").select_option("all sources")
     log.get_by_label("minimum level").select_option("error and above")
     expect(lines).to_have_count(1)

@@ -51,7 +51,7 @@ import { wordsOf } from "./words.js";
 // The tabs of scalars. They fold runs without scalars away.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
 /** @type {Index["begin"]} */
-const UNTOLD = { tab: "", x: "step", smooth: 0 }; // until the index tells
+const DEFAULTS = { tab: "", x: "step", smooth: 0 }; // until the index tells
 
 const STYLE = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss + hparamsCss;
 
@@ -98,7 +98,7 @@ class View {
    */
   constructor(connection, host) {
     this.connection = connection;
-    this.options = optionsOf(UNTOLD);
+    this.options = optionsOf(DEFAULTS);
     this.#listen();
     this.runs = new RunList({
       changed: (filter) => {
@@ -204,7 +204,7 @@ class View {
     this.stale = !this.root.isConnected; // a view may be made long before it is in the document
     if (this.stale) return;
     if (!this.paints) this.retheme();
-    this.#tell();
+    this.#showState();
     if (!index) return;
     stand(this.root);
     if (!this.begun) this.#begin(index.begin);
@@ -251,7 +251,7 @@ class View {
     this.tagInput.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
     this.tagCount.textContent = page.show(index, (run) => this.runs.has(run), fits);
-    this.#tell();
+    this.#showState();
   }
 
   /** @param {string} name */
@@ -271,7 +271,7 @@ class View {
     return page;
   }
 
-  #tell() {
+  #showState() {
     const { index } = this.connection;
     const reading = index?.reading ?? false;
     this.bar.hidden = !reading;

@@ -15,7 +15,7 @@ import { filter } from "./tags.js";
 /**
  * folder: what the names of all begin with; labels: the tags of runs; bare: the runs without
  * scalars, which are folded away.
- * @typedef {{folder?: string, labels?: Record<string, string[]>, bare?: Set<string>}} Told
+ * @typedef {{folder?: string, labels?: Record<string, string[]>, bare?: Set<string>}} About
  */
 
 export class RunList {
@@ -93,7 +93,7 @@ export class RunList {
 
   /**
    * @param {Iterable<Fit>} fits in their order
-   * @param {Told} [told]
+   * @param {About} [about]
    */
   show(fits, { folder = "", labels = {}, bare = new Set() } = {}) {
     this.labels = labels;
@@ -122,7 +122,7 @@ export class RunList {
       say(label, [...tags].map((each) => `#${each}`).join(" "));
       row.hidden = !this.#meant(fit);
     }
-    this.#tell();
+    this.#update();
   }
 
   /**
@@ -144,7 +144,7 @@ export class RunList {
       if (on) this.off.delete(run);
       else this.off.add(run);
     }
-    this.#tell();
+    this.#update();
     this.changed(this.input.value);
   }
 
@@ -197,10 +197,10 @@ export class RunList {
     this.input.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
     for (const { row, fit } of this.rows.values()) row.hidden = !this.#meant(fit);
-    this.#tell();
+    this.#update();
   }
 
-  #tell() {
+  #update() {
     let drawn = 0;
     for (const { box, fit } of this.rows.values()) {
       const on = fit.runs.filter((run) => !this.off.has(run)).length;

@@ -8,7 +8,7 @@ import { titled } from "./marks.js";
 /** @import { Clicks } from "./clicks.js" */
 /** @import { Mark } from "./marks.js" */
 
-const WAITS = "…"; // until the answer comes
+const WAITING = "…"; // until the answer comes
 const APPLIED = "✓"; // before the answer
 
 export class ActionList {
@@ -28,7 +28,7 @@ export class ActionList {
     this.done = done;
     this.shown = "[]";
     /** @type {string[]} */
-    this.told = [];
+    this.texts = [];
     this.from = 0; // the first answer since all earlier ones had come
     this.list = el("div");
     this.answers = el("div", { class: "nbt-answers", role: "status", "data-role": "answers" });
@@ -63,7 +63,7 @@ export class ActionList {
 
   // Drops the answers, and those that are still to come.
   clear() {
-    this.told = [];
+    this.texts = [];
     say(this.answers, "");
   }
 
@@ -115,21 +115,21 @@ export class ActionList {
    * @param {Action} action
    */
   #choose([, command, more]) {
-    const { told } = this;
-    if (!told.includes(WAITS)) this.from = told.length;
-    const place = told.push(WAITS) - 1;
-    this.#tell(told);
+    const { texts } = this;
+    if (!texts.includes(WAITING)) this.from = texts.length;
+    const place = texts.push(WAITING) - 1;
+    this.#showAnswers(texts);
     this.clicks.post(/** @type {any} */ ({ command, ...more }), (receipt) => {
-      told[place] = answer(command, receipt);
-      this.#tell(told);
+      texts[place] = answer(command, receipt);
+      this.#showAnswers(texts);
     });
   }
 
-  /** @param {string[]} told */
-  #tell(told) {
-    if (told !== this.told) return;
-    say(this.answers, told.join("\n"));
-    if (told.slice(this.from).every((text) => text.startsWith(APPLIED))) this.done();
+  /** @param {string[]} texts */
+  #showAnswers(texts) {
+    if (texts !== this.texts) return;
+    say(this.answers, texts.join("\n"));
+    if (texts.slice(this.from).every((text) => text.startsWith(APPLIED))) this.done();
   }
 }
 

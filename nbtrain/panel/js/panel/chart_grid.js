@@ -162,8 +162,8 @@ export class ChartGrid {
     const toggleLog = () => choices.toggle("logs", tag);
     const togglePin = () => choices.toggle("pins", tag);
     const clicks = { toggleLog, togglePin };
-    const told = { open, pointed, chosen };
-    const chart = new Chart({ tag, syncKey: this.syncKey, paint, told, clicks });
+    const act = { open, pointed, chosen };
+    const chart = new Chart({ tag, syncKey: this.syncKey, paint, act, clicks });
     this.charts.set(tag, { chart, shows: "" });
   }
 
@@ -180,7 +180,7 @@ export class ChartGrid {
     const changed = lines.map(({ tags }) => store.changedAt(...tags));
     const shows = [...changed, store.markedAt, smooth, log, logX, this.along.key].join();
     shown.chart.head.show({ log, pinned: pins.includes(lines[0].tag) });
-    shown.chart.head.say(
+    shown.chart.head.showLast(
       lines.map((line) => ({
         ...line,
         last: last[store.newest(...line.tags)],
@@ -190,7 +190,7 @@ export class ChartGrid {
     if (!inSight || shown.shows === shows) return;
     shown.shows = shows;
     Object.assign(shown.chart, { smooth, log, x, logX, arms: armsOf(store.marks) });
-    if (!this.panel.system) this.#praise(shown.chart, lastOf(lines));
+    if (!this.panel.system) this.#showBest(shown.chart, lastOf(lines));
     shown.chart.draw(
       lines.map((line) => ({
         ...line,
@@ -204,11 +204,11 @@ export class ChartGrid {
    * @param {Chart} chart
    * @param {TagLine} line its last one
    */
-  #praise(chart, { tag, tags, validates }) {
+  #showBest(chart, { tag, tags, validates }) {
     const { store } = this.panel;
     const higher = store.status.higher?.[tag];
     const found = higher === undefined ? null : best(store.of(...tags), { higher });
-    chart.head.praise(found, { tag, validates, higher });
+    chart.head.showBest(found, { tag, validates, higher });
   }
 
   // Shows as many charts as fit, each of its height.

@@ -34,13 +34,13 @@ export class Log {
     });
     this.level = choice("minimum level", LEVELS.map(atLeast), LEVELS);
     this.source = choice("source", ["all sources", ...SOURCES], ["", ...SOURCES]);
-    this.told = el("span", { class: "nbt-log-told", role: "status" });
+    this.count = el("span", { class: "nbt-log-count", role: "status" });
     this.end = button({ text: "Follow", title: "Keep scrolling to the newest line" }, () =>
       this.#follow(true),
     );
     this.list = el("div", { class: "nbt-log-list" });
     this.box = scroller("nbt-log-box", "lines of the log", [this.list]);
-    const tools = [this.search, this.level, this.source, this.end, this.told];
+    const tools = [this.search, this.level, this.source, this.end, this.count];
     this.root = el("details", {
       class: "nbt-log",
       children: [this.summary, el("div", { class: "nbt-log-tools", children: tools }), this.box],
@@ -122,7 +122,7 @@ export class Log {
     const some = this.rows.length < rows.length;
     const dropped = this.store.have - rows.length;
     const kept = dropped > 0 ? `the newest ${number(rows.length)} lines; all are in log.txt` : "";
-    say(this.told, some ? `${number(this.rows.length)} of ${number(rows.length)}` : kept);
+    say(this.count, some ? `${number(this.rows.length)} of ${number(rows.length)}` : kept);
     this.list.style.height = `${this.rows.length * ROW}px`;
     this.#follow(this.follows);
     this.#place();

@@ -40,7 +40,7 @@ export class Media {
     "data-role": "media-step",
     "data-lm-suppress-shortcuts": "true",
   });
-  told = el("output", { class: "nbt-soft" });
+  output = el("output", { class: "nbt-soft" });
   latest = button(
     { text: "Newest", title: "Show the newest value of each tag", hidden: "" },
     () => {
@@ -57,7 +57,10 @@ export class Media {
    */
   constructor(panel) {
     this.panel = panel;
-    const tools = el("div", { class: "nbt-step", children: [this.range, this.told, this.latest] });
+    const tools = el("div", {
+      class: "nbt-step",
+      children: [this.range, this.output, this.latest],
+    });
     this.root = el("details", {
       class: "nbt-media",
       hidden: "",
@@ -193,7 +196,7 @@ export class Media {
         step: () => this.step,
         ask: (question) => questions.ask(question),
         choose: (step) => this.choose(step),
-        told: () => this.#tell(),
+        stepsChanged: () => this.#showStep(),
       },
     );
     this.grid.append(card.root);
@@ -203,19 +206,19 @@ export class Media {
 
   #turn() {
     if (!this.root.open) return;
-    this.#tell();
+    this.#showStep();
     for (const card of this.cards.values()) card.want();
   }
 
   // The words of the slider.
-  #tell() {
+  #showStep() {
     const { steps, step } = this;
     const said = step === null ? "the newest" : place(step, "step");
     this.range.max = String(Math.max(0, steps.length - 1));
     this.range.value = String(placeUpTo(steps, step));
     this.range.disabled = steps.length < 2;
     this.range.setAttribute("aria-valuetext", said);
-    say(this.told, said);
+    say(this.output, said);
     this.latest.hidden = this.chosen === null;
   }
 }

@@ -31,7 +31,7 @@ import * as theme from "../shared/theme.js";
 
 /** @import { Paint } from "../shared/theme.js" */
 
-const UNTOLD = ["created", ...ENDED]; // phases in which the kernel sends nothing by itself
+const QUIET = ["created", ...ENDED]; // phases in which the kernel sends nothing by itself
 
 const STYLE = uplotCss + css + panelCss + chartsCss + cardsCss + mediaCss + logCss + trialCss;
 
@@ -155,7 +155,7 @@ class View {
     const { store, contact, note } = this.connection;
     const { status } = store;
     const { phase = "" } = status;
-    const silentSince = UNTOLD.includes(phase) ? null : contact.silentSince;
+    const silentSince = QUIET.includes(phase) ? null : contact.silentSince;
     this.silentSince = silentSince;
     if (phase) stand(this.root);
     this.root.dataset.phase = phase;

@@ -167,7 +167,7 @@ export class Store {
 
   /**
    * Gives the marks their actions, and notes which of them are abandoned.
-   * @param {Partial<Pick<Snapshot, "marked" | "abandoned" | "actions">>} told
+   * @param {Partial<Pick<Snapshot, "marked" | "abandoned" | "actions">>} content
    */
   #number({ marked = this.marked, abandoned = this.abandoned, actions = [] }) {
     Object.assign(this, { marked, abandoned });

@@ -23,8 +23,8 @@ import { keep } from "./still.js";
  * A signal of JupyterLab's.
  * @template T
  * @typedef {object} Signal
- * @property {(slot: (sender: unknown, told: T) => void) => void} connect
- * @property {(slot: (sender: unknown, told: T) => void) => void} disconnect
+ * @property {(slot: (sender: unknown, value: T) => void) => void} connect
+ * @property {(slot: (sender: unknown, value: T) => void) => void} disconnect
  */
 
 /**
@@ -79,19 +79,19 @@ export class Connection {
     /** @type {Set<V>} */
     this.views = new Set();
     /** @type {Record<string, (content: In | Still, buffers: Bytes[]) => void>} */
-    this.heed = {
+    this.handlers = {
       "msg:custom": (content, buffers) => this.take(content, buffers),
       comm_live_update: () => this.broke(),
     };
-    for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
+    for (const [name, act] of Object.entries(this.handlers)) model.on(name, act);
     // JupyterLab's; no part of anywidget's interface. Elsewhere silence tells.
     this.kernel = model.widget_manager?.context?.sessionContext?.statusChanged;
     /** @type {(_: unknown, status: string) => void} */
-    this.told = (_, status) => GONE.includes(status) && this.broke();
-    this.kernel?.connect(this.told);
+    this.onStatus = (_, status) => GONE.includes(status) && this.broke();
+    this.kernel?.connect(this.onStatus);
     this.timer = setInterval(() => this.look(), LOOK_MS);
-    this.seen = () => this.alive();
-    document.addEventListener("visibilitychange", this.seen);
+    this.onVisibility = () => this.alive();
+    document.addEventListener("visibilitychange", this.onVisibility);
   }
 
   // --- what a kind of connection has of its own
@@ -149,10 +149,10 @@ export class Connection {
   }
 
   close() {
-    this.kernel?.disconnect(this.told);
+    this.kernel?.disconnect(this.onStatus);
     clearInterval(this.timer);
-    document.removeEventListener("visibilitychange", this.seen);
-    for (const [name, act] of Object.entries(this.heed)) this.model.off(name, act);
+    document.removeEventListener("visibilitychange", this.onVisibility);
+    for (const [name, act] of Object.entries(this.handlers)) this.model.off(name, act);
   }
 
   // Called now and then. Asks again for what is missing, as a question or its answer may be lost. A page

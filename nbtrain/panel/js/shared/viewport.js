@@ -6,7 +6,7 @@ const PASSING_MS = 80; // a card that is in sight for less was scrolled past
 export class Viewport {
   /**
    * shown: called with a card that stays in sight; hidden: called when it leaves.
-   * @param {{shown: (card: Card) => void, hidden: (card: Card) => void}} told
+   * @param {{shown: (card: Card) => void, hidden: (card: Card) => void}} act
    */
   constructor({ shown, hidden }) {
     this.shown = shown;

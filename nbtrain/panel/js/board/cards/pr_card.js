@@ -20,7 +20,7 @@ import { choiceOf, placeOf } from "../../shared/cards/steps.js";
  * @property {number[]} steps
  * @property {number[]} walls
  * @property {Choice | null} chosen
- * @property {number | undefined} version the version of the board when it was told
+ * @property {number | undefined} version the version of the board of the latest answer
  * @property {number | undefined} shown the place among the steps that is shown
  * @property {string | null} known
  * @property {PrRows | null} rows
@@ -121,7 +121,7 @@ export class PrCard {
   move(run, at) {
     const line = this.#line(run);
     line.chosen = choiceOf(line.steps, at);
-    this.#tell(line);
+    this.#showStep(line);
     this.wanted();
   }
 
@@ -147,7 +147,7 @@ export class PrCard {
       } else {
         line.shown = placeOf(line.steps, line.chosen);
       }
-      this.#tell(line);
+      this.#showStep(line);
     }
   }
 
@@ -161,7 +161,7 @@ export class PrCard {
     line.known = line.rows = null;
     line.version = version;
     line.note = why;
-    this.#tell(line);
+    this.#showStep(line);
   }
 
   #show() {
@@ -234,7 +234,7 @@ export class PrCard {
   }
 
   /** @param {PrLine} line */
-  #tell(line) {
+  #showStep(line) {
     say(line.problem, line.note);
     line.slider.show(line, placeOf(line.steps, line.chosen));
   }

@@ -126,7 +126,7 @@ export class CustomChart {
 
   resize() {
     this.chart.resize();
-    this.#tellTags();
+    this.#showTags();
   }
 
   forget() {
@@ -181,7 +181,7 @@ export class CustomChart {
     this.chart.curves = curves;
     this.chart.host.hidden = !curves.length;
     if (this.page.seen.has(this)) this.chart.draw();
-    this.#tellTags();
+    this.#showTags();
   }
 
   /**
@@ -199,7 +199,7 @@ export class CustomChart {
   }
 
   // The look of each tag, if there are several.
-  #tellTags() {
+  #showTags() {
     const names = this.names.length > 1 && this.lines.size ? this.names : [];
     const pale =
       names.length && !this.single && [...this.lines.values()].some(this.#validates, this);

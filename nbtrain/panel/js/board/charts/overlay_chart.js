@@ -220,7 +220,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /** @param {uPlot} u */
-  told(u) {
+  tipNodes(u) {
     return this.curves.length ? tip(u, this.curves, this.board) : [];
   }
 

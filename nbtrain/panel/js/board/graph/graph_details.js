@@ -24,22 +24,22 @@ export class GraphDetails {
     this.root.replaceChildren(el("div", { class: "nbt-problem", text }));
   }
 
-  /** @param {GraphNode} told */
-  show(told) {
-    const parts = "ops" in told ? this.#scope(told) : this.#node(told);
-    this.root.replaceChildren(el("h4", { text: told.name }), ...parts);
+  /** @param {GraphNode} node */
+  show(node) {
+    const parts = "ops" in node ? this.#scope(node) : this.#node(node);
+    this.root.replaceChildren(el("h4", { text: node.name }), ...parts);
     this.root.scrollTop = 0;
   }
 
   /** @param {NodeDetails} node */
   #node({ op, device, shapes, attributes, inputs, outputs, missing, calls }) {
     /** @type {[string, string][]} */
-    const told = [
+    const known = [
       ["operation", op],
       ["device", device],
       ["output", shapes.join(", ")],
     ];
-    const facts = told.filter(([, text]) => text);
+    const facts = known.filter(([, text]) => text);
     return [
       pairs(facts),
       ...(calls.length ? [title("Calls"), el("ul", { children: calls.map(this.#item) })] : []),

@@ -53,7 +53,7 @@ export class Colouring {
     const column = offered.find(({ id }) => id === wanted);
     this.by = column ? { column, axis: axisOf(column.values) } : null;
     this.select.value = column?.id ?? RUN;
-    this.#tell();
+    this.#drawLegend();
   }
 
   get column() {
@@ -105,7 +105,7 @@ export class Colouring {
     return colours[known(places, value) % colours.length];
   }
 
-  #tell() {
+  #drawLegend() {
     const axis = this.by?.axis;
     const { ramp } = this.host.board.paint();
     if (!axis) return this.legend.replaceChildren();

@@ -82,7 +82,7 @@ export class ScatterView {
    * The columns that are told beside that of a chart.
    * @param {HparamsColumn} column
    */
-  told(column) {
+  otherColumns(column) {
     const both = new Set([this.metric, this.colouring.column]);
     return [...both].filter((each) => each !== undefined).filter((each) => each !== column);
   }

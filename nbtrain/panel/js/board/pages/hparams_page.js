@@ -243,7 +243,7 @@ export class HparamsPage {
     const chosen = rows.filter((row) => this.filters.fits((id) => places.get(id)?.(row) ?? null));
     Object.assign(this.shown, { rows, chosen });
     this.#turn().show({ ...this.shown });
-    this.#tell();
+    this.#showCounts();
   }
 
   // The view that is chosen, at the front.
@@ -260,7 +260,7 @@ export class HparamsPage {
     return view;
   }
 
-  #tell() {
+  #showCounts() {
     const { rows, chosen, marked } = this.shown;
     const all = this.rows.length.toLocaleString("en");
     this.count.textContent = `${chosen.length.toLocaleString("en")} of ${all} runs`;

@@ -96,7 +96,7 @@ export class HistogramBody extends PlotBody {
   }
 
   /** @param {uPlot} u */
-  told(u) {
+  tipNodes(u) {
     const { left, top } = cursorOf(u);
     const bin = binAt(this.edges, u.posToVal(left, "x"));
     const far = this.bases.map((base, i) =>
