@@ -2,7 +2,7 @@
 
 import { button, el, elementIn, focusedIn, say } from "../shared/dom.js";
 import { DOING } from "./command_words.js";
-import { titled } from "./marks.js";
+import { titleOf } from "./marks.js";
 
 /** @import { Action, Receipt } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
@@ -75,7 +75,7 @@ export class ActionList {
    * @param {string | null} silent
    */
   #item(mark, actions, silent) {
-    const title = el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titled(mark)}` });
+    const title = el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titleOf(mark)}` });
     const head = this.heads ? [title, ...(mark.text ? [el("div", { text: mark.text })] : [])] : [];
     const against = actions.map(([, , , reason]) => silent ?? reason);
     const waiting = actions.map(([, command]) => this.clicks.of(command) && DOING[command]);

@@ -18,7 +18,7 @@ import {
   xScale,
   yScale,
 } from "../shared/plot.js";
-import { lastOf } from "../shared/sure.js";
+import { lastOf } from "../shared/collections.js";
 import { ChartHead } from "./chart_head.js";
 import { armOfTail } from "./arms.js";
 import { ArmsTip } from "./arms_tip.js";
@@ -32,7 +32,7 @@ import { bandsOf, seriesOf } from "./series.js";
 /** @import { Bucket, Curve, UnseenBucket } from "../shared/buckets.js" */
 /** @import { Columns } from "../shared/columns.js" */
 /** @import { Paint } from "../shared/theme.js" */
-/** @import { PlacedMark } from "./along.js" */
+/** @import { PlacedMark } from "./x_axis.js" */
 /** @import { Arm } from "./arms.js" */
 /** @import { TagLine } from "./store.js" */
 

@@ -4,8 +4,8 @@ import { best, isAbandoned } from "../shared/buckets.js";
 import { button, el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
 import { SYSTEM } from "../shared/side_tags.js";
-import { known, lastOf } from "../shared/sure.js";
-import { Along, begun } from "./along.js";
+import { get, lastOf } from "../shared/collections.js";
+import { XAxis, startTime } from "./x_axis.js";
 import { armsOf } from "./arms.js";
 import { Chart } from "./chart.js";
 import { APART, columnsOf, fitted, roomOf } from "./fit.js";
@@ -42,7 +42,7 @@ export class ChartGrid {
     this.more = button({ class: "nbt-more", "data-act": "more-charts" }, () =>
       panel.choices.choose({ all: !panel.choices.values.all }),
     );
-    this.along = new Along("step", { began: 0, epochs: [] });
+    this.axis = new XAxis("step", { began: 0, epochs: [] });
     this.room = 0; // pixels of all charts
     this.width = 0; // that the charts were fitted to
     this.handle = el("div", {
@@ -94,9 +94,9 @@ export class ChartGrid {
   /**
    * Shows what is new; the charts are drawn only while they are in sight.
    * @param {Status["last"]} [last]
-   * @param {boolean} [inSight]
+   * @param {boolean} [visible]
    */
-  draw(last = {}, inSight = true) {
+  draw(last = {}, visible = true) {
     const { store, system = false } = this.panel;
     const charts = store.charts.filter(([{ tag }]) => tag.startsWith(SYSTEM) === system);
     this.#keep(charts.map(([{ tag }]) => tag));
@@ -106,10 +106,10 @@ export class ChartGrid {
     this.tools.refuse("epoch", this.#noEpochs);
     this.tools.show();
     const { epochs = [] } = store.status;
-    this.along = new Along(this.drawing.x, { began: begun(store.curves), epochs });
+    this.axis = new XAxis(this.drawing.x, { began: startTime(store.curves), epochs });
     this.#arrange(charts.map(([{ tag }]) => tag));
     this.#fit();
-    for (const lines of charts) this.#draw(lines, last, inSight);
+    for (const lines of charts) this.#draw(lines, last, visible);
   }
 
   /**
@@ -120,7 +120,7 @@ export class ChartGrid {
   pointAt(step, wall = NaN) {
     const drawn = [...this.charts.values()].map(({ chart }) => chart).filter(({ plot }) => plot);
     const chart = drawn.find(({ root }) => !root.hidden) ?? drawn[0];
-    const left = chart?.plot?.valToPos(this.along.at(step, wall), "x") ?? NaN;
+    const left = chart?.plot?.valToPos(this.axis.at(step, wall), "x") ?? NaN;
     if (Number.isFinite(left)) chart.pointTo(left); // the time of a line may be unknown
   }
 
@@ -152,7 +152,7 @@ export class ChartGrid {
     if (order.join("\n") === this.order.join("\n")) return;
     this.order = order;
     const focused = focusedIn(this.grid);
-    this.grid.append(...order.map((tag) => known(this.charts, tag).chart.root));
+    this.grid.append(...order.map((tag) => get(this.charts, tag).chart.root));
     focused?.focus({ preventScroll: true });
   }
 
@@ -170,15 +170,15 @@ export class ChartGrid {
   /**
    * @param {TagLine[]} lines
    * @param {Status["last"]} last
-   * @param {boolean} inSight
+   * @param {boolean} visible
    */
-  #draw(lines, last, inSight) {
+  #draw(lines, last, visible) {
     const { store } = this.panel;
-    const shown = known(this.charts, lines[0].tag);
+    const shown = get(this.charts, lines[0].tag);
     const { smooth, x, logX, logs, pins } = this.drawing;
     const log = logs.includes(lines[0].tag);
     const changed = lines.map(({ tags }) => store.changedAt(...tags));
-    const shows = [...changed, store.markedAt, smooth, log, logX, this.along.key].join();
+    const shows = [...changed, store.markedAt, smooth, log, logX, this.axis.key].join();
     shown.chart.head.show({ log, pinned: pins.includes(lines[0].tag) });
     shown.chart.head.showLast(
       lines.map((line) => ({
@@ -187,16 +187,16 @@ export class ChartGrid {
         abandoned: isAbandoned(store.of(...line.tags)),
       })),
     );
-    if (!inSight || shown.shows === shows) return;
+    if (!visible || shown.shows === shows) return;
     shown.shows = shows;
     Object.assign(shown.chart, { smooth, log, x, logX, arms: armsOf(store.marks) });
     if (!this.panel.system) this.#showBest(shown.chart, lastOf(lines));
     shown.chart.draw(
       lines.map((line) => ({
         ...line,
-        curves: store.of(...line.tags).map((curve) => this.along.curve(curve)),
+        curves: store.of(...line.tags).map((curve) => this.axis.curve(curve)),
       })),
-      store.marks.map((mark) => this.along.mark(mark)),
+      store.marks.map((mark) => this.axis.mark(mark)),
     );
   }
 
@@ -227,7 +227,7 @@ export class ChartGrid {
     this.room = height ?? roomOf(count, columns);
     this.handle.setAttribute("aria-valuenow", String(this.room));
     this.order.forEach((tag, i) => {
-      const { chart } = known(this.charts, tag);
+      const { chart } = get(this.charts, tag);
       chart.room = plot;
       chart.root.hidden = i >= shown;
       chart.resize();
@@ -246,9 +246,9 @@ export class ChartGrid {
     /** @param {number} height */
     const choose = (height) => choices.choose({ height: Math.max(LEAST, Math.round(height)) });
     this.handle.addEventListener("pointerdown", (event) => {
-      const begun = this.grid.offsetHeight - event.clientY;
+      const start = this.grid.offsetHeight - event.clientY;
       this.handle.setPointerCapture(event.pointerId);
-      this.handle.onpointermove = ({ clientY }) => choose(begun + clientY);
+      this.handle.onpointermove = ({ clientY }) => choose(start + clientY);
     });
     const end = () => {
       this.handle.onpointermove = null;

@@ -3,7 +3,7 @@
 import { button, el, partOf, say, shorten } from "../shared/dom.js";
 import { DOING, LABELS, onItsWay } from "./command_words.js";
 import { Hyperparameters } from "./hyperparameters.js";
-import { listed, unchosen } from "./marks.js";
+import { labelOf, latestLabel } from "./marks.js";
 import { Trial } from "./trial.js";
 
 /** @import { Checkpoint, Command, Phase, Receipt, Status } from "../protocol.d.ts" */
@@ -232,8 +232,8 @@ export class Controls {
   #listCheckpoints(checkpoints, latest) {
     if (checkpoints === this.checkpoints) return;
     this.checkpoints = checkpoints;
-    const first = ["", unchosen(checkpoints, latest)];
-    const options = [first, ...checkpoints.map((each) => [each[0], listed(each)])];
+    const first = ["", latestLabel(checkpoints, latest)];
+    const options = [first, ...checkpoints.map((each) => [each[0], labelOf(each)])];
     const key = JSON.stringify(options);
     if (key === this.listed) return;
     this.listed = key;

@@ -1,12 +1,12 @@
 // The strip of marks above a chart: draws them, and finds the one below the pointer.
 
 import { el } from "../shared/dom.js";
-import { grouped, titled } from "./marks.js";
+import { grouped, titleOf } from "./marks.js";
 import { shortened } from "../shared/format.js";
 
 /** @import uPlot from "uplot" */
 /** @import { Paint } from "../shared/theme.js" */
-/** @import { PlacedMark } from "./along.js" */
+/** @import { PlacedMark } from "./x_axis.js" */
 /** @import { Group, Mark } from "./marks.js" */
 
 /** @typedef {Group<Mark> & {wide: number}} Sign A group, and how broad it is drawn, in pixels. */
@@ -134,14 +134,14 @@ export class MarksStrip {
    * @param {Mark[]} [marks]
    */
   showTip(marks = []) {
-    const key = marks.map(titled).join();
+    const key = marks.map(titleOf).join();
     this.tip.hidden = !marks.length;
     if (key === this.key) return;
     this.key = key;
     const rows = marks
       .slice(0, LISTED)
       .flatMap((mark) => [
-        el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titled(mark)}` }),
+        el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titleOf(mark)}` }),
         ...(mark.text ? [el("div", { text: shortened(mark.text, CHARS) })] : []),
       ]);
     const more = marks.length - LISTED;

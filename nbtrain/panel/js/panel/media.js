@@ -3,7 +3,7 @@
 import { placeUpTo } from "../shared/cards/steps.js";
 import { button, el, say } from "../shared/dom.js";
 import { place } from "../shared/format.js";
-import { ensured } from "../shared/sure.js";
+import { getOrMake } from "../shared/collections.js";
 import { Viewport } from "../shared/viewport.js";
 import { MediaCard } from "./media_card.js";
 
@@ -180,7 +180,7 @@ export class Media {
    */
   #card(kind, tag) {
     const key = JSON.stringify([kind, tag]);
-    return ensured(this.cards, key, () => this.#made(kind, tag));
+    return getOrMake(this.cards, key, () => this.#made(kind, tag));
   }
 
   /**

@@ -38,7 +38,7 @@ export class Notices {
    * Looks at a new status of the run.
    * @param {Partial<Status>} status
    */
-  look(status) {
+  update(status) {
     const before = this.phase;
     this.phase = status.phase;
     if (

@@ -4,7 +4,7 @@ import { PrChart } from "../charts/pr_chart.js";
 import { decodePr } from "../charts/pr_points.js";
 import { el, partOf, say } from "../../shared/dom.js";
 import { Pin } from "../../shared/pin.js";
-import { ensured } from "../../shared/sure.js";
+import { getOrMake } from "../../shared/collections.js";
 import { StepSlider } from "./step_slider.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 
@@ -34,7 +34,7 @@ export class PrCard {
   /**
    * @param {string} tag
    * @param {Board} board
-   * @param {{seen: Set<PrCard>, having: Map<string, string[]>}} page
+   * @param {{visible: Set<PrCard>, runsByTag: Map<string, string[]>}} page
    */
   constructor(tag, board, page) {
     this.tag = tag;
@@ -63,9 +63,9 @@ export class PrCard {
   }
 
   // Asks for the curves that the chart should show and does not show yet; one question at a time.
-  async wanted() {
+  async update() {
     const { connection } = this.board;
-    if (connection.gone || this.asking || !this.page.seen.has(this)) return;
+    if (connection.gone || this.asking || !this.page.visible.has(this)) return;
     this.#list();
     const { version } = connection;
     const due = this.runs.filter((run) => {
@@ -85,7 +85,7 @@ export class PrCard {
     if (content.t === "refused") due.forEach((run) => this.#fail(this.#line(run), version, ""));
     if (content.t === "pr_curves") this.#take(content.runs, buffers, version);
     this.#show();
-    this.wanted(); // something else may be wanted by now
+    this.update(); // something else may be wanted by now
   }
 
   // Out of sight no curve is kept.
@@ -110,7 +110,7 @@ export class PrCard {
 
   // The runs that are drawn.
   get runs() {
-    return (this.page.having.get(this.tag) ?? []).filter((run) => this.board.runs.has(run));
+    return (this.page.runsByTag.get(this.tag) ?? []).filter((run) => this.board.runs.has(run));
   }
 
   /**
@@ -122,7 +122,7 @@ export class PrCard {
     const line = this.#line(run);
     line.chosen = choiceOf(line.steps, at);
     this.#showStep(line);
-    this.wanted();
+    this.update();
   }
 
   /**
@@ -165,7 +165,7 @@ export class PrCard {
   }
 
   #show() {
-    if (!this.page.seen.has(this)) return;
+    if (!this.page.visible.has(this)) return;
     const { runs } = this;
     const drawn = JSON.stringify([this.listed, runs.map((run) => this.#line(run).known)]);
     if (this.drawn === drawn) return;
@@ -187,7 +187,7 @@ export class PrCard {
 
   /** @param {string} run */
   #line(run) {
-    return ensured(this.lines, run, () => this.#made(run));
+    return getOrMake(this.lines, run, () => this.#made(run));
   }
 
   // The rows of the runs that are drawn.

@@ -23,7 +23,7 @@ import { tip } from "./tip.js";
 
 /**
  * The part of the board that a chart of several runs uses.
- * @typedef {Pick<Board, "options" | "keep" | "paint" | "styleOf" | "swatch" | "leaderOf" | "nameOf">} ChartBoard
+ * @typedef {Pick<Board, "options" | "saveOptions" | "paint" | "styleOf" | "swatch" | "leaderOf" | "nameOf">} ChartBoard
  */
 
 /**
@@ -31,7 +31,7 @@ import { tip } from "./tip.js";
  * @typedef {object} CurveSource
  * @property {(tag: string) => void} [pin]
  *   pin a tag, or do not any more; missing where charts have a place of their own
- * @property {(chart: OverlayChart) => unknown} wanted
+ * @property {(chart: OverlayChart) => unknown} update
  * @property {(chart: OverlayChart) => unknown} csv
  */
 
@@ -144,7 +144,7 @@ export class OverlayChart extends BaseChart {
    * Highlights the runs of a fit, given by its leader; null ends that.
    * @param {string | null} run
    */
-  emphasize(run) {
+  highlight(run) {
     const { plot } = this;
     if (!plot) return;
     this.lines.forEach((line, i) => {
@@ -164,13 +164,13 @@ export class OverlayChart extends BaseChart {
     this.#zoomTo(zoom);
     if (zoom) this.plot?.setScale("x", zoom);
     else this.draw();
-    this.board.keep();
-    this.source.wanted(this);
+    this.board.saveOptions();
+    this.source.update(this);
   }
 
   // The curves get another axis, on which the drawn ones have no meaning. They are asked for again,
   // also if the axis is the one of before by the time that the chart is in sight.
-  forget() {
+  axisChanged() {
     this.#zoomTo(null);
     this.curves = [];
     this.latest = null;
@@ -258,7 +258,7 @@ export class OverlayChart extends BaseChart {
     this.log = !this.log;
     if (this.log) this.board.options.logs.add(this.tag);
     else this.board.options.logs.delete(this.tag);
-    this.board.keep();
+    this.board.saveOptions();
     partOf(this.root, "[data-act=log]").setAttribute("aria-pressed", String(this.log));
     this.draw();
   }

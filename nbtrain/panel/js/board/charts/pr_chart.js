@@ -65,7 +65,7 @@ export class PrChart extends BaseChart {
   }
 
   /** @param {string | null} run */
-  emphasize(run) {
+  highlight(run) {
     this.pointed = run;
     const { plot } = this;
     if (!plot) return;

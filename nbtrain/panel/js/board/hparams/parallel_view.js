@@ -88,7 +88,7 @@ export class ParallelView {
   }
 
   /** @param {HparamsRow | null} row */
-  point(row) {
+  highlight(row) {
     if (!this.drawn) return;
     this.pointed = row;
     this.#drawOut(this.drawn);

@@ -114,7 +114,7 @@ export class ScatterChart extends BaseChart {
     this.pointed = this.#nearest(u);
     const { row = null } = this.pointed ?? {};
     u.over.style.cursor = row ? "pointer" : "";
-    this.view.point(row);
+    this.view.highlight(row);
     return row
       ? tipOf(row, [this.column, ...this.view.otherColumns(this.column)], this.view.host)
       : [];
@@ -124,7 +124,7 @@ export class ScatterChart extends BaseChart {
   leave(event) {
     super.leave(event);
     this.pointed = null;
-    this.view.point(null);
+    this.view.highlight(null);
   }
 
   /**

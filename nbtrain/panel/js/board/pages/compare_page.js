@@ -83,8 +83,8 @@ export class ComparePage {
   }
 
   /** @param {string | null} run */
-  point(run) {
-    this.scalars.point(run);
+  highlight(run) {
+    this.scalars.highlight(run);
   }
 
   retheme() {
@@ -92,8 +92,8 @@ export class ComparePage {
     this.#draw();
   }
 
-  forget() {
-    this.scalars.forget();
+  axisChanged() {
+    this.scalars.axisChanged();
   }
 
   close() {

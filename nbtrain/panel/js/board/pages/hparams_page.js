@@ -11,7 +11,7 @@ import { ScatterView } from "../hparams/scatter_view.js";
 import { TableView } from "../hparams/table_view.js";
 import { Tabs } from "../tabs.js";
 import { number } from "../../shared/format.js";
-import { ensured } from "../../shared/sure.js";
+import { getOrMake } from "../../shared/collections.js";
 
 /** @import { HparamsView as Name } from "../choices.js" */
 /** @import { Hparams } from "../../protocol.d.ts" */
@@ -56,7 +56,7 @@ import { ensured } from "../../shared/sure.js";
  * @typedef {object} HparamsView
  * @property {HTMLElement} root
  * @property {(shown: HparamsShown) => void} show
- * @property {(row: HparamsRow | null) => void} [point] let a run stand out; null ends that
+ * @property {(row: HparamsRow | null) => void} [highlight] let a run stand out; null ends that
  * @property {() => void} close
  */
 
@@ -139,10 +139,10 @@ export class HparamsPage {
     return this.#draw();
   }
 
-  /** @type {Page["point"]} */
-  point(run) {
+  /** @type {Page["highlight"]} */
+  highlight(run) {
     const row = this.shown.chosen.find((each) => run !== null && this.runsOf(each).includes(run));
-    this.views.get(this.board.choices.values.hparams)?.point?.(row ?? null);
+    this.views.get(this.board.choices.values.hparams)?.highlight?.(row ?? null);
   }
 
   retheme() {
@@ -251,7 +251,7 @@ export class HparamsPage {
     const name = this.board.choices.values.hparams;
     const labels = Object.entries(VIEWS).map(([each, [label]]) => [each, label]);
     this.tabs.show(Object.fromEntries(labels), name);
-    const view = ensured(this.views, name, () => {
+    const view = getOrMake(this.views, name, () => {
       const made = new VIEWS[name][1](this);
       this.tabs.panel(name, made.root);
       return made;

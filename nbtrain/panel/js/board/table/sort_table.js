@@ -2,7 +2,7 @@
 
 import { shown, sorted, whole } from "./cells.js";
 import { button, el, scroller } from "../../shared/dom.js";
-import { ensured, known } from "../../shared/sure.js";
+import { getOrMake, get } from "../../shared/collections.js";
 
 /** @import { Value } from "./cells.js" */
 
@@ -98,7 +98,7 @@ export class SortTable {
     while (this.most <= at) this.most += AT_ONCE;
     this.#fill();
     this.#showMark(row, true);
-    const { offsetTop, offsetHeight } = known(this.made, row);
+    const { offsetTop, offsetHeight } = get(this.made, row);
     const { scrollTop, clientHeight } = this.root;
     const below = scrollTop + this.head.offsetHeight;
     if (offsetTop < below || offsetTop + offsetHeight > scrollTop + clientHeight)
@@ -145,7 +145,7 @@ export class SortTable {
 
   /** @param {Row} row */
   #row(row) {
-    return ensured(this.made, row, () => {
+    return getOrMake(this.made, row, () => {
       const cells = this.columns.map((column, i) => cellOf(column, row, i === 0));
       return el("tr", { children: cells });
     });
