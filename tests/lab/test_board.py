@@ -62,7 +62,7 @@ def test_a_reloaded_page_begins_where_the_reader_was(page: NotebookPage) -> None
     loss = chart_of(board, "train/loss")
     loss.locator("[data-act=log]").click()
     board.locator("[data-role=log-x]").check()
-    expect(loss.locator("[data-role=left-out]")).to_have_text("3 with no place on the x axis")
+    expect(loss.locator("[data-role=left-out]")).to_have_text("3 not on this x axis")
     drag(loss, 0.5, 0.9)
     expect(loss).to_have_attribute("data-zoomed", "")
     board.locator("[data-run=sgd] input").uncheck()
@@ -71,7 +71,7 @@ def test_a_reloaded_page_begins_where_the_reader_was(page: NotebookPage) -> None
     board.locator("[data-group=validation] summary").click()
     board.locator("[data-role=filter-tags]").fill("loss|acc")
     # It is drawn without the run.
-    expect(loss.locator("[data-role=left-out]")).to_have_text("2 with no place on the x axis")
+    expect(loss.locator("[data-role=left-out]")).to_have_text("2 not on this x axis")
     points = int(loss.get_attribute("data-points") or 0)
     page.save()
     page.page.reload()

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { BoardChoices } from "../../../nbtrain/panel/js/board/choices.js";
-import { apart } from "../../../nbtrain/panel/js/board/tags.js";
+import { splitPinned } from "../../../nbtrain/panel/js/board/tags.js";
 import { Choices } from "../../../nbtrain/panel/js/panel/choices.js";
 import { window } from "../window.js";
 
@@ -11,13 +11,13 @@ test("pinned cards come first in the order of the pins, and nowhere else", () =>
     ["image", ["image of a", "image of b"]],
     ["rate", ["rate"]],
   ]);
-  const { pinned, others } = apart(found, ["rate", "missing", "image"]);
+  const { pinned, others } = splitPinned(found, ["rate", "missing", "image"]);
   assert.deepEqual(pinned, ["rate", "image of a", "image of b"]);
   assert.deepEqual([...others.keys()], ["loss"]);
   assert.equal(found.size, 3, "what was given is left as it is");
 });
 
-test("pins of boards and of panels are kept apart", () => {
+test("pins of boards and of panels are kept splitPinned", () => {
   const page = window();
   const [board, panel] = [mock.fn(), mock.fn()];
   const [pins, charts] = [new BoardChoices(board, page), new Choices(panel, page)];

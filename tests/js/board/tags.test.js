@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  bare,
+  runsWithoutScalars,
   dashOf,
   filter,
   groups,
-  having,
+  runsByTag,
   style,
 } from "../../../nbtrain/panel/js/board/tags.js";
 import { duration, place, timeTicks } from "../../../nbtrain/panel/js/shared/format.js";
@@ -74,7 +74,7 @@ test("a place is told in the words of its axis", () => {
 });
 
 test("each tag knows the runs that have it", () => {
-  const found = having({ tags: ["a", "b", "c"], sets: [[0, 1], [1]], of: [0, 1, 0] }, [
+  const found = runsByTag({ tags: ["a", "b", "c"], sets: [[0, 1], [1]], of: [0, 1, 0] }, [
     "adam",
     "sgd",
   ]);
@@ -90,6 +90,6 @@ test("each tag knows the runs that have it", () => {
 
 test("runs without scalars are known, unless no run has any", () => {
   const runs = ["fit", "images", "other"];
-  assert.deepEqual([...bare({ runs, sets: [[0], [0, 2]] })], ["images"]);
-  assert.deepEqual([...bare({ runs, sets: [] })], []);
+  assert.deepEqual([...runsWithoutScalars({ runs, sets: [[0], [0, 2]] })], ["images"]);
+  assert.deepEqual([...runsWithoutScalars({ runs, sets: [] })], []);
 });

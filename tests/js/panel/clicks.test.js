@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { Clicks } from "../../../nbtrain/panel/js/panel/clicks.js";
 
-// lack: what becomes of a command that is sent through the run's folder; see mailbox.js.
-function clicks(context, lack = null) {
+// problem: what becomes of a command that is sent through the run's folder; see mailbox.js.
+function clicks(context, problem = null) {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const sent = [];
-  const mailbox = { send: mock.fn(async () => lack), answer: mock.fn(async () => null) };
+  const mailbox = { send: mock.fn(async () => problem), answer: mock.fn(async () => null) };
   const made = new Clicks((message) => sent.push(message), mailbox, mock.fn());
   const running = (...receipts) => made.settle({ phase: "running", receipts });
   const pass = (ms) => {
@@ -78,13 +78,13 @@ test("a click that the kernel refuses with its acknowledgement is over, with the
   made.post({ command: "restore", checkpoint: "ckpt-1" }, done);
   made.acknowledged(sent[0].id, "unknown command 'restore'");
   const refused = { id: sent[0].id, command: "restore", state: "refused" };
-  assert.deepEqual(made.told, { ...refused, text: "unknown command 'restore'" });
-  assert.deepEqual(done.mock.calls[0].arguments, [made.told]);
+  assert.deepEqual(made.answer, { ...refused, text: "unknown command 'restore'" });
+  assert.deepEqual(done.mock.calls[0].arguments, [made.answer]);
   assert.equal(made.of("restore"), undefined);
   running({ id: "a", state: "applied", text: "paused" });
-  assert.ok(made.told);
+  assert.ok(made.answer);
   running({ id: "b", state: "applied", text: "running again" });
-  assert.equal(made.told, null, "there is another answer to tell");
+  assert.equal(made.answer, null, "there is another answer to tell");
 });
 
 test("the id of a click is its own, and can name a file", (context) => {
@@ -119,11 +119,11 @@ test("a late click is sent through the run's folder, once and with its own id", 
 });
 
 test("a click that cannot be sent through the run's folder waits for the kernel", async (context) => {
-  for (const lack of ["404", null]) {
-    const { made, sent, mailbox, pass } = clicks(context, lack);
+  for (const problem of ["404", null]) {
+    const { made, sent, mailbox, pass } = clicks(context, problem);
     made.post({ command: "pause" });
     await pass(1500);
-    assert.deepEqual([made.latest.sent, made.latest.lack], [false, lack ?? ""]);
+    assert.deepEqual([made.latest.sent, made.latest.problem], [false, problem ?? ""]);
     await pass(1000);
     assert.equal(mailbox.answer.mock.callCount(), 0);
     made.acknowledged(sent[0].id, "requested");
@@ -142,14 +142,14 @@ test("an answer in the run's folder settles a click that no receipt tells of", a
   assert.ok(made.latest.late);
   mailbox.answer.mock.mockImplementation(async () => ({ state: "requested" }));
   await pass(1000);
-  assert.deepEqual([made.latest.late, made.latest.taken], [false, true]);
+  assert.deepEqual([made.latest.late, made.latest.received], [false, true]);
   const answer = { id: "4f2a", command: "stop", state: "applied", text: "stopped" };
   mailbox.answer.mock.mockImplementation(async () => answer);
   await pass(1000);
-  assert.deepEqual(made.told, answer);
-  assert.deepEqual(done.mock.calls[0].arguments, [made.told]);
+  assert.deepEqual(made.answer, answer);
+  assert.deepEqual(done.mock.calls[0].arguments, [made.answer]);
   running();
-  assert.ok(made.told);
+  assert.ok(made.answer);
   await pass(9000);
   assert.equal(done.mock.callCount(), 1);
 });
@@ -161,9 +161,9 @@ test("a click that is refused before the run has seen it waits for the kernel", 
   const text = "This command is refused: it belongs to user 7, and the run to user 8.";
   mailbox.answer.mock.mockImplementation(async () => ({ state: "refused", text }));
   await pass(1000);
-  assert.deepEqual([made.latest.sent, made.latest.lack, made.told], [false, text, null]);
+  assert.deepEqual([made.latest.sent, made.latest.problem, made.answer], [false, text, null]);
   made.acknowledged(sent[0].id, "requested");
-  assert.ok(made.latest.taken);
+  assert.ok(made.latest.received);
 });
 
 test("the kernel's word for a click that is settled changes nothing", async (context) => {
@@ -176,7 +176,7 @@ test("the kernel's word for a click that is settled changes nothing", async (con
   made.acknowledged(sent[0].id, "The run has ended");
   await pass(9000);
   assert.equal(made.latest, undefined);
-  assert.equal(made.told, null);
+  assert.equal(made.answer, null);
   assert.equal(done.mock.callCount(), 1);
   assert.equal(mailbox.answer.mock.callCount(), 0);
 });

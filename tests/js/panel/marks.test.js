@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { grouped, listed, titled, unchosen } from "../../../nbtrain/panel/js/panel/marks.js";
+import { grouped, labelOf, titleOf, latestLabel } from "../../../nbtrain/panel/js/panel/marks.js";
 
 let wall = 1000;
 const RANKS = ["nan", "restore", "set", "evaluate", "pause", "save", "checkpoint"];
@@ -176,10 +176,10 @@ test("an abandoned mark does not stand for one that counts", () => {
 
 test("a mark is told with its step, where it led, and the time of day", () => {
   const today = Math.floor(new Date(new Date().toDateString()) / 1000) + 3 * 3600 + 5;
-  assert.equal(titled(mark("save", 1200, { wall: today })), "save · step 1,200 · 03:00:05");
+  assert.equal(titleOf(mark("save", 1200, { wall: today })), "save · step 1,200 · 03:00:05");
   const gone = mark("restore", 1200, { place: 800, abandoned: true });
   assert.match(
-    titled(gone),
+    titleOf(gone),
     /^restore · step 1,200 → step 800 · \d{4}-\d\d-\d\d [\d:]+ · abandoned$/,
   );
 });
@@ -192,11 +192,11 @@ test("a checkpoint is listed with its step and time, and what tells it from othe
     ["ckpt-500", 500, 1001, true],
     ["last_good/ckpt-250", 250, 999, false],
   ];
-  const words = checkpoints.map((each) => listed(each).replace(/ \d{4}-\d\d-\d\d [\d:]+/, ""));
-  assert.match(listed(checkpoints[0]), /^step 400 · \d{4}-\d\d-\d\d [\d:]{8}$/);
+  const words = checkpoints.map((each) => labelOf(each).replace(/ \d{4}-\d\d-\d\d [\d:]+/, ""));
+  assert.match(labelOf(checkpoints[0]), /^step 400 · \d{4}-\d\d-\d\d [\d:]{8}$/);
   assert.deepEqual(words, [
     "step 400 ·",
-    "step 390 · · where a trial begins",
+    "step 390 · · start of a trial",
     "step 550 · · copy · abandoned",
     "step 500 · · abandoned",
     "step 250 · · copy",
@@ -209,8 +209,8 @@ test("what a restore goes back to that names none is listed first", () => {
     ["checkpoints/ckpt-5", 5, 0, false],
     ["checkpoints/ckpt-300", 300, 1000, true],
   ];
-  assert.equal(unchosen([], null), "no checkpoint yet");
-  assert.equal(unchosen([copy], null), "nothing saved yet: choose a copy");
-  assert.equal(unchosen([copy, left, five], "checkpoints/ckpt-5"), "latest · step 5");
-  assert.equal(unchosen([copy, left], "checkpoints/ckpt-300"), "latest · step 300 · abandoned");
+  assert.equal(latestLabel([], null), "no checkpoint yet");
+  assert.equal(latestLabel([copy], null), "no checkpoint yet: choose a copy");
+  assert.equal(latestLabel([copy, left, five], "checkpoints/ckpt-5"), "latest · step 5");
+  assert.equal(latestLabel([copy, left], "checkpoints/ckpt-300"), "latest · step 300 · abandoned");
 });

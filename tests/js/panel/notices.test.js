@@ -27,24 +27,24 @@ async function asked(answer = "granted", visibility) {
   const seen = page(answer, visibility);
   const notices = new Notices(mock.fn(), seen);
   await notices.toggle();
-  notices.look(running);
+  notices.update(running);
   return { notices, ...seen };
 }
 
 test("nobody is asked unprompted, and nothing is shown", () => {
   const seen = page("granted");
   const notices = new Notices(mock.fn(), seen);
-  notices.look(running);
-  notices.look(finished);
+  notices.update(running);
+  notices.update(finished);
   assert.equal(seen.Notification.asked, 0);
   assert.deepEqual(seen.shown, []);
 });
 
 test("the end of a run is told while the page is hidden", async () => {
   const { notices, shown, focus, Notification } = await asked();
-  notices.look({ ...running, step: 1300 });
-  notices.look(finished);
-  notices.look(finished);
+  notices.update({ ...running, step: 1300 });
+  notices.update(finished);
+  notices.update(finished);
   assert.equal(Notification.asked, 1);
   assert.equal(notices.changed.mock.callCount(), 1);
   assert.deepEqual(
@@ -57,13 +57,13 @@ test("the end of a run is told while the page is hidden", async () => {
 
 test("nothing is told to who sees the page", async () => {
   const { notices, shown } = await asked("granted", "visible");
-  notices.look(finished);
+  notices.update(finished);
   assert.deepEqual(shown, []);
 });
 
 test("a failure is told by the last line of its traceback", async () => {
   const { notices, shown } = await asked();
-  notices.look({ ...running, phase: "failed", failure: "ValueError: no batch" });
+  notices.update({ ...running, phase: "failed", failure: "ValueError: no batch" });
   assert.equal(shown[0].body, "at step 1,200: ValueError: no batch");
 });
 
@@ -71,19 +71,19 @@ test("a pause by itself is told with its reason, one that was asked for is not",
   const { notices, shown } = await asked();
   const message = "Paused at step 1,200: loss is NaN.";
   const paused = { ...running, phase: "paused", message };
-  notices.look(paused);
+  notices.update(paused);
   assert.deepEqual(
     shown.map(({ body }) => body),
     [message],
   );
-  notices.look(running);
-  notices.look({ ...paused, receipts: [{ command: "pause", state: "applied" }] });
+  notices.update(running);
+  notices.update({ ...paused, receipts: [{ command: "pause", state: "applied" }] });
   assert.equal(shown.length, 1);
 });
 
 test("a pause without a reason, as of a run that another process steers, is told by its step", async () => {
   const { notices, shown } = await asked();
-  notices.look({ ...running, phase: "paused", message: null });
+  notices.update({ ...running, phase: "paused", message: null });
   assert.deepEqual(
     shown.map(({ body }) => body),
     ["at step 1,200"],
@@ -92,8 +92,8 @@ test("a pause without a reason, as of a run that another process steers, is told
 
 test("what is no end and no pause is not told", async () => {
   const { notices, shown } = await asked();
-  notices.look({ ...running, phase: "stopping" });
-  notices.look({ ...running, phase: "preparing" });
+  notices.update({ ...running, phase: "stopping" });
+  notices.update({ ...running, phase: "preparing" });
   assert.deepEqual(shown, []);
 });
 
@@ -101,7 +101,7 @@ test("a run that had ended when the page opened is not told", async () => {
   const seen = page("granted");
   const notices = new Notices(mock.fn(), seen);
   await notices.toggle();
-  notices.look(finished);
+  notices.update(finished);
   assert.deepEqual(seen.shown, []);
 });
 
@@ -109,15 +109,15 @@ test("a second click ends it", async () => {
   const { notices, shown, Notification } = await asked();
   await notices.toggle();
   assert.equal(notices.on, false);
-  notices.look(finished);
+  notices.update(finished);
   assert.deepEqual([shown, Notification.asked], [[], 1]);
 });
 
 test("a refusal of the browser is told in words", async () => {
   const { notices, shown } = await asked("denied");
   assert.equal(notices.on, false);
-  assert.match(notices.refusal, /^The browser refuses/);
-  notices.look(finished);
+  assert.match(notices.refusal, /^The browser blocks/);
+  notices.update(finished);
   assert.deepEqual(shown, []);
 });
 
@@ -130,7 +130,7 @@ test("a page without notifications is told in words", async () => {
   const notices = new Notices(mock.fn(), { document: { visibilityState: "hidden" } });
   await notices.toggle();
   assert.equal(notices.on, false);
-  assert.match(notices.refusal, /https/);
+  assert.match(notices.refusal, /HTTPS/);
   assert.equal(notices.changed.mock.callCount(), 1);
 });
 
@@ -145,7 +145,7 @@ test("a browser that lets only service workers notify is told in words", async (
       }
     },
   };
-  notices.look(finished);
+  notices.update(finished);
   assert.equal(notices.on, false);
-  assert.match(notices.refusal, /https/);
+  assert.match(notices.refusal, /HTTPS/);
 });

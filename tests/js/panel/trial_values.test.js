@@ -6,7 +6,7 @@ import {
   decidersOf,
   inWords,
   settingsIn,
-  UNTOLD,
+  DEFAULT,
   valuesIn,
 } from "../../../nbtrain/panel/js/panel/trial_values.js";
 
@@ -48,11 +48,11 @@ test("several lists are a grid", () => {
 test("one value is undone if it is worse, and of several the best stays", () => {
   const one = { command: "try", values: { a: 1 }, steps: 200, keep_if: "loss" };
   assert.deepEqual(commandOf(typed({ a: "1" })), one);
-  assert.deepEqual(commandOf(typed({ a: "1" }, { tag: UNTOLD })), { ...one, keep_if: null });
+  assert.deepEqual(commandOf(typed({ a: "1" }, { tag: DEFAULT })), { ...one, keep_if: null });
   const several = { command: "try", values: { a: [1, 2], b: 3 }, steps: 200, keep_if: "loss" };
   const both = { a: "1, 2", b: "3" };
   assert.deepEqual(commandOf(typed(both)), several);
-  const usual = commandOf(typed(both, { tag: UNTOLD }));
+  const usual = commandOf(typed(both, { tag: DEFAULT }));
   assert.equal(usual.keep_if, "val_loss", "null would leave the choice to the user");
   assert.equal(commandOf(typed(both, { tag: CHOICE })).keep_if, null);
 });

@@ -106,13 +106,10 @@ test("a bucket tells what it holds beside finite values", () => {
 test("marks are counted by kind, without those of abandoned tails", () => {
   const marks = ["NaN", "∞", "NaN"].map((kind) => ({ x: 1, kind, count: 1, abandoned: false }));
   const gone = { x: 1, kind: "NaN", count: 1, abandoned: true };
-  assert.equal(tally([...marks, gone]), "2 are NaN · 1 is ∞");
+  assert.equal(tally([...marks, gone]), "2 NaN · 1 ∞");
   assert.equal(tally([]), "");
-  assert.equal(
-    tally([...marks, { ...gone, count: 1200, abandoned: false }]),
-    "1,202 are NaN · 1 is ∞",
-  );
-  assert.equal(tally([{ x: 1, kind: "≤ 0", abandoned: false }]), "some are ≤ 0", "not known");
+  assert.equal(tally([...marks, { ...gone, count: 1200, abandoned: false }]), "1,202 NaN · 1 ∞");
+  assert.equal(tally([{ x: 1, kind: "≤ 0", abandoned: false }]), "some ≤ 0", "not known");
 });
 
 test("a validation is described with its step where it is an earlier one", () => {

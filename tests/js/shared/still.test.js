@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { keep } from "../../../nbtrain/panel/js/shared/still.js";
+import { saveStill } from "../../../nbtrain/panel/js/shared/still.js";
 
 const PICTURE = { "image/png": "new", "text/plain": "" };
 const WORDS = { "text/html": '<div class="nbtrain-still">new</div>', "text/plain": "" };
@@ -43,7 +43,7 @@ test("picture and words are put into the notebook whatever other threads show be
     print("3"),
   ];
   const before = [...cell];
-  keep(notebook([print("x")], cell), { picture: PICTURE, words: WORDS, id: "a" });
+  saveStill(notebook([print("x")], cell), { picture: PICTURE, words: WORDS, id: "a" });
   assert.deepEqual(cell.splice(4, 3), [PICTURE, print("2"), WORDS]);
   assert.deepEqual(cell, [...before.slice(0, 4), before[7]]);
 });
@@ -58,11 +58,11 @@ test("of several widgets in a cell each has its own", () => {
     picture("old"),
     words("old"),
   ];
-  keep(notebook(cell), { picture: PICTURE, words: WORDS, id: "b" });
+  saveStill(notebook(cell), { picture: PICTURE, words: WORDS, id: "b" });
   assert.deepEqual(cell.slice(1, 3), [picture("old"), words("old")]);
   assert.deepEqual(cell.slice(5), [PICTURE, WORDS]);
 });
 
 test("without a notebook nothing is put anywhere", () => {
-  keep({}, { picture: PICTURE, words: WORDS, id: "a" });
+  saveStill({}, { picture: PICTURE, words: WORDS, id: "a" });
 });

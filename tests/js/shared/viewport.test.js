@@ -39,7 +39,7 @@ test("of a page that is closed no card is in sight: what arrives later is not dr
   const { viewport, cards, hidden } = inSight(2);
   viewport.close();
   assert.deepEqual(hidden, cards);
-  assert.equal(viewport.seen.size, 0);
+  assert.equal(viewport.visible.size, 0);
 });
 
 test("a card that leaves is hidden and watched no more", () => {

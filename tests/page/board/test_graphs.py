@@ -137,7 +137,7 @@ def test_a_node_is_found_by_its_name_and_opened(page: BarePage, board: Locator) 
     middle = there["x"] + there["width"] / 2
     assert middle == pytest.approx(frame["x"] + frame["width"] / 2, abs=3)
     board.locator("[data-role=find]").fill("nothing")
-    expect(found).to_have_text("No node has nothing in its name.")
+    expect(found).to_have_text("No node name contains nothing.")
     page.page.keyboard.press("Escape")
     expect(found).to_be_hidden()
 

@@ -199,7 +199,7 @@ def test_axes_are_the_columns_that_are_shown(board: Locator, parallel: Locator) 
     expect(parallel.locator("[data-axis]")).to_have_count(1)
     board.locator("[data-role=filter-tags]").fill("nothing")
     expect(parallel.locator("[data-role=axes]")).to_contain_text("see Columns")
-    expect(opened(board, "Scatter")).to_contain_text("No hyperparameter is chosen: see Columns.")
+    expect(opened(board, "Scatter")).to_contain_text("No hyperparameter is selected: see Columns.")
 
 
 def test_a_point_tells_its_run_and_a_click_marks_it(page: BarePage, board: Locator) -> None:

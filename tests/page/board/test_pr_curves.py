@@ -73,8 +73,8 @@ def test_a_slider_stays_where_it_was_put_and_one_at_the_end_follows(
     for _ in range(2):
         page.page.keyboard.press("ArrowLeft")
     expect(chart_of(board, "cat")).to_have_attribute("data-steps", "2,4")
-    told = chart_of(board, "cat").locator('[data-run="adam"] [data-role=told]')
-    expect(told).to_have_text(re.compile(r"step 2\s+20\d\d-"))
+    label = chart_of(board, "cat").locator('[data-run="adam"] [data-role=shown-step]')
+    expect(label).to_have_text(re.compile(r"step 2\s+20\d\d-"))
     expect(chart_of(board, "dog")).to_have_attribute("data-steps", "4,4")
     write_pr_curves(logdir, range(5, 8))
     expect(chart_of(board, "cat")).to_have_attribute("data-steps", "2,7")

@@ -121,12 +121,12 @@ def test_the_axis_is_kept_over_a_reload_and_for_the_next_run(
     expect(axis).to_have_value("step")
     refused = axis.locator("option[value=epoch]")
     expect(refused).to_be_disabled()
-    expect(refused).to_have_text("epoch (no epochs are known)")
+    expect(refused).to_have_text("epoch (no epochs known)")
     reads(panel, 0.5, r"^step 2\d +0.0")
     other.now(epoch=1, epoch_began=0)
     panel = shown(page, other)
     expect(panel.get_by_label("horizontal axis").locator("option[value=epoch]")).to_have_text(
-        "epoch (the length of an epoch is not known)"
+        "epoch (steps per epoch unknown)"
     )
 
 

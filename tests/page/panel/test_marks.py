@@ -276,7 +276,7 @@ def test_after_nan_one_click_restores_and_halves_the_learning_rate(
     marks(panel, 3)
     asked = ask(panel, "× nan")
     halves = asked.get_by_role("button", name=f"Restore step {saved:,} and halve learning_rate")
-    expect(halves).to_have_attribute("title", re.compile("where it is less, of what it is now"))
+    expect(halves).to_have_attribute("title", re.compile("or the current one if that is lower"))
     halves.click()
     closed(panel)
     line = panel.locator("[data-role=receipt]").inner_text()

@@ -65,7 +65,7 @@ def damage(path: Path, *tags: str) -> None:
 def opened(panel: Locator) -> Locator:
     """The section, once it is open and all is in it."""
     media = panel.locator(".nbt-media")
-    expect(media.locator("summary")).to_have_text("Pictures and media: 5 tags, 20 in all")
+    expect(media.locator("summary")).to_have_text("Pictures and media: 5 tags, 20 values")
     media.locator("summary").click()
     for kind in ("images", "text", "pr_curves", "histograms", "audio"):
         expect(media.locator(f"[data-kind={kind}]")).to_have_attribute("data-step", "151")
@@ -87,7 +87,7 @@ def test_the_folded_section_says_how_many_there_are_and_asks_for_none(
     page: BarePage, shown: tuple[nbtrain.Run, Locator]
 ) -> None:
     media = shown[1].locator(".nbt-media")
-    expect(media.locator("summary")).to_have_text("Pictures and media: 5 tags, 20 in all")
+    expect(media.locator("summary")).to_have_text("Pictures and media: 5 tags, 20 values")
     expect(media.locator(".nbt-card")).to_have_count(0)
 
 
@@ -196,7 +196,7 @@ def test_what_cannot_be_shown_is_told_in_its_place(
 ) -> None:
     run, panel = shown
     media = panel.locator(".nbt-media")
-    expect(media.locator("summary")).to_contain_text("20 in all")
+    expect(media.locator("summary")).to_contain_text("20 values")
     for path in run.logdir.glob("*tfevents*"):
         damage(path, *values(0))
     media.locator("summary").click()

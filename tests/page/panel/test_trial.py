@@ -68,12 +68,12 @@ def test_a_list_is_tried_and_its_outcome_is_a_table_with_the_choice(
     page: BarePage, panel: Locator
 ) -> None:
     form = form_of(panel)
-    told = form.locator("[data-role=trial-told]")
-    expect(told).to_have_text("Several values: 3e-4, 1e-3, 3e-3")
+    summary = form.locator("[data-role=trial-summary]")
+    expect(summary).to_have_text("Several values: 3e-4, 1e-3, 3e-3")
     form.get_by_label("new value").fill("0.002, 0.0005,0.001")
     form.get_by_label("steps").fill("150")
-    expect(told).to_have_text("3 settings × 150 steps: 450 steps")
-    form.get_by_label("keep the best").select_option("no: go back and let me choose")
+    expect(summary).to_have_text("3 settings × 150 steps: 450 steps")
+    form.get_by_label("keep the best").select_option("no: go back, I choose")
     picture(panel, "trial-form")
     message = panel.locator("[data-role=message]")
     message.evaluate(HEAR)
@@ -109,7 +109,7 @@ def test_a_hyperparameter_is_left_out_again(page: BarePage, panel: Locator) -> N
     expect(names.first.locator("option[value=dropout]")).to_be_disabled()
     form.get_by_label("new value").first.fill("0.002; 0.001")
     form.get_by_label("repeats").fill("2")
-    expect(form.locator("[data-role=trial-told]")).to_have_text(
+    expect(form.locator("[data-role=trial-summary]")).to_have_text(
         "2 settings × 2 repeats × 200 steps: 800 steps"
     )
     form.locator("[data-act=remove]").first.click()

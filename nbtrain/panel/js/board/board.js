@@ -17,9 +17,9 @@ import hparamsCss from "./hparams/hparams.css";
 import { swatch } from "./swatch.js";
 import tablesCss from "./table/tables.css";
 import { Tabs } from "./tabs.js";
-import { bare, filter, style } from "./tags.js";
-import { stand } from "../shared/still.js";
-import { ensured, lastOf } from "../shared/sure.js";
+import { runsWithoutScalars, filter, style } from "./tags.js";
+import { hidePicture } from "../shared/still.js";
+import { getOrMake, lastOf } from "../shared/collections.js";
 import * as theme from "../shared/theme.js";
 import { wordsOf } from "./words.js";
 
@@ -37,8 +37,8 @@ import { wordsOf } from "./words.js";
  * @property {RunList} runs
  * @property {Options} options
  * @property {BoardChoices} choices
- * @property {() => void} keep
- * @property {() => void} forget
+ * @property {() => void} saveOptions
+ * @property {() => void} axisChanged
  * @property {() => void} draw
  * @property {(tab: string) => {open: Map<string, boolean>, changed: () => void}} folds
  * @property {() => Paint} paint
@@ -51,7 +51,7 @@ import { wordsOf } from "./words.js";
 // The tabs of scalars. They fold runs without scalars away.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
 /** @type {Index["begin"]} */
-const UNTOLD = { tab: "", x: "step", smooth: 0 }; // until the index tells
+const DEFAULTS = { tab: "", x: "step", smooth: 0 }; // until the index tells
 
 const STYLE = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss + hparamsCss;
 
@@ -88,7 +88,7 @@ class View {
   frame = 0; // of the next drawing; 0 if nothing is new
   begun = false; // whether the options are those of the board
   choices = new BoardChoices(() => this.changed());
-  inSight = true;
+  visible = true;
   stale = false;
   front = el("div", { class: "nbt-front" });
 
@@ -98,15 +98,15 @@ class View {
    */
   constructor(connection, host) {
     this.connection = connection;
-    this.options = optionsOf(UNTOLD);
+    this.options = optionsOf(DEFAULTS);
     this.#listen();
     this.runs = new RunList({
       changed: (filter) => {
         this.options.runs = filter;
-        this.keep();
+        this.saveOptions();
         this.draw();
       },
-      point: (run) => this.page?.point(run),
+      highlight: (run) => this.page?.highlight(run),
       swatch: this.swatch,
     });
     this.tabs = new Tabs((name) => {
@@ -128,7 +128,7 @@ class View {
     host.append(this.root);
     this.observer = new IntersectionObserver(
       (entries) => {
-        this.inSight = lastOf(entries).isIntersecting;
+        this.visible = lastOf(entries).isIntersecting;
         if (this.stale) this.changed();
       },
       { rootMargin: "120px" },
@@ -161,14 +161,14 @@ class View {
   nameOf = (run) => brief(this.connection.nameOf(run));
 
   // Call this after a change of the options.
-  keep = () => {
+  saveOptions = () => {
     if (this.begun) this.connection.keep(written(this.options));
   };
 
   // Call this when the curves get another axis.
-  forget() {
+  axisChanged() {
     this.options.zooms.clear();
-    this.pages.forEach((page) => page.forget?.());
+    this.pages.forEach((page) => page.axisChanged?.());
   }
 
   /**
@@ -177,7 +177,7 @@ class View {
    */
   folds(tab) {
     const { open } = this.options;
-    return { open: ensured(open, tab, () => new Map()), changed: this.keep };
+    return { open: getOrMake(open, tab, () => new Map()), changed: this.saveOptions };
   }
 
   // --- drawing
@@ -204,12 +204,16 @@ class View {
     this.stale = !this.root.isConnected; // a view may be made long before it is in the document
     if (this.stale) return;
     if (!this.paints) this.retheme();
-    this.#tell();
+    this.#showState();
     if (!index) return;
-    stand(this.root);
+    hidePicture(this.root);
     if (!this.begun) this.#begin(index.begin);
     const { fits, folder } = this.connection;
-    this.runs.show(fits.values(), { folder, labels: index.labels, bare: bare(index) });
+    this.runs.show(fits.values(), {
+      folder,
+      labels: index.labels,
+      bare: runsWithoutScalars(index),
+    });
     this.follow.checked = index.follow;
     this.#open(this.options.tab, index);
   }
@@ -251,13 +255,13 @@ class View {
     this.tagInput.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
     this.tagCount.textContent = page.show(index, (run) => this.runs.has(run), fits);
-    this.#tell();
+    this.#showState();
   }
 
   /** @param {string} name */
   #turnTo(name) {
     if (this.page && this.tab === name) return this.page;
-    const page = ensured(this.pages, name, () => {
+    const page = getOrMake(this.pages, name, () => {
       const made = new PAGES[name][1](this);
       this.tabs.panel(name, made.root);
       return made;
@@ -265,13 +269,13 @@ class View {
     this.page = page;
     this.tab = this.options.tab = this.root.dataset.tab = name;
     this.runs.bare.open = !CURVES.includes(name);
-    this.keep();
+    this.saveOptions();
     this.front.replaceChildren(page.root);
     this.own.replaceChildren(...(page.tools ? [page.tools] : []));
     return page;
   }
 
-  #tell() {
+  #showState() {
     const { index } = this.connection;
     const reading = index?.reading ?? false;
     this.bar.hidden = !reading;
@@ -290,7 +294,7 @@ class View {
   #listen() {
     this.tagInput.addEventListener("input", () => {
       this.options.tags = this.tagInput.value;
-      this.keep();
+      this.saveOptions();
       this.draw();
     });
     this.follow.addEventListener("change", () =>
@@ -299,7 +303,7 @@ class View {
   }
 
   #tools() {
-    const follow = labelled("follow", this.follow, { title: "Show what is being written" });
+    const follow = labelled("follow", this.follow, { title: "Update as event files grow" });
     const children = [this.tagInput, this.tagCount, this.own, follow];
     return el("div", { class: "nbt-tools", children });
   }

@@ -1,9 +1,9 @@
 // The connection that all views of a board share: its index, and the kernel's answers.
 
 import { Connection } from "../shared/connection.js";
-import { ensured } from "../shared/sure.js";
+import { getOrMake } from "../shared/collections.js";
 import { fitsOf } from "./fits.js";
-import { bare } from "./tags.js";
+import { runsWithoutScalars } from "./tags.js";
 
 /** @import { Answer, Fit, FromBoard, Index, Question, Still, ToBoard } from "../protocol.d.ts" */
 /** @import { Bytes, Model, View } from "../shared/connection.js" */
@@ -21,7 +21,7 @@ import { bare } from "./tags.js";
 const LATE_MS = 1500;
 const KEEP_MS = 300; // what is chosen within this is sent at once
 
-/** @extends {Connection<Exclude<FromBoard, Still>, ToBoard, View & {inSight: boolean}>} */
+/** @extends {Connection<Exclude<FromBoard, Still>, ToBoard, View & {visible: boolean}>} */
 export class BoardConnection extends Connection {
   /** @type {Contents | null} */
   index = null;
@@ -124,7 +124,7 @@ export class BoardConnection extends Connection {
    * @param {string} run
    */
   numberOf(run) {
-    return ensured(this.#numbers, run, () => this.#numbers.size);
+    return getOrMake(this.#numbers, run, () => this.#numbers.size);
   }
 
   /** @param {Contents} index */
@@ -139,7 +139,7 @@ export class BoardConnection extends Connection {
     if (own) own.name = this.titleOf(".");
     this.folder = index.folder;
     // Runs without scalars come last: they take no colour from those that have curves.
-    const without = bare(index);
+    const without = runsWithoutScalars(index);
     const curved = runs.filter((run) => !without.has(run));
     for (const run of [...curved, ...without]) this.numberOf(this.leaderOf(run));
   }
@@ -147,7 +147,7 @@ export class BoardConnection extends Connection {
   alive() {
     const hidden = document.visibilityState === "hidden";
     if (hidden) this.#keepNow(); // the page may be on its way out
-    const looks = [...this.views].some((view) => view.inSight) && !hidden;
+    const looks = [...this.views].some((view) => view.visible) && !hidden;
     if (looks && !this.gone) this.send({ t: "alive" });
   }
 
@@ -172,8 +172,8 @@ export class BoardConnection extends Connection {
   }
 
   // Called when a widget manager gives its kernel up. A kernel that still sends is back.
-  broke() {
-    this.gone = "The kernel has gone: what was drawn stays. Run the cell again for the rest.";
+  disconnected() {
+    this.gone = "The kernel has exited. What was drawn stays; run the cell again to see more.";
     for (const { answer } of this.#asked.values()) answer({ content: { t: "lost" }, buffers: [] });
     this.#asked.clear();
     this.changed();

@@ -2,7 +2,7 @@
 
 import { brief } from "./fits.js";
 import { button, el, partOf, say } from "../shared/dom.js";
-import { known } from "../shared/sure.js";
+import { get } from "../shared/collections.js";
 import { filter } from "./tags.js";
 
 /** @import { Fit } from "../protocol.d.ts" */
@@ -15,7 +15,7 @@ import { filter } from "./tags.js";
 /**
  * folder: what the names of all begin with; labels: the tags of runs; bare: the runs without
  * scalars, which are folded away.
- * @typedef {{folder?: string, labels?: Record<string, string[]>, bare?: Set<string>}} Told
+ * @typedef {{folder?: string, labels?: Record<string, string[]>, bare?: Set<string>}} About
  */
 
 export class RunList {
@@ -26,7 +26,7 @@ export class RunList {
   /** @type {Record<string, string[]>} */
   labels = {}; // the tags of runs
   /** @type {Map<string, string[]>} */
-  seen = new Map(); // of each run the names of its fit, as a whole and as it is shown
+  names = new Map(); // of each run the names of its fit, as a whole and as it is shown
   /** @type {Chosen} */
   fits = () => true;
   input = el("input", {
@@ -50,13 +50,13 @@ export class RunList {
   folder = el("div", { class: "nbt-soft nbt-runs-folder", hidden: "" });
 
   /**
-   * changed: called with the filter when the drawn runs change; point: called with the leader under
+   * changed: called with the filter when the drawn runs change; highlight: called with the leader under
    * the pointer, or null.
-   * @param {{changed: (filter: string) => void} & Pick<Page, "point"> & Pick<Board, "swatch">} board
+   * @param {{changed: (filter: string) => void} & Pick<Page, "highlight"> & Pick<Board, "swatch">} board
    */
-  constructor({ changed, point, swatch }) {
+  constructor({ changed, highlight, swatch }) {
     this.changed = changed;
-    this.point = point;
+    this.highlight = highlight;
     this.swatch = swatch;
     this.input.addEventListener("input", () => {
       this.#fit();
@@ -93,7 +93,7 @@ export class RunList {
 
   /**
    * @param {Iterable<Fit>} fits in their order
-   * @param {Told} [told]
+   * @param {About} [about]
    */
   show(fits, { folder = "", labels = {}, bare = new Set() } = {}) {
     this.labels = labels;
@@ -103,8 +103,8 @@ export class RunList {
       if (there.get(lead)?.runs.length !== fit.runs.length) (row.remove(), this.rows.delete(lead));
     for (const [lead, fit] of there) if (!this.rows.has(lead)) this.#add(fit);
     say(this.folder, folder && `in ${folder}`);
-    const rows = [...there.keys()].map((lead) => known(this.rows, lead));
-    this.seen = new Map(rows.flatMap(({ fit }) => namesOf(fit, folder)));
+    const rows = [...there.keys()].map((lead) => get(this.rows, lead));
+    this.names = new Map(rows.flatMap(({ fit }) => namesOf(fit, folder)));
     /** @param {Row} row */
     const isBare = ({ fit }) => fit.runs.every((run) => bare.has(run));
     this.#place(
@@ -117,12 +117,12 @@ export class RunList {
     this.bareCount.textContent = `${folded.length} ${folded.length === 1 ? "run" : "runs"} without scalars`;
     if (this.list.lastElementChild !== this.bare) this.list.append(this.bare);
     for (const { row, fit, name, label } of rows) {
-      say(name, brief(known(this.seen, fit.runs[0])[1]));
+      say(name, brief(get(this.names, fit.runs[0])[1]));
       const tags = new Set(fit.runs.flatMap((run) => labels[run] ?? []));
       say(label, [...tags].map((each) => `#${each}`).join(" "));
       row.hidden = !this.#meant(fit);
     }
-    this.#tell();
+    this.#update();
   }
 
   /**
@@ -144,7 +144,7 @@ export class RunList {
       if (on) this.off.delete(run);
       else this.off.add(run);
     }
-    this.#tell();
+    this.#update();
     this.changed(this.input.value);
   }
 
@@ -165,8 +165,8 @@ export class RunList {
       "data-run": fit.name,
       children: [box, this.swatch(...fit.runs), name, label],
     });
-    row.addEventListener("pointerenter", () => this.point(fit.lead));
-    row.addEventListener("pointerleave", () => this.point(null));
+    row.addEventListener("pointerenter", () => this.highlight(fit.lead));
+    row.addEventListener("pointerleave", () => this.highlight(null));
     this.rows.set(fit.lead, { row, fit, box, name, label });
     this.list.append(row);
   }
@@ -192,15 +192,15 @@ export class RunList {
     const { fits, error } = filter(this.input.value);
     this.fits = (run) =>
       fits(run) ||
-      (this.seen.get(run) ?? []).some(fits) ||
+      (this.names.get(run) ?? []).some(fits) ||
       (this.labels[run] ?? []).some((label) => fits(`#${label}`));
     this.input.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
     for (const { row, fit } of this.rows.values()) row.hidden = !this.#meant(fit);
-    this.#tell();
+    this.#update();
   }
 
-  #tell() {
+  #update() {
     let drawn = 0;
     for (const { box, fit } of this.rows.values()) {
       const on = fit.runs.filter((run) => !this.off.has(run)).length;

@@ -2,9 +2,9 @@
 // them. If there are very many cards or groups, the page has the first ones, and the others on request.
 
 import { button, el, focusedIn } from "../shared/dom.js";
-import { ensured, known } from "../shared/sure.js";
+import { getOrMake, get } from "../shared/collections.js";
 import { Viewport } from "../shared/viewport.js";
-import { apart, groups } from "./tags.js";
+import { splitPinned, groups } from "./tags.js";
 
 /** @import { Pin } from "../shared/pin.js" */
 /** @import { Board } from "./board.js" */
@@ -43,15 +43,15 @@ export class TagGroups {
     this.make = make;
     /** @type {Viewport<Card>} */
     this.viewport = new Viewport({ shown, hidden });
-    this.seen = this.viewport.seen;
-    this.size = new ResizeObserver(() => this.seen.forEach((card) => card.resize()));
+    this.visible = this.viewport.visible;
+    this.size = new ResizeObserver(() => this.visible.forEach((card) => card.resize()));
     this.size.observe(this.root);
   }
 
   /** @param {Map<string, Key[]>} found the keys of each tag's cards */
   show(found) {
     const { pins } = this.choices.values;
-    const { pinned, others } = apart(found, pins);
+    const { pinned, others } = splitPinned(found, pins);
     const drawn = JSON.stringify([pinned, [...others]]);
     if (this.drawn === drawn) return;
     this.drawn = drawn;
@@ -67,7 +67,7 @@ export class TagGroups {
 
   /** @param {Key} key */
   #card(key) {
-    return ensured(this.cards, JSON.stringify(key), () => {
+    return getOrMake(this.cards, JSON.stringify(key), () => {
       const card = this.make(key);
       card.pin.show(this.choices.values.pins.includes(card.tag));
       this.viewport.watch(card);
@@ -83,7 +83,7 @@ export class TagGroups {
     const { open } = this.folds;
     const grouped = groups([...found.keys()]).map(({ name, tags }) => ({
       name,
-      keys: tags.flatMap((tag) => known(found, tag)),
+      keys: tags.flatMap((tag) => get(found, tag)),
     }));
     const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
     const focused = focusedIn(this.root);

@@ -1,6 +1,6 @@
 // Groups of tags, filters by name, and the look of a run's line. Knows no page.
 
-import { ensured } from "../shared/sure.js";
+import { getOrMake } from "../shared/collections.js";
 
 /** @import { Tags } from "../protocol.d.ts" */
 
@@ -33,7 +33,7 @@ export function groups(tags) {
   for (const tag of tags) {
     const end = tag.indexOf("/");
     const name = end > 0 ? tag.slice(0, end) : "";
-    ensured(found, name, () => []).push(tag);
+    getOrMake(found, name, () => []).push(tag);
   }
   return [...found].filter(([, of]) => of.length).map(([name, of]) => ({ name, tags: of }));
 }
@@ -44,7 +44,7 @@ export function groups(tags) {
  * @param {Map<string, Key[]>} found
  * @param {string[]} pins
  */
-export function apart(found, pins) {
+export function splitPinned(found, pins) {
   const others = new Map(found);
   /** @type {Key[]} */
   const pinned = [];
@@ -60,7 +60,7 @@ export function apart(found, pins) {
  * @param {Tags} tags
  * @param {string[]} runs
  */
-export function having({ tags, sets, of }, runs) {
+export function runsByTag({ tags, sets, of }, runs) {
   const named = sets.map((set) => set.map((run) => runs[run]));
   return new Map(tags.map((tag, i) => [tag, named[of[i]]]));
 }
@@ -69,7 +69,7 @@ export function having({ tags, sets, of }, runs) {
  * The runs without scalars; none if no run has any.
  * @param {Pick<Tags, "sets"> & {runs: string[]}} index
  */
-export function bare({ sets, runs }) {
+export function runsWithoutScalars({ sets, runs }) {
   const curved = new Set(sets.flat());
   return new Set(curved.size ? runs.filter((_, i) => !curved.has(i)) : []);
 }

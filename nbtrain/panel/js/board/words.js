@@ -20,14 +20,14 @@ export function wordsOf(connection, empty) {
   if (empty) lines.push(`${empty[0].toUpperCase()}${empty.slice(1)}.`);
   for (const [run, size] of index?.damaged ?? [])
     lines.push(
-      `${size.toLocaleString("en")} bytes of ${title(run)} are damaged, and were skipped. nbtrain.scalars(…, verify=False) reads them if only checksums are wrong.`,
+      `${size.toLocaleString("en")} bytes of ${title(run)} are damaged and were skipped. nbtrain.scalars(…, verify=False) reads them if only checksums are wrong.`,
     );
   for (const [run, count] of index?.doubtful ?? [])
     lines.push(
       `${count.toLocaleString("en")} records of ${title(run)} have wrong checksums: their values may be damaged too.`,
     );
   for (const run of index?.gone ?? [])
-    lines.push(`${title(run)} has no event files any more: what was read of them is shown.`);
+    lines.push(`The event files of ${title(run)} are gone: the board shows what was read before.`);
   for (const [path, why] of index?.unreadable ?? []) lines.push(`${path} cannot be read: ${why}.`);
   if (lines.length > MOST)
     lines.splice(MOST - 1, lines.length, `And ${lines.length - MOST + 1} more.`);

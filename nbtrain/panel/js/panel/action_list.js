@@ -2,13 +2,13 @@
 
 import { button, el, elementIn, focusedIn, say } from "../shared/dom.js";
 import { DOING } from "./command_words.js";
-import { titled } from "./marks.js";
+import { titleOf } from "./marks.js";
 
 /** @import { Action, Receipt } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 /** @import { Mark } from "./marks.js" */
 
-const WAITS = "…"; // until the answer comes
+const WAITING = "…"; // until the answer comes
 const APPLIED = "✓"; // before the answer
 
 export class ActionList {
@@ -28,7 +28,7 @@ export class ActionList {
     this.done = done;
     this.shown = "[]";
     /** @type {string[]} */
-    this.told = [];
+    this.texts = [];
     this.from = 0; // the first answer since all earlier ones had come
     this.list = el("div");
     this.answers = el("div", { class: "nbt-answers", role: "status", "data-role": "answers" });
@@ -63,7 +63,7 @@ export class ActionList {
 
   // Drops the answers, and those that are still to come.
   clear() {
-    this.told = [];
+    this.texts = [];
     say(this.answers, "");
   }
 
@@ -75,7 +75,7 @@ export class ActionList {
    * @param {string | null} silent
    */
   #item(mark, actions, silent) {
-    const title = el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titled(mark)}` });
+    const title = el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titleOf(mark)}` });
     const head = this.heads ? [title, ...(mark.text ? [el("div", { text: mark.text })] : [])] : [];
     const against = actions.map(([, , , reason]) => silent ?? reason);
     const waiting = actions.map(([, command]) => this.clicks.of(command) && DOING[command]);
@@ -104,7 +104,7 @@ export class ActionList {
       if (!this.clicks.of(command)) this.#choose(action);
     });
     if ("halve" in more)
-      node.title = `Half of the ${more.halve} of the checkpoint or, where it is less, of what it is now.`;
+      node.title = `Halves the ${more.halve} of the checkpoint, or the current one if that is lower.`;
     node.disabled = disabled;
     node.setAttribute("aria-disabled", String(disabled || Boolean(waiting)));
     return node;
@@ -115,21 +115,21 @@ export class ActionList {
    * @param {Action} action
    */
   #choose([, command, more]) {
-    const { told } = this;
-    if (!told.includes(WAITS)) this.from = told.length;
-    const place = told.push(WAITS) - 1;
-    this.#tell(told);
+    const { texts } = this;
+    if (!texts.includes(WAITING)) this.from = texts.length;
+    const place = texts.push(WAITING) - 1;
+    this.#showAnswers(texts);
     this.clicks.post(/** @type {any} */ ({ command, ...more }), (receipt) => {
-      told[place] = answer(command, receipt);
-      this.#tell(told);
+      texts[place] = answer(command, receipt);
+      this.#showAnswers(texts);
     });
   }
 
-  /** @param {string[]} told */
-  #tell(told) {
-    if (told !== this.told) return;
-    say(this.answers, told.join("\n"));
-    if (told.slice(this.from).every((text) => text.startsWith(APPLIED))) this.done();
+  /** @param {string[]} texts */
+  #showAnswers(texts) {
+    if (texts !== this.texts) return;
+    say(this.answers, texts.join("\n"));
+    if (texts.slice(this.from).every((text) => text.startsWith(APPLIED))) this.done();
   }
 }
 
@@ -144,7 +144,6 @@ export const key = ({ number, wall }) => `${number} ${wall}`;
  * @param {Receipt} [receipt]
  */
 function answer(command, receipt) {
-  if (!receipt)
-    return `${command}: what became of it is not known; the panel shows how the run stands`;
+  if (!receipt) return `${command}: outcome unknown; the panel shows the state of the run`;
   return `${receipt.state === "applied" ? APPLIED : "✕"} ${receipt.text}`;
 }

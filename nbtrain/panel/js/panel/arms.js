@@ -1,7 +1,7 @@
 // The arms of the newest trial of several values, as its marks and curves show them. Knows no page.
 
 import { nearest, valueOf } from "../shared/buckets.js";
-import { lastOf } from "../shared/sure.js";
+import { lastOf } from "../shared/collections.js";
 
 /** @import { Curve } from "../shared/buckets.js" */
 /** @import { Mark } from "./marks.js" */

@@ -28,7 +28,7 @@ export class ArmsTip {
    * @param {Arm[]} arms
    * @param {{curves: Curve[]}[]} lines
    */
-  tell(u, arms, lines) {
+  show(u, arms, lines) {
     const x = u.posToVal(cursorOf(u).left, "x");
     const [values, validated = []] = lines.map(({ curves }) => valuesOfArms(arms, curves, x));
     const beside = new Map(validated);

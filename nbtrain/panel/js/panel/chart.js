@@ -18,7 +18,7 @@ import {
   xScale,
   yScale,
 } from "../shared/plot.js";
-import { lastOf } from "../shared/sure.js";
+import { lastOf } from "../shared/collections.js";
 import { ChartHead } from "./chart_head.js";
 import { armOfTail } from "./arms.js";
 import { ArmsTip } from "./arms_tip.js";
@@ -32,7 +32,7 @@ import { bandsOf, seriesOf } from "./series.js";
 /** @import { Bucket, Curve, UnseenBucket } from "../shared/buckets.js" */
 /** @import { Columns } from "../shared/columns.js" */
 /** @import { Paint } from "../shared/theme.js" */
-/** @import { PlacedMark } from "./along.js" */
+/** @import { PlacedMark } from "./x_axis.js" */
 /** @import { Arm } from "./arms.js" */
 /** @import { TagLine } from "./store.js" */
 
@@ -40,19 +40,19 @@ import { bandsOf, seriesOf } from "./series.js";
 /** @typedef {{min: number, max: number}} Zoom */
 
 /** @typedef {ConstructorParameters<typeof ChartHead>[1]} HeadClicks */
-/** @typedef {{open: MarksMenu["open"], pointed: (step: number | null) => void, chosen: (step: number) => unknown}} Told */
+/** @typedef {{open: MarksMenu["open"], pointed: (step: number | null) => void, chosen: (step: number) => unknown}} ChartActs */
 
 export class Chart extends BaseChart {
   /**
-   * paint: returns the colours of the current theme; told, clicks: see chart_grid.js, chart_head.js.
-   * @param {{tag: string, syncKey: string, paint: () => Paint, told: Told, clicks: HeadClicks}} panel
+   * paint: returns the colours of the current theme; act, clicks: see chart_grid.js, chart_head.js.
+   * @param {{tag: string, syncKey: string, paint: () => Paint, act: ChartActs, clicks: HeadClicks}} panel
    */
-  constructor({ tag, syncKey, paint, told, clicks }) {
+  constructor({ tag, syncKey, paint, act, clicks }) {
     const strip = new MarksStrip(paint);
     super("", strip.tip);
     this.syncKey = syncKey;
     this.paint = paint;
-    this.tell = told;
+    this.act = act;
     this.strip = strip;
     this.log = false;
     /** @type {ChartAxis} */
@@ -104,10 +104,10 @@ export class Chart extends BaseChart {
     const tags = inWords(lines.flatMap(({ tags }) => tags));
     this.host.setAttribute(
       "aria-label",
-      `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter tells what can be done about one`,
+      `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter opens the actions of a mark`,
     );
     if (this.hasRoom()) this.#plot();
-    if (!this.hovered) this.head.tell([], this.found.flat(), { hovered: false });
+    if (!this.hovered) this.head.showReading([], this.found.flat(), { hovered: false });
     this.#colour();
   }
 
@@ -232,15 +232,15 @@ export class Chart extends BaseChart {
   hover(u) {
     const { left } = cursorOf(u);
     this.hovered = left >= 0;
-    this.tell.pointed(this.hovered ? stepAt(u, left, this) : null);
+    this.act.pointed(this.hovered ? stepAt(u, left, this) : null);
     const buckets = this.hovered ? bucketsAt(u, left, this) : [];
-    this.head.tell(buckets, this.found.flat(), { hovered: this.hovered, x: this.x });
+    this.head.showReading(buckets, this.found.flat(), { hovered: this.hovered, x: this.x });
     this.dots.forEach((dot, i) => placeDot(dot, u, buckets[i]));
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
-    this.strip.tell(meant?.marks);
+    this.strip.showTip(meant?.marks);
     if (meant) besidePointer(this.tip, u);
-    if (!meant && this.hovered && this.#isMine(u)) this.armsTip.tell(u, this.arms, this.lines);
+    if (!meant && this.hovered && this.#isMine(u)) this.armsTip.show(u, this.arms, this.lines);
     else this.armsTip.hide();
   }
 
@@ -289,13 +289,13 @@ export class Chart extends BaseChart {
     const anchor = inPlot ? this.host : this.strip.strip;
     const { left: from } = u.over.getBoundingClientRect();
     if (meant)
-      this.tell.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
+      this.act.open(meant.marks, anchor, meant.left + from - anchor.getBoundingClientRect().left);
     else this.#choose(stepAt(u, left, this));
   }
 
   /** @param {number | null} step */
   #choose(step) {
-    if (step !== null) this.tell.chosen(Math.round(step));
+    if (step !== null) this.act.chosen(Math.round(step));
   }
 
   /**

@@ -4,8 +4,8 @@ import { best, isAbandoned } from "../shared/buckets.js";
 import { button, el, focusedIn } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
 import { SYSTEM } from "../shared/side_tags.js";
-import { known, lastOf } from "../shared/sure.js";
-import { Along, begun } from "./along.js";
+import { get, lastOf } from "../shared/collections.js";
+import { XAxis, startTime } from "./x_axis.js";
 import { armsOf } from "./arms.js";
 import { Chart } from "./chart.js";
 import { APART, columnsOf, fitted, roomOf } from "./fit.js";
@@ -21,8 +21,8 @@ const BY_KEY = 24; // pixels
 const LEAST = 140;
 /** @type {ChartAxis[]} */
 const AXES = ["step", "epoch", "relative", "wall"];
-const NO_EPOCHS = "no epochs are known";
-const NO_LENGTH = "the length of an epoch is not known";
+const NO_EPOCHS = "no epochs known";
+const NO_LENGTH = "steps per epoch unknown";
 let grids = 0;
 
 export class ChartGrid {
@@ -42,7 +42,7 @@ export class ChartGrid {
     this.more = button({ class: "nbt-more", "data-act": "more-charts" }, () =>
       panel.choices.choose({ all: !panel.choices.values.all }),
     );
-    this.along = new Along("step", { began: 0, epochs: [] });
+    this.axis = new XAxis("step", { began: 0, epochs: [] });
     this.room = 0; // pixels of all charts
     this.width = 0; // that the charts were fitted to
     this.handle = el("div", {
@@ -50,7 +50,7 @@ export class ChartGrid {
       role: "separator",
       tabindex: 0,
       title:
-        "Drag, or press the arrow keys, to change the height of the charts; a double click resets it",
+        "Drag or press the arrow keys to change the height of the charts; double-click to reset it",
       "aria-label": "height of the charts",
       "aria-orientation": "horizontal",
       "aria-valuemin": LEAST,
@@ -94,9 +94,9 @@ export class ChartGrid {
   /**
    * Shows what is new; the charts are drawn only while they are in sight.
    * @param {Status["last"]} [last]
-   * @param {boolean} [inSight]
+   * @param {boolean} [visible]
    */
-  draw(last = {}, inSight = true) {
+  draw(last = {}, visible = true) {
     const { store, system = false } = this.panel;
     const charts = store.charts.filter(([{ tag }]) => tag.startsWith(SYSTEM) === system);
     this.#keep(charts.map(([{ tag }]) => tag));
@@ -106,10 +106,10 @@ export class ChartGrid {
     this.tools.refuse("epoch", this.#noEpochs);
     this.tools.show();
     const { epochs = [] } = store.status;
-    this.along = new Along(this.drawing.x, { began: begun(store.curves), epochs });
+    this.axis = new XAxis(this.drawing.x, { began: startTime(store.curves), epochs });
     this.#arrange(charts.map(([{ tag }]) => tag));
     this.#fit();
-    for (const lines of charts) this.#draw(lines, last, inSight);
+    for (const lines of charts) this.#draw(lines, last, visible);
   }
 
   /**
@@ -120,7 +120,7 @@ export class ChartGrid {
   pointAt(step, wall = NaN) {
     const drawn = [...this.charts.values()].map(({ chart }) => chart).filter(({ plot }) => plot);
     const chart = drawn.find(({ root }) => !root.hidden) ?? drawn[0];
-    const left = chart?.plot?.valToPos(this.along.at(step, wall), "x") ?? NaN;
+    const left = chart?.plot?.valToPos(this.axis.at(step, wall), "x") ?? NaN;
     if (Number.isFinite(left)) chart.pointTo(left); // the time of a line may be unknown
   }
 
@@ -152,7 +152,7 @@ export class ChartGrid {
     if (order.join("\n") === this.order.join("\n")) return;
     this.order = order;
     const focused = focusedIn(this.grid);
-    this.grid.append(...order.map((tag) => known(this.charts, tag).chart.root));
+    this.grid.append(...order.map((tag) => get(this.charts, tag).chart.root));
     focused?.focus({ preventScroll: true });
   }
 
@@ -162,41 +162,41 @@ export class ChartGrid {
     const toggleLog = () => choices.toggle("logs", tag);
     const togglePin = () => choices.toggle("pins", tag);
     const clicks = { toggleLog, togglePin };
-    const told = { open, pointed, chosen };
-    const chart = new Chart({ tag, syncKey: this.syncKey, paint, told, clicks });
+    const act = { open, pointed, chosen };
+    const chart = new Chart({ tag, syncKey: this.syncKey, paint, act, clicks });
     this.charts.set(tag, { chart, shows: "" });
   }
 
   /**
    * @param {TagLine[]} lines
    * @param {Status["last"]} last
-   * @param {boolean} inSight
+   * @param {boolean} visible
    */
-  #draw(lines, last, inSight) {
+  #draw(lines, last, visible) {
     const { store } = this.panel;
-    const shown = known(this.charts, lines[0].tag);
+    const shown = get(this.charts, lines[0].tag);
     const { smooth, x, logX, logs, pins } = this.drawing;
     const log = logs.includes(lines[0].tag);
     const changed = lines.map(({ tags }) => store.changedAt(...tags));
-    const shows = [...changed, store.markedAt, smooth, log, logX, this.along.key].join();
+    const shows = [...changed, store.markedAt, smooth, log, logX, this.axis.key].join();
     shown.chart.head.show({ log, pinned: pins.includes(lines[0].tag) });
-    shown.chart.head.say(
+    shown.chart.head.showLast(
       lines.map((line) => ({
         ...line,
         last: last[store.newest(...line.tags)],
         abandoned: isAbandoned(store.of(...line.tags)),
       })),
     );
-    if (!inSight || shown.shows === shows) return;
+    if (!visible || shown.shows === shows) return;
     shown.shows = shows;
     Object.assign(shown.chart, { smooth, log, x, logX, arms: armsOf(store.marks) });
-    if (!this.panel.system) this.#praise(shown.chart, lastOf(lines));
+    if (!this.panel.system) this.#showBest(shown.chart, lastOf(lines));
     shown.chart.draw(
       lines.map((line) => ({
         ...line,
-        curves: store.of(...line.tags).map((curve) => this.along.curve(curve)),
+        curves: store.of(...line.tags).map((curve) => this.axis.curve(curve)),
       })),
-      store.marks.map((mark) => this.along.mark(mark)),
+      store.marks.map((mark) => this.axis.mark(mark)),
     );
   }
 
@@ -204,11 +204,11 @@ export class ChartGrid {
    * @param {Chart} chart
    * @param {TagLine} line its last one
    */
-  #praise(chart, { tag, tags, validates }) {
+  #showBest(chart, { tag, tags, validates }) {
     const { store } = this.panel;
     const higher = store.status.higher?.[tag];
     const found = higher === undefined ? null : best(store.of(...tags), { higher });
-    chart.head.praise(found, { tag, validates, higher });
+    chart.head.showBest(found, { tag, validates, higher });
   }
 
   // Shows as many charts as fit, each of its height.
@@ -227,7 +227,7 @@ export class ChartGrid {
     this.room = height ?? roomOf(count, columns);
     this.handle.setAttribute("aria-valuenow", String(this.room));
     this.order.forEach((tag, i) => {
-      const { chart } = known(this.charts, tag);
+      const { chart } = get(this.charts, tag);
       chart.room = plot;
       chart.root.hidden = i >= shown;
       chart.resize();
@@ -246,9 +246,9 @@ export class ChartGrid {
     /** @param {number} height */
     const choose = (height) => choices.choose({ height: Math.max(LEAST, Math.round(height)) });
     this.handle.addEventListener("pointerdown", (event) => {
-      const begun = this.grid.offsetHeight - event.clientY;
+      const start = this.grid.offsetHeight - event.clientY;
       this.handle.setPointerCapture(event.pointerId);
-      this.handle.onpointermove = ({ clientY }) => choose(begun + clientY);
+      this.handle.onpointermove = ({ clientY }) => choose(start + clientY);
     });
     const end = () => {
       this.handle.onpointermove = null;

@@ -47,7 +47,7 @@ export class ChartHead {
    * Shows the last value of each line, or that the run went back to a step before the line began.
    * @param {(TagLine & {last?: string, abandoned: boolean})[]} lines
    */
-  say(lines) {
+  showLast(lines) {
     const said = JSON.stringify(lines);
     if (said === this.said) return;
     this.said = said;
@@ -66,11 +66,11 @@ export class ChartHead {
    * @param {ReturnType<typeof best>} found
    * @param {{validates: boolean, tag: string, higher?: boolean}} of
    */
-  praise(found, { validates, tag, higher }) {
+  showBest(found, { validates, tag, higher }) {
     const end = higher ? "highest" : "lowest";
     const words = found && `${end} ${validates ? "val " : ""}${describeBest(found)}`;
     say(this.best, words?.replaceAll(" ", "\u00a0")); // seen whole or not at all
-    this.best.title = `the best value of ${tag}, the ${end}`;
+    this.best.title = `best ${tag}: the ${end}`;
   }
 
   /**
@@ -79,7 +79,7 @@ export class ChartHead {
    * @param {UnseenBucket[]} unseen
    * @param {{hovered: boolean, x?: ChartAxis}} how whether there is a cursor: its values have the place of the last
    */
-  tell([bucket, validated], unseen, { hovered, x }) {
+  showReading([bucket, validated], unseen, { hovered, x }) {
     this.root.classList.toggle("nbt-hovered", hovered);
     if (!bucket) this.legend.textContent = tally(unseen);
     else

@@ -5,23 +5,23 @@
 /** @import { Mailbox } from "./mailbox.js" */
 
 /**
- * sent: so far only the run's folder has it; lack: why it could not be put there.
- * taken: the kernel or the run has it; known: its receipt was listed, or should have been by now.
+ * sent: so far only the run's folder has it; problem: why it could not be put there.
+ * received: the kernel or the run has it; known: its receipt was listed, or should have been by now.
  * @typedef {object} Click
  * @property {Command["command"]} command
  * @property {boolean} late
  * @property {boolean} sent
- * @property {string} lack
- * @property {boolean} taken
+ * @property {string} problem
+ * @property {boolean} received
  * @property {boolean} known
  * @property {ReturnType<typeof setTimeout>} [timer]
  * @property {(receipt?: Receipt) => void} done
  */
 
-const TAKEN = "requested"; // the text of the acknowledgement of a click that is not refused
+const RECEIVED = "requested"; // the text of the acknowledgement of a click that is not refused
 export const ENDED = ["finished", "stopped", "failed"];
 const BUSY_AFTER_MS = 1500;
-const LOOK_MS = 1000; // for an answer in the run's folder
+const POLL_MS = 1000; // for an answer in the run's folder
 const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then was pushed off the list
 
 export class Clicks {
@@ -38,7 +38,7 @@ export class Clicks {
     /** @type {Map<string, Click>} */
     this.waiting = new Map(); // by their ids
     /** @type {Receipt | null} */
-    this.told = null; // an answer that no receipt of the run has, until another one comes
+    this.answer = null; // an answer that no receipt of the run has, until another one comes
     this.newest = ""; // the newest listed receipt
   }
 
@@ -54,14 +54,14 @@ export class Clicks {
       command: command.command,
       late: false,
       sent: false,
-      lack: "",
-      taken: false,
+      problem: "",
+      received: false,
       known: false,
       done,
     };
-    click.timer = setTimeout(() => this.#goAround(id, click, command), BUSY_AFTER_MS);
+    click.timer = setTimeout(() => this.#sendThroughFolder(id, click, command), BUSY_AFTER_MS);
     this.waiting.set(id, click);
-    this.told = null;
+    this.answer = null;
     this.send({ t: "cmd", id, ...command });
     this.changed();
   }
@@ -72,14 +72,14 @@ export class Clicks {
    * @param {Click} click
    * @param {Command} command
    */
-  async #goAround(id, click, command) {
+  async #sendThroughFolder(id, click, command) {
     click.late = true;
     this.changed();
-    const lack = await this.mailbox.send(id, command);
-    if (this.waiting.get(id) !== click || click.taken) return;
-    click.sent = lack === "";
-    click.lack = lack ?? "";
-    if (click.sent) this.#lookLater(id, click);
+    const problem = await this.mailbox.send(id, command);
+    if (this.waiting.get(id) !== click || click.received) return;
+    click.sent = problem === "";
+    click.problem = problem ?? "";
+    if (click.sent) this.#pollLater(id, click);
     this.changed();
   }
 
@@ -89,24 +89,24 @@ export class Clicks {
    * @param {string} id
    * @param {Click} click
    */
-  #lookLater(id, click) {
+  #pollLater(id, click) {
     click.timer = setTimeout(async () => {
       const answer = await this.mailbox.answer(id);
       if (this.waiting.get(id) !== click || !click.sent) return;
       if (answer?.state === "refused" && !answer.command) {
         // The mailbox does not trust it, so the run has not seen it. The kernel may still do it.
-        Object.assign(click, { sent: false, lack: answer.text });
+        Object.assign(click, { sent: false, problem: answer.text });
         this.changed();
         return;
       }
       if (answer && answer.state !== "requested") {
-        this.#tell(id, click, answer);
+        this.#answered(id, click, answer);
         return;
       }
-      if (answer) Object.assign(click, { late: false, taken: true });
-      this.#lookLater(id, click);
+      if (answer) Object.assign(click, { late: false, received: true });
+      this.#pollLater(id, click);
       this.changed();
-    }, LOOK_MS);
+    }, POLL_MS);
   }
 
   /**
@@ -114,15 +114,15 @@ export class Clicks {
    * @param {Click} click
    * @param {Receipt} answer
    */
-  #tell(id, click, answer) {
+  #answered(id, click, answer) {
     this.waiting.delete(id);
-    this.told = answer;
+    this.answer = answer;
     click.done(answer);
     this.changed();
   }
 
   /**
-   * Handles the kernel's acknowledgement: it has taken a click, or refused it for the given reason.
+   * Handles the kernel's acknowledgement: it has received a click, or refused it for the given reason.
    * @param {string} id
    * @param {string} text
    */
@@ -130,12 +130,12 @@ export class Clicks {
     const click = this.waiting.get(id);
     if (!click) return;
     clearTimeout(click.timer);
-    if (text !== TAKEN) {
-      this.#tell(id, click, { id, command: click.command, state: "refused", text });
+    if (text !== RECEIVED) {
+      this.#answered(id, click, { id, command: click.command, state: "refused", text });
       return;
     }
     click.late = click.sent = false;
-    click.taken = true;
+    click.received = true;
     click.timer = setTimeout(() => {
       click.known = true;
       this.changed();
@@ -150,7 +150,7 @@ export class Clicks {
     const answers = new Map(receipts.map((receipt) => [receipt.id, receipt]));
     const newest = JSON.stringify(receipts.at(-1) ?? null);
     const ended = phase && ENDED.includes(phase);
-    if (newest !== this.newest) this.told = null;
+    if (newest !== this.newest) this.answer = null;
     this.newest = newest;
     for (const [id, click] of [...this.waiting]) {
       const answer = answers.get(id);
@@ -170,7 +170,7 @@ export class Clicks {
   // The newest click whose answer is due; a trial is answered only at its end.
   get latest() {
     return [...this.waiting.values()]
-      .filter(({ command, taken }) => command !== "try" || !taken)
+      .filter(({ command, received }) => command !== "try" || !received)
       .at(-1);
   }
 

@@ -30,10 +30,10 @@ export const DOING = {
 
 /**
  * Describes how a click reaches a run whose kernel is busy.
- * @param {{command: string, sent: boolean, lack: string}} click
+ * @param {{command: string, sent: boolean, problem: string}} click
  */
-export function onItsWay({ command, sent, lack }) {
+export function onItsWay({ command, sent, problem }) {
   if (sent) return `${LABELS[command]} sent through the run's folder: the kernel is busy`;
   const queued = `${LABELS[command]} queued: the kernel is busy — it runs when the cell ends`;
-  return lack ? `${queued}; it could not be sent through the run's folder (${lack})` : queued;
+  return problem ? `${queued}; it could not be sent through the run's folder (${problem})` : queued;
 }

@@ -1,7 +1,7 @@
-// The silence of the kernel. Silence is counted in looks, not in seconds, because a page that slept
+// The silence of the kernel. Silence is counted in polls, not in seconds, because a page that slept
 // or was hidden has not waited.
 
-const PATIENCE = 4; // looks in a row without a message; a live run sends one every ten seconds
+const PATIENCE = 4; // polls in a row without a message; a live run sends one every ten seconds
 
 export class Contact {
   /**
@@ -11,30 +11,30 @@ export class Contact {
   constructor(now = () => new Date()) {
     this.now = now;
     this.heardAt = now();
-    this.looks = 0; // since then
+    this.polls = 0; // since then
     this.gone = false; // whether there is no need to wait
   }
 
   // Notes a message of the kernel.
   heard() {
     this.heardAt = this.now();
-    this.looks = 0;
+    this.polls = 0;
     this.gone = false;
   }
 
   // Counts a look of a visible page.
-  look() {
-    this.looks += 1;
+  poll() {
+    this.polls += 1;
   }
 
   // Notes that the connection to the kernel is gone, so that there is no need to wait.
-  broke() {
+  disconnected() {
     this.gone = true;
-    this.looks = PATIENCE;
+    this.polls = PATIENCE;
   }
 
   // The time of its last message, like "12:04:33"; null unless it is silent.
   get silentSince() {
-    return this.looks < PATIENCE ? null : this.heardAt.toTimeString().slice(0, 8);
+    return this.polls < PATIENCE ? null : this.heardAt.toTimeString().slice(0, 8);
   }
 }

@@ -3,7 +3,7 @@
 import { button, el, partOf, say, shorten } from "../shared/dom.js";
 import { DOING, LABELS, onItsWay } from "./command_words.js";
 import { Hyperparameters } from "./hyperparameters.js";
-import { listed, unchosen } from "./marks.js";
+import { labelOf, latestLabel } from "./marks.js";
 import { Trial } from "./trial.js";
 
 /** @import { Checkpoint, Command, Phase, Receipt, Status } from "../protocol.d.ts" */
@@ -24,7 +24,7 @@ const GLYPHS = {
 };
 const BUTTONS = ["pause", "save", "restore", "stop", "evaluate"];
 /** @type {Record<string, string>} */
-const TITLES = { save: "Write a checkpoint now" };
+const TITLES = { save: "Save a checkpoint now" };
 const PACE = ["speed", "left"]; // numbers that a silent kernel's run may not have any more
 
 export class Controls {
@@ -109,23 +109,23 @@ export class Controls {
         (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`),
     );
     const why = gone
-      ? `it has gone, or was restarted. ${next(status)}`
-      : "it may be busy, or gone.";
+      ? `it has exited or was restarted. ${next(status)}`
+      : "it may be busy or have exited.";
     say(this.silence, silentSince && `No word from the kernel since ${silentSince}: ${why}`);
     say(this.name, status.name);
     say(this.engine, status.engine);
     this.engine.title = status.trained_by ?? "";
     const line = status.line ?? [];
-    this.#numbers(silentSince ? line.filter(([label]) => !PACE.includes(label)) : line);
-    this.#progress(status);
-    this.#choices(status.checkpoints ?? [], status.latest);
+    this.#showNumbers(silentSince ? line.filter(([label]) => !PACE.includes(label)) : line);
+    this.#showProgress(status);
+    this.#listCheckpoints(status.checkpoints ?? [], status.latest);
     say(this.notice, status.notice);
     say(this.message, status.message);
     say(this.error, status.error);
     this.failure.hidden = !status.error;
     this.clicks.settle(status);
     this.hyperparameters.show(status, silentSince);
-    this.#answer();
+    this.#updateButtons();
   }
 
   /** @param {string} command */
@@ -146,7 +146,7 @@ export class Controls {
   }
 
   // Updates the buttons. One that waits stays in the tab order, so that it keeps the focus.
-  #answer() {
+  #updateButtons() {
     /** @type {Partial<Status["controls"]>} */
     const controls = this.status.controls ?? {};
     const can = this.silentSince ? {} : controls;
@@ -162,7 +162,7 @@ export class Controls {
     this.choice.disabled = !can.restore;
     this.evaluate.hidden = !("evaluate" in controls);
     this.trial.show(this.status, controls.try && Boolean(can.try));
-    this.#tell();
+    this.#showReceipt();
   }
 
   #latest() {
@@ -170,12 +170,12 @@ export class Controls {
   }
 
   // Shows the newest answer. That of a trial comes late, and stays until the next one.
-  #tell() {
+  #showReceipt() {
     const waiting = this.silentSince ? null : this.clicks.latest;
     const latest = this.#latest();
     const tried = latest && this.tried?.after === latest.id ? this.tried.receipt : null;
     const left = tried?.state === "refused" && tried.id !== latest?.id; // by a restore, for example
-    const receipt = this.clicks.told ?? (left ? latest : (tried ?? latest));
+    const receipt = this.clicks.answer ?? (left ? latest : (tried ?? latest));
     const more = left && receipt?.id !== tried.id ? ` · ✕ ${tried.command}: ${tried.text}` : "";
     this.receipt.dataset.state = waiting ? "requested" : (receipt?.state ?? "");
     if (waiting?.late) say(this.receipt, onItsWay(waiting));
@@ -185,7 +185,7 @@ export class Controls {
       say(this.receipt, this.silentSince ? "" : (DOING[receipt.command] ?? "…"));
     else {
       const sign = receipt?.state === "unanswered" ? "?" : "✕";
-      say(this.receipt, receipt && `${sign} ${receipt.command}${this.#why(receipt)}${more}`);
+      say(this.receipt, receipt && `${sign} ${receipt.command}${this.#reasonOf(receipt)}${more}`);
     }
   }
 
@@ -193,7 +193,7 @@ export class Controls {
    * The reason of a refusal, unless the row of the hyperparameter already shows it.
    * @param {Receipt} receipt
    */
-  #why(receipt) {
+  #reasonOf(receipt) {
     const row = this.hyperparameters.refused(receipt);
     return row ? ` ${row}: refused` : `: ${receipt.text}`;
   }
@@ -202,7 +202,7 @@ export class Controls {
    * Shows the numbers. The elements stay, so that selected text stays selected.
    * @param {Status["line"]} pairs
    */
-  #numbers(pairs) {
+  #showNumbers(pairs) {
     shorten(this.line, pairs.length);
     pairs.forEach(([label, text], i) => {
       const pair =
@@ -216,7 +216,7 @@ export class Controls {
   }
 
   /** @param {Partial<Status>} status */
-  #progress({ progress, phase }) {
+  #showProgress({ progress, phase }) {
     const known = typeof progress === "number";
     this.bar.classList.toggle("nbt-endless", !known && phase === "running" && !this.silentSince);
     this.fill.style.width = known ? `${100 * progress}%` : this.silentSince ? "0" : "";
@@ -229,11 +229,11 @@ export class Controls {
    * @param {Checkpoint[]} checkpoints
    * @param {string | null} [latest]
    */
-  #choices(checkpoints, latest) {
+  #listCheckpoints(checkpoints, latest) {
     if (checkpoints === this.checkpoints) return;
     this.checkpoints = checkpoints;
-    const first = ["", unchosen(checkpoints, latest)];
-    const options = [first, ...checkpoints.map((each) => [each[0], listed(each)])];
+    const first = ["", latestLabel(checkpoints, latest)];
+    const options = [first, ...checkpoints.map((each) => [each[0], labelOf(each)])];
     const key = JSON.stringify(options);
     if (key === this.listed) return;
     this.listed = key;
@@ -256,5 +256,5 @@ function next({ name, trained_by, mailbox }) {
   if (!trained_by) return `To continue the run, run its cells again with the same name, ${name}.`;
   // A cell that launched the run would launch it again.
   const folder = mailbox ? JSON.stringify(mailbox.folders[0]) : "its folder";
-  return `The run does not need it: ${trained_by} trains. nbtrain.attach(${folder}) follows it again.`;
+  return `The run does not need it: ${trained_by} trains. To follow it again, call nbtrain.attach(${folder}).`;
 }

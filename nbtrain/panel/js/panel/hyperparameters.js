@@ -5,7 +5,7 @@
 // the focus.
 
 import { el } from "../shared/dom.js";
-import { ensured } from "../shared/sure.js";
+import { getOrMake } from "../shared/collections.js";
 import { brief, exact, numberIn, places } from "./scale.js";
 
 /** @import { Receipt, Scale, Status } from "../protocol.d.ts" */
@@ -43,7 +43,7 @@ export class Hyperparameters {
       this.rows.delete(name);
     }
     hyperparameters.forEach(([name, ...range], i) => {
-      const row = ensured(this.rows, name, () => this.#made(name, range));
+      const row = getOrMake(this.rows, name, () => this.#made(name, range));
       const can = Boolean(!silentSince && controls?.set);
       row.show(values[i], range, can, answered.join("\n"), rates[i]);
     });

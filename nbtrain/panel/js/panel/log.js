@@ -32,16 +32,15 @@ export class Log {
       "aria-label": "search the log",
       "data-lm-suppress-shortcuts": "true",
     });
-    this.level = choice("least level", LEVELS.map(atLeast), LEVELS);
+    this.level = choice("minimum level", LEVELS.map(atLeast), LEVELS);
     this.source = choice("source", ["all sources", ...SOURCES], ["", ...SOURCES]);
-    this.told = el("span", { class: "nbt-log-told", role: "status" });
-    this.end = button({ text: "Follow", title: "keep the newest in sight" }, () =>
+    this.count = el("span", { class: "nbt-log-count", role: "status" });
+    this.end = button({ text: "Follow", title: "Keep scrolling to the newest line" }, () =>
       this.#follow(true),
     );
     this.list = el("div", { class: "nbt-log-list" });
-    this.box = scroller("lines of the log", [this.list]);
-    this.box.classList.add("nbt-log-box");
-    const tools = [this.search, this.level, this.source, this.end, this.told];
+    this.box = scroller("nbt-log-box", "lines of the log", [this.list]);
+    const tools = [this.search, this.level, this.source, this.end, this.count];
     this.root = el("details", {
       class: "nbt-log",
       children: [this.summary, el("div", { class: "nbt-log-tools", children: tools }), this.box],
@@ -122,8 +121,8 @@ export class Log {
     this.rows = filtered(rows, filter);
     const some = this.rows.length < rows.length;
     const dropped = this.store.have - rows.length;
-    const kept = dropped > 0 ? `the newest ${number(rows.length)}; all are in log.txt` : "";
-    say(this.told, some ? `${number(this.rows.length)} of ${number(rows.length)}` : kept);
+    const kept = dropped > 0 ? `the newest ${number(rows.length)} lines; all are in log.txt` : "";
+    say(this.count, some ? `${number(this.rows.length)} of ${number(rows.length)}` : kept);
     this.list.style.height = `${this.rows.length * ROW}px`;
     this.#follow(this.follows);
     this.#place();
@@ -157,7 +156,7 @@ function fill(node, [wall, step, level, source, text]) {
   say(time, wall ? date.toLocaleTimeString("en-GB") : "");
   time.title = wall ? date.toLocaleString() : "";
   say(at, number(step));
-  at.title = `show step ${number(step)} in the charts`;
+  at.title = `Show step ${number(step)} in the charts`;
   say(from, level === "INFO" || level === "DEBUG" ? source : `${source} ${level}`);
   said.textContent = text;
   said.title = text;

@@ -25,12 +25,12 @@ export class Machine {
   /**
    * Says which curves there are; draws them while they are open.
    * @param {Status["last"]} [last]
-   * @param {boolean} [inSight]
+   * @param {boolean} [visible]
    */
-  draw(last = {}, inSight = true) {
+  draw(last = {}, visible = true) {
     const count = Object.keys(last).filter((tag) => tag.startsWith(SYSTEM)).length;
     this.root.hidden = !count;
     say(this.summary, count ? `System: ${count} curves of CPU, memory, disk and GPUs` : "");
-    if (count && this.root.open) this.charts.draw(last, inSight);
+    if (count && this.root.open) this.charts.draw(last, visible);
   }
 }

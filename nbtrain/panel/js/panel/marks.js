@@ -39,7 +39,7 @@ import { clock, place } from "../shared/format.js";
 
 const BY_CADENCE = ["checkpoint"];
 /** @type {Record<string, string>} */
-const KINDS = { last_good: "copy", trial: "where a trial begins", best: "best" }; // of checkpoints, by their folders
+const KINDS = { last_good: "copy", trial: "start of a trial", best: "best" }; // of checkpoints, by their folders
 
 /** @param {Mark} mark */
 const byCadence = ({ event }) => BY_CADENCE.includes(event);
@@ -147,7 +147,7 @@ function both(one, { last, number, marks }) {
  * Describes a mark: its kind, step and time.
  * @param {Mark} mark
  */
-export function titled(mark) {
+export function titleOf(mark) {
   const to = mark.place === mark.step ? "" : ` → ${place(mark.place, "step")}`;
   return `${mark.event} · ${place(mark.step, "step")}${to} · ${clock(mark.wall)}${mark.abandoned ? " · abandoned" : ""}`;
 }
@@ -156,7 +156,7 @@ export function titled(mark) {
  * Describes a checkpoint in the list: its step, its time, and its kind.
  * @param {Checkpoint} checkpoint
  */
-export function listed([name, step, wall, abandoned]) {
+export function labelOf([name, step, wall, abandoned]) {
   const kind = KINDS[name.split("/").at(-2) ?? ""];
   const words = [place(step, "step"), clock(wall), kind, abandoned && "abandoned"];
   return words.filter(Boolean).join(" · ");
@@ -167,9 +167,9 @@ export function listed([name, step, wall, abandoned]) {
  * @param {Checkpoint[]} checkpoints
  * @param {string | null} [latest] see `Status` in protocol.d.ts
  */
-export function unchosen(checkpoints, latest) {
+export function latestLabel(checkpoints, latest) {
   const found = checkpoints.find(([name]) => name === latest);
-  if (!found) return checkpoints.length ? "nothing saved yet: choose a copy" : "no checkpoint yet";
+  if (!found) return checkpoints.length ? "no checkpoint yet: choose a copy" : "no checkpoint yet";
   const [, step, , abandoned] = found;
   return `latest · ${place(step, "step")}${abandoned ? " · abandoned" : ""}`;
 }

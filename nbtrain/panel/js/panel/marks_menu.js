@@ -1,7 +1,7 @@
 // A menu for the marks at one position, with the actions of each.
 
 import { button } from "../shared/dom.js";
-import { titled } from "./marks.js";
+import { titleOf } from "./marks.js";
 import { ActionList, key } from "./action_list.js";
 import { Popover } from "./popover.js";
 
@@ -43,7 +43,7 @@ export class MarksMenu {
     this.actions.clear();
     this.popover.close();
     this.show();
-    this.popover.open(anchor, marks.length > 1 ? `${marks.length} marks` : titled(marks[0]), left);
+    this.popover.open(anchor, marks.length > 1 ? `${marks.length} marks` : titleOf(marks[0]), left);
   }
 
   // Called again when the run has changed: other actions may be possible.

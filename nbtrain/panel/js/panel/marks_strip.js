@@ -1,12 +1,12 @@
 // The strip of marks above a chart: draws them, and finds the one below the pointer.
 
 import { el } from "../shared/dom.js";
-import { grouped, titled } from "./marks.js";
+import { grouped, titleOf } from "./marks.js";
 import { shortened } from "../shared/format.js";
 
 /** @import uPlot from "uplot" */
 /** @import { Paint } from "../shared/theme.js" */
-/** @import { PlacedMark } from "./along.js" */
+/** @import { PlacedMark } from "./x_axis.js" */
 /** @import { Group, Mark } from "./marks.js" */
 
 /** @typedef {Group<Mark> & {wide: number}} Sign A group, and how broad it is drawn, in pixels. */
@@ -18,7 +18,7 @@ const GLYPH = 11; // the most pixels of the width of a glyph
 const GAP = 2; // pixels between two signs
 const BASE = 6; // pixels between a sign and the plot, where a group has its line
 const SMALL = "10px system-ui, sans-serif"; // of a count
-const TOLD = 3; // marks of a group that the tip lists
+const LISTED = 3; // marks of a group that the tip lists
 const CHARS = 120; // the most characters of a mark's text in the tip; the menu has all
 const GRAVE = ["nan", "failed"];
 
@@ -133,18 +133,18 @@ export class MarksStrip {
    * Describes some marks in the tip; hides the tip without any.
    * @param {Mark[]} [marks]
    */
-  tell(marks = []) {
-    const key = marks.map(titled).join();
+  showTip(marks = []) {
+    const key = marks.map(titleOf).join();
     this.tip.hidden = !marks.length;
     if (key === this.key) return;
     this.key = key;
     const rows = marks
-      .slice(0, TOLD)
+      .slice(0, LISTED)
       .flatMap((mark) => [
-        el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titled(mark)}` }),
+        el("div", { class: "nbt-tip-head", text: `${mark.glyph} ${titleOf(mark)}` }),
         ...(mark.text ? [el("div", { text: shortened(mark.text, CHARS) })] : []),
       ]);
-    const more = marks.length - TOLD;
+    const more = marks.length - LISTED;
     if (more > 0) rows.push(el("div", { class: "nbt-soft", text: `and ${more} more` }));
     this.tip.replaceChildren(...rows);
   }

@@ -3,7 +3,7 @@
 import { placeUpTo } from "../shared/cards/steps.js";
 import { button, el, say } from "../shared/dom.js";
 import { place } from "../shared/format.js";
-import { ensured } from "../shared/sure.js";
+import { getOrMake } from "../shared/collections.js";
 import { Viewport } from "../shared/viewport.js";
 import { MediaCard } from "./media_card.js";
 
@@ -40,11 +40,14 @@ export class Media {
     "data-role": "media-step",
     "data-lm-suppress-shortcuts": "true",
   });
-  told = el("output", { class: "nbt-soft" });
-  latest = button({ text: "Newest", title: "show the newest of each", hidden: "" }, () => {
-    this.pointed = null;
-    this.choose(null);
-  });
+  output = el("output", { class: "nbt-soft" });
+  latest = button(
+    { text: "Newest", title: "Show the newest value of each tag", hidden: "" },
+    () => {
+      this.pointed = null;
+      this.choose(null);
+    },
+  );
   more = el("div", { class: "nbt-soft", hidden: "" });
   grid = el("div", { class: "nbt-grid" });
 
@@ -54,7 +57,10 @@ export class Media {
    */
   constructor(panel) {
     this.panel = panel;
-    const tools = el("div", { class: "nbt-step", children: [this.range, this.told, this.latest] });
+    const tools = el("div", {
+      class: "nbt-step",
+      children: [this.range, this.output, this.latest],
+    });
     this.root = el("details", {
       class: "nbt-media",
       hidden: "",
@@ -159,7 +165,7 @@ export class Media {
     if (reply?.content.about === "tags") {
       this.seen = key;
       const { tags, more } = reply.content;
-      say(this.more, more ? `and ${more} more tags, which a board shows` : "");
+      say(this.more, more ? `and ${more} more tags: open a board to see them` : "");
       for (const [kind, tag, count] of tags) this.#card(kind, tag).want(count);
       await this.panel.questions.last; // until all have what is new
     }
@@ -174,7 +180,7 @@ export class Media {
    */
   #card(kind, tag) {
     const key = JSON.stringify([kind, tag]);
-    return ensured(this.cards, key, () => this.#made(kind, tag));
+    return getOrMake(this.cards, key, () => this.#made(kind, tag));
   }
 
   /**
@@ -190,7 +196,7 @@ export class Media {
         step: () => this.step,
         ask: (question) => questions.ask(question),
         choose: (step) => this.choose(step),
-        told: () => this.#tell(),
+        stepsChanged: () => this.#showStep(),
       },
     );
     this.grid.append(card.root);
@@ -200,19 +206,19 @@ export class Media {
 
   #turn() {
     if (!this.root.open) return;
-    this.#tell();
+    this.#showStep();
     for (const card of this.cards.values()) card.want();
   }
 
   // The words of the slider.
-  #tell() {
+  #showStep() {
     const { steps, step } = this;
     const said = step === null ? "the newest" : place(step, "step");
     this.range.max = String(Math.max(0, steps.length - 1));
     this.range.value = String(placeUpTo(steps, step));
     this.range.disabled = steps.length < 2;
     this.range.setAttribute("aria-valuetext", said);
-    say(this.told, said);
+    say(this.output, said);
     this.latest.hidden = this.chosen === null;
   }
 }
@@ -220,5 +226,5 @@ export class Media {
 /** @param {MediaExtent} extent */
 function words({ tags, count }) {
   const some = `${tags} tag${tags === 1 ? "" : "s"}`;
-  return `Pictures and media: ${some}, ${count.toLocaleString("en")} in all`;
+  return `Pictures and media: ${some}, ${count.toLocaleString("en")} value${count === 1 ? "" : "s"}`;
 }

@@ -51,10 +51,10 @@ export class MediaCard {
 
   /**
    * run: its name; step: returns the step to be shown, null for the newest; ask: see
-   * media_questions.js; choose: called with a step that a click has chosen; told: called when there
+   * media_questions.js; choose: called with a step that a click has chosen; stepsChanged: called when there
    * are other steps.
    * @param {{run: string, kind: MediaKind, tag: string}} what
-   * @param {{paint: () => Paint, step: () => number | null, ask: (question: MediaQuestion) => Promise<MediaReply | null>, choose: (step: number) => void, told: () => void}} panel
+   * @param {{paint: () => Paint, step: () => number | null, ask: (question: MediaQuestion) => Promise<MediaReply | null>, choose: (step: number) => void, stepsChanged: () => void}} panel
    */
   constructor({ run, kind, tag }, panel) {
     this.run = this.runTitle = run;
@@ -163,9 +163,9 @@ export class MediaCard {
     this.numbers = indices;
     this.ridged = false;
     if (content.count > size)
-      this.thinned = `${size.toLocaleString("en")} of ${content.count.toLocaleString("en")} steps can be shown.`;
-    if (!size) say(this.problem, "The run has gone back behind all of it.");
-    this.panel.told();
+      this.thinned = `${size.toLocaleString("en")} of ${content.count.toLocaleString("en")} steps are available.`;
+    if (!size) say(this.problem, "The run was restored to a step before all values.");
+    this.panel.stepsChanged();
     return true;
   }
 
@@ -182,7 +182,7 @@ export class MediaCard {
     if (content.about !== "value") return;
     say(this.problem, "");
     say(this.note, [sentence(content.said), this.thinned].filter(Boolean).join(" "));
-    this.#tell(content.step, this.walls[at]);
+    this.#showStep(content.step, this.walls[at]);
     await this.#fill(content, buffers, at);
     this.body.root.style.minHeight = "";
     this.root.dataset.step = String(content.step);
@@ -216,7 +216,7 @@ export class MediaCard {
     this.at = at;
     this.body.marked = at;
     this.body.choose();
-    this.#tell(this.steps[at]);
+    this.#showStep(this.steps[at]);
     this.root.dataset.step = String(this.steps[at]);
     return false;
   }
@@ -225,7 +225,7 @@ export class MediaCard {
    * @param {number} step
    * @param {number} [wall]
    */
-  #tell(step, wall) {
+  #showStep(step, wall) {
     say(this.said, place(step, "step"));
     this.said.title = wall ? place(wall, "wall") : "";
   }

@@ -51,12 +51,12 @@ export class MediaQuestions {
    */
   #ask(question) {
     const id = this.next++;
-    return new Promise((tell) => {
+    return new Promise((resolve) => {
       /** @param {MediaReply | null} reply */
       const answer = (reply) => {
         clearTimeout(timer);
         this.asked.delete(id);
-        tell(reply);
+        resolve(reply);
       };
       const timer = setTimeout(() => answer(null), this.patience);
       this.asked.set(id, answer);

@@ -18,7 +18,7 @@ export class MessageActions {
     this.root = el("div", {
       class: "nbt-message-actions",
       role: "group",
-      "aria-label": "what can be done",
+      "aria-label": "actions",
       tabindex: -1,
       "data-role": "message-actions",
     });

@@ -12,11 +12,11 @@ export class Notes {
   /** @param {Clicks} clicks */
   constructor(clicks) {
     this.clicks = clicks;
-    this.tags = el("span", { class: "nbt-tags", "data-role": "tags" });
+    this.tags = el("span", { class: "nbt-run-tags", "data-role": "tags" });
     this.text = el("input", {
       type: "text",
       maxlength: MOST,
-      placeholder: "what to remember of this step",
+      placeholder: "note on this step",
       "aria-label": "note",
       autocomplete: "off",
     });
@@ -28,7 +28,7 @@ export class Notes {
     });
     this.popover = new Popover("note-form");
     this.popover.root.append(this.form);
-    const title = "Add a note to the history, as a mark at this step";
+    const title = "Add a note to the history at this step";
     this.button = button({ text: "Note…", title, "data-act": "note" }, () => {
       this.popover.open(this.button, "a note");
       this.text.focus();

@@ -6,9 +6,8 @@ import { ENDED } from "./clicks.js";
 /** @import { Status } from "../protocol.d.ts" */
 
 const NONE =
-  "This page cannot notify: browsers let only pages do so that come over https or from this machine, and stand in no frame.";
-const REFUSED =
-  "The browser refuses notifications of this page: allow them in its settings of the site.";
+  "This page cannot show notifications: browsers allow them only over HTTPS or from localhost, and not in a frame.";
+const REFUSED = "The browser blocks notifications from this page: allow them in its site settings.";
 
 const MOST = 300; // characters of a notification
 
@@ -39,7 +38,7 @@ export class Notices {
    * Looks at a new status of the run.
    * @param {Partial<Status>} status
    */
-  look(status) {
+  update(status) {
     const before = this.phase;
     this.phase = status.phase;
     if (

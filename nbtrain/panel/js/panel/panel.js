@@ -22,16 +22,16 @@ import panelCss from "./panel.css";
 import { MessageActions } from "./message_actions.js";
 import { widget } from "../shared/connection.js";
 import { RunConnection } from "./run_connection.js";
-import { stand } from "../shared/still.js";
+import { hidePicture } from "../shared/still.js";
 import trialCss from "./trial.css";
 import { Tasks } from "./tasks.js";
 import { TrialResult } from "./trial_result.js";
-import { lastOf } from "../shared/sure.js";
+import { lastOf } from "../shared/collections.js";
 import * as theme from "../shared/theme.js";
 
 /** @import { Paint } from "../shared/theme.js" */
 
-const UNTOLD = ["created", ...ENDED]; // phases in which the kernel sends nothing by itself
+const QUIET = ["created", ...ENDED]; // phases in which the kernel sends nothing by itself
 
 const STYLE = uplotCss + css + panelCss + chartsCss + cardsCss + mediaCss + logCss + trialCss;
 
@@ -41,7 +41,7 @@ class View {
   /** @type {Paint | null} */
   paints = null;
   frame = 0; // of the next drawing; 0 if nothing is new
-  inSight = true;
+  visible = true;
   choices = new Choices(() => this.changed());
   tasks = new Tasks();
   note = el("div", { class: "nbt-notice", role: "status", "data-role": "note" });
@@ -82,7 +82,7 @@ class View {
     this.root = this.#layout();
     host.append(this.root);
     this.observer = new IntersectionObserver((entries) => {
-      this.inSight = lastOf(entries).isIntersecting;
+      this.visible = lastOf(entries).isIntersecting;
       this.changed();
     });
     this.observer.observe(this.root);
@@ -105,7 +105,7 @@ class View {
   #layout() {
     const { controls, notes } = this;
     const root = el("div", {
-      class: "nbt",
+      class: "nbt nbt-panel",
       children: [
         el("style", { text: STYLE }),
         ...controls.nodes,
@@ -155,9 +155,9 @@ class View {
     const { store, contact, note } = this.connection;
     const { status } = store;
     const { phase = "" } = status;
-    const silentSince = UNTOLD.includes(phase) ? null : contact.silentSince;
+    const silentSince = QUIET.includes(phase) ? null : contact.silentSince;
     this.silentSince = silentSince;
-    if (phase) stand(this.root);
+    if (phase) hidePicture(this.root);
     this.root.dataset.phase = phase;
     this.root.dataset.step = String(status.step ?? "");
     this.root.classList.toggle("nbt-silent", silentSince !== null);
@@ -171,8 +171,8 @@ class View {
     this.media.show(status);
     this.log.show(status);
     this.statusbar.show(status);
-    this.charts.draw(status.last, this.inSight);
-    this.machine.draw(status.last, this.inSight);
+    this.charts.draw(status.last, this.visible);
+    this.machine.draw(status.last, this.visible);
   }
 
   close() {

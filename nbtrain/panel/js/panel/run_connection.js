@@ -46,9 +46,9 @@ export class RunConnection extends Connection {
     if (this.#inSight) this.send({ t: "alive", seq: this.store.seq });
   }
 
-  look() {
-    if (this.#inSight) this.contact.look();
-    super.look();
+  poll() {
+    if (this.#inSight) this.contact.poll();
+    super.poll();
     this.changed();
   }
 
@@ -65,13 +65,13 @@ export class RunConnection extends Connection {
     else if (content.t === "log") this.log.receive(content);
     else if (content.t === "media") this.media.receive(content, buffers);
     else this.store.receive(content, buffers);
-    this.notices.look(this.store.status);
+    this.notices.update(this.store.status);
     this.changed();
   }
 
   // Called when a widget manager gives its kernel up. A later message shows that it is back.
-  broke() {
-    this.contact.broke();
+  disconnected() {
+    this.contact.disconnected();
     this.changed();
   }
 }

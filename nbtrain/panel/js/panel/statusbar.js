@@ -6,7 +6,7 @@ import { button, el, say, shorten } from "../shared/dom.js";
 /** @import { Notices } from "./notices.js" */
 
 const BESIDE =
-  "recording and displaying run on a thread of their own, beside the training: of one core";
+  "Recording and display run beside the training, in threads of their own: their share of one core";
 
 export class Statusbar {
   /**
@@ -23,7 +23,7 @@ export class Statusbar {
       class: "nbt-usage",
       children: [this.bar, this.words, this.beside, this.process],
     });
-    const title = "when the run ends, or pauses by itself, and this page is not in sight";
+    const title = "When the run ends or pauses by itself while this page is hidden";
     this.button = button({ text: "Notify me", title, "data-act": "notify" }, () =>
       notices.toggle(),
     );

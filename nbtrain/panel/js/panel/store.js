@@ -3,7 +3,7 @@
 import { countsIn, divided } from "../shared/buckets.js";
 import { aligned, floats } from "../shared/columns.js";
 import { HYPERPARAMETERS } from "../shared/side_tags.js";
-import { known, lastOf } from "../shared/sure.js";
+import { get, lastOf } from "../shared/collections.js";
 
 /** @import { Action, FromPanel, MarkRow, Snapshot, Status, Update } from "../protocol.d.ts" */
 /** @import { Curve, UnseenCounts } from "../shared/buckets.js" */
@@ -75,7 +75,7 @@ export class Store {
     for (const tag of tags) {
       const validated = validations[tag];
       const chart = found.has(validated) ? validated : tag;
-      const lines = known(found, chart);
+      const lines = get(found, chart);
       const line = { tag, tags: [tag], validates: Object.hasOwn(validations, tag) };
       const same = tag === chart ? null : lines.find((each) => each.tag !== chart);
       if (same) same.tags.push(tag);
@@ -118,7 +118,7 @@ export class Store {
   #snapshot(content, buffers) {
     const read = reader(buffers, content);
     this.curves = content.series.map(({ n, ...about }) => {
-      const curve = begun({ ...about, seq: content.seq });
+      const curve = emptyCurve({ ...about, seq: content.seq });
       read(curve, n);
       return curve;
     });
@@ -151,7 +151,7 @@ export class Store {
     for (const [id, stride, from, n, ...about] of content.series) {
       if (about.length) {
         const [tag, segment, abandoned] = about;
-        this.curves[id] ??= begun({ tag, segment, abandoned, stride, seq });
+        this.curves[id] ??= emptyCurve({ tag, segment, abandoned, stride, seq });
       }
       const curve = this.curves[id];
       curve.seq = seq;
@@ -167,7 +167,7 @@ export class Store {
 
   /**
    * Gives the marks their actions, and notes which of them are abandoned.
-   * @param {Partial<Pick<Snapshot, "marked" | "abandoned" | "actions">>} told
+   * @param {Partial<Pick<Snapshot, "marked" | "abandoned" | "actions">>} content
    */
   #number({ marked = this.marked, abandoned = this.abandoned, actions = [] }) {
     Object.assign(this, { marked, abandoned });
@@ -175,10 +175,10 @@ export class Store {
     const first = this.marks[0]?.number ?? marked;
     for (const number of this.actions.keys()) if (number < first) this.actions.delete(number);
     /** @param {number} number */
-    const left = (number) => abandoned.some(([from, end]) => from <= number && number < end);
+    const isAbandoned = (number) => abandoned.some(([from, end]) => from <= number && number < end);
     this.marks = this.marks.map((each) => ({
       ...each,
-      abandoned: left(each.number),
+      abandoned: isAbandoned(each.number),
       actions: this.actions.get(each.number) ?? [],
     }));
   }
@@ -189,7 +189,7 @@ export class Store {
  * @param {Omit<Curve, "x" | "wall" | "mean" | "lo" | "hi" | "unseen">} about
  * @returns {Curve}
  */
-function begun(about) {
+function emptyCurve(about) {
   return { ...about, x: [], wall: [], mean: [], lo: [], hi: [], unseen: [] };
 }
 

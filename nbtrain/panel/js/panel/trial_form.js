@@ -3,7 +3,7 @@
 import { button, el, say } from "../shared/dom.js";
 import { isMetric } from "../shared/side_tags.js";
 import { exact } from "./scale.js";
-import { CHOICE, decidersOf, inWords, settingsIn, UNTOLD, USUAL } from "./trial_values.js";
+import { CHOICE, decidersOf, inWords, settingsIn, DEFAULT, DEFAULT_TAG } from "./trial_values.js";
 
 /** @import { Status } from "../protocol.d.ts" */
 /** @import { Typed } from "./trial_values.js" */
@@ -19,7 +19,7 @@ export class TrialForm {
   range = false;
   /** @type {Row[]} */
   rows = [];
-  tags = [UNTOLD]; // that can decide
+  tags = [DEFAULT]; // that can decide
   low = el("input", { ...TEXT, inputmode: "decimal", value: "1e-6" });
   high = el("input", { ...TEXT, inputmode: "decimal", value: "1" });
   steps = el("input", { ...WHOLE, value: 200, "data-role": "trial-steps" });
@@ -27,7 +27,7 @@ export class TrialForm {
   repeats = el("input", { ...WHOLE, value: 1, "data-role": "trial-repeats" });
   list = el("div", { class: "nbt-tried" });
   decides = el("span");
-  told = el("div", { class: "nbt-soft", role: "status", "data-role": "trial-told" });
+  summary = el("div", { class: "nbt-soft", role: "status", "data-role": "trial-summary" });
   limits = [labelled("from", this.low), labelled("to", this.high)];
   several = labelled("repeats", this.repeats);
   deciding = el("label", { children: [this.decides, this.tag] });
@@ -50,7 +50,7 @@ export class TrialForm {
         labelled("steps", this.steps),
         this.deciding,
         this.several,
-        this.told,
+        this.summary,
         submit,
       ],
     });
@@ -80,7 +80,7 @@ export class TrialForm {
     const kept = refused?.values.every(({ name, now }) => now === this.#now(name)) ? refused : null;
     const { last = {}, controls, higher } = status;
     const tags = Object.keys(last).filter(isMetric);
-    const usual = controls?.evaluate && !tags.includes(USUAL) ? [UNTOLD] : [];
+    const usual = controls?.evaluate && !tags.includes(DEFAULT_TAG) ? [DEFAULT] : [];
     this.tags = [...usual, ...decidersOf(tags, higher)];
     const losses = tags.filter((tag) => tag.includes("loss"));
     const first = this.rows[0]?.name.value;
@@ -89,7 +89,7 @@ export class TrialForm {
     if (kept) for (const { name, text } of kept.values) this.#add(name, text);
     else this.#add(first);
     if (kept) this.#put(kept);
-    this.#decide([kept?.tag, this.tag.value, ...usual, USUAL, losses[0]]);
+    this.#decide([kept?.tag, this.tag.value, ...usual, DEFAULT_TAG, losses[0]]);
     this.#show();
   }
 
@@ -126,7 +126,7 @@ export class TrialForm {
     const free = this.#names.find((each) => !used.includes(each));
     name.value = this.#names.includes(wanted) ? wanted : (free ?? "");
     const value = el("input", { ...TEXT, "data-role": "trial-value" });
-    const cross = { text: "×", title: "Leave this hyperparameter out", "data-act": "remove" };
+    const cross = { text: "×", title: "Remove this hyperparameter", "data-act": "remove" };
     const remove = button(cross, () => {
       this.rows.splice(this.rows.indexOf(row), 1);
       root.remove();
@@ -168,7 +168,7 @@ export class TrialForm {
     const { several } = settingsIn(this.typed);
     const found = [...this.tags, ...(several ? [CHOICE] : [])];
     /** @type {Record<string, string>} */
-    const texts = { [CHOICE]: "no: go back and let me choose", [UNTOLD]: USUAL };
+    const texts = { [CHOICE]: "no: go back, I choose", [DEFAULT]: DEFAULT_TAG };
     this.tag.replaceChildren(
       ...found.map((value) => el("option", { value, text: texts[value] ?? inWords(value) })),
     );
@@ -196,7 +196,7 @@ export class TrialForm {
     if ([...this.tag.options].some(({ value }) => value === CHOICE) !== several)
       this.#decide([this.tag.value, this.tags.at(-1)]);
     say(this.decides, several ? "keep the best" : "undo if worse");
-    say(this.told, this.#words(several, count));
+    say(this.summary, this.#words(several, count));
   }
 
   /**
@@ -205,7 +205,7 @@ export class TrialForm {
    */
   #words(several, count) {
     const steps = Number(this.steps.value);
-    if (this.range) return "From this state and back to it; nothing is applied by itself.";
+    if (this.range) return "Starts from this state and goes back to it. No value is applied.";
     if (!several) return "Several values: 3e-4, 1e-3, 3e-3";
     const repeats = Number(this.repeats.value);
     const times = repeats > 1 ? ` × ${repeats} repeats` : "";

@@ -11,8 +11,8 @@ import { numberIn } from "./scale.js";
  * @typedef {{values: TypedValue[], steps: string, tag: string, repeats: string, range: boolean, low: string, high: string}} Typed
  */
 
-export const USUAL = "val_loss"; // the tag that decides by default
-export const UNTOLD = ""; // the usual tag, which comes with an evaluation
+export const DEFAULT_TAG = "val_loss"; // the tag that decides by default
+export const DEFAULT = ""; // the usual tag, which comes with an evaluation
 export const CHOICE = "\n"; // nothing decides: the user does, afterwards
 
 /**
@@ -64,7 +64,7 @@ export function commandOf(typed) {
   }
   const { several } = settingsIn(typed);
   const values = Object.fromEntries(typed.values.map(({ name, text }) => [name, valuesIn(text)]));
-  const usual = several ? USUAL : null;
+  const usual = several ? DEFAULT_TAG : null;
   const keep_if = typed.tag === CHOICE ? null : typed.tag || usual;
   const repeats = several && typed.repeats !== "1" ? { repeats: Number(typed.repeats) } : {};
   return { command: "try", values, steps, keep_if, ...repeats };

@@ -59,7 +59,7 @@ export class AxisTools {
     this.slider.addEventListener("input", () =>
       this.#choose({ smooth: Number(this.slider.value) }),
     );
-    const log = labelled("log x", this.log, { title: "Logarithmic scale along the x axis" });
+    const log = labelled("log x", this.log, { title: "Logarithmic x axis" });
     const smooth = labelled("smooth", this.slider);
     smooth.append(this.smoothing);
     this.root = el("div", {

@@ -49,7 +49,7 @@ export class BaseChart {
    * @param {uPlot} _u
    * @returns {Node[]}
    */
-  told(_u) {
+  tipNodes(_u) {
     return [];
   }
 
@@ -108,7 +108,7 @@ export class BaseChart {
 
   /** @param {uPlot} u */
   hover(u) {
-    const nodes = cursorOf(u).left >= 0 ? this.told(u) : [];
+    const nodes = cursorOf(u).left >= 0 ? this.tipNodes(u) : [];
     this.tip.hidden = !nodes.length;
     if (this.tip.hidden) return;
     this.tip.replaceChildren(...nodes);

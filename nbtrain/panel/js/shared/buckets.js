@@ -1,6 +1,6 @@
 // The buckets of the curves of one tag: which count, and what there is to say about them at a step.
 
-import { lastOf } from "./sure.js";
+import { lastOf } from "./collections.js";
 
 /**
  * A curve of one tag and one segment: buckets of `stride` steps each.
@@ -10,7 +10,7 @@ import { lastOf } from "./sure.js";
  * @property {boolean} abandoned
  * @property {number} stride
  * @property {number} seq the message that last changed it
- * @property {number[]} x the steps of the first points; along.js has them on another axis
+ * @property {number[]} x the steps of the first points; x_axis.js has them on another axis
  * @property {number[]} [steps] the steps, where `x` are places on an axis
  * @property {number[]} wall the times of the first points, in seconds since the epoch
  * @property {number[]} mean the mean of the finite values of each bucket; NaN if it has none

@@ -3,7 +3,7 @@
 
 import { countUpTo, divided } from "./buckets.js";
 import { smoothed, weightOf } from "./smoothing.js";
-import { lastOf } from "./sure.js";
+import { lastOf } from "./collections.js";
 
 /** @import { Curve } from "./buckets.js" */
 /** @import { Bytes } from "./connection.js" */
@@ -46,7 +46,7 @@ export function columns(curves, { log = false, smooth = 0, x = union(curves) } =
     );
   return [
     x,
-    ...tails.map((tail) => line([...left(curves, tail), tail])),
+    ...tails.map((tail) => line([...startOfTail(curves, tail), tail])),
     edge("hi"),
     edge("lo"),
     line(kept),
@@ -75,7 +75,7 @@ function averages(kept, { log, smooth, x }) {
  * @param {Curve[]} curves
  * @param {Curve} tail
  */
-function left(curves, tail) {
+function startOfTail(curves, tail) {
   const before = curves.filter(
     ({ x, tag, segment }) => tag === tail.tag && segment === tail.segment && lastOf(x) < tail.x[0],
   );

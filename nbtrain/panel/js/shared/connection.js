@@ -1,6 +1,6 @@
 // The way to the kernel, which the views of one model share.
 
-import { keep } from "./still.js";
+import { saveStill } from "./still.js";
 
 /** @import { Hello, Still, There } from "../protocol.d.ts" */
 /** @import { Outputs } from "./still.js" */
@@ -23,8 +23,8 @@ import { keep } from "./still.js";
  * A signal of JupyterLab's.
  * @template T
  * @typedef {object} Signal
- * @property {(slot: (sender: unknown, told: T) => void) => void} connect
- * @property {(slot: (sender: unknown, told: T) => void) => void} disconnect
+ * @property {(slot: (sender: unknown, value: T) => void) => void} connect
+ * @property {(slot: (sender: unknown, value: T) => void) => void} disconnect
  */
 
 /**
@@ -32,15 +32,15 @@ import { keep } from "./still.js";
  * @typedef {{changed(): void, close(): void}} View
  */
 
-const LOOK_MS = 4000;
+const POLL_MS = 4000;
 // States of a kernel whose process has gone, whatever comes in its place.
-const GONE = ["restarting", "autorestarting", "starting", "terminating", "dead"];
+const ENDED_STATES = ["restarting", "autorestarting", "starting", "terminating", "dead"];
 
 /**
  * An anywidget: one connection for each model, one view for each output. Views are given models of
  * their own, which stand for the same one.
  * @template {View} V
- * @template {Pick<Connection<any, any, V>, "enter" | "leave" | "close">} C
+ * @template {Pick<Connection<any, any, V>, "add" | "remove" | "close">} C
  * @param {new (model: Model) => C} Kind
  * @param {new (connection: C, host: HTMLElement) => V} View
  */
@@ -57,9 +57,9 @@ export function widget(Kind, View) {
       /** @param {{el: HTMLElement}} context */
       render({ el: host }) {
         const view = new View(connection, host);
-        connection.enter(view);
+        connection.add(view);
         return () => {
-          connection.leave(view);
+          connection.remove(view);
           view.close();
         };
       },
@@ -79,19 +79,19 @@ export class Connection {
     /** @type {Set<V>} */
     this.views = new Set();
     /** @type {Record<string, (content: In | Still, buffers: Bytes[]) => void>} */
-    this.heed = {
+    this.handlers = {
       "msg:custom": (content, buffers) => this.take(content, buffers),
-      comm_live_update: () => this.broke(),
+      comm_live_update: () => this.disconnected(),
     };
-    for (const [name, act] of Object.entries(this.heed)) model.on(name, act);
+    for (const [name, act] of Object.entries(this.handlers)) model.on(name, act);
     // JupyterLab's; no part of anywidget's interface. Elsewhere silence tells.
     this.kernel = model.widget_manager?.context?.sessionContext?.statusChanged;
     /** @type {(_: unknown, status: string) => void} */
-    this.told = (_, status) => GONE.includes(status) && this.broke();
-    this.kernel?.connect(this.told);
-    this.timer = setInterval(() => this.look(), LOOK_MS);
-    this.seen = () => this.alive();
-    document.addEventListener("visibilitychange", this.seen);
+    this.onStatus = (_, status) => ENDED_STATES.includes(status) && this.disconnected();
+    this.kernel?.connect(this.onStatus);
+    this.timer = setInterval(() => this.poll(), POLL_MS);
+    this.onVisibility = () => this.alive();
+    document.addEventListener("visibilitychange", this.onVisibility);
   }
 
   // --- what a kind of connection has of its own
@@ -112,18 +112,18 @@ export class Connection {
   alive() {}
 
   // There is no way to the kernel any more. One that speaks all the same is back.
-  broke() {}
+  disconnected() {}
 
   // --- what all have
 
   /** @param {V} view */
-  enter(view) {
+  add(view) {
     this.views.add(view);
     this.alive();
   }
 
   /** @param {V} view */
-  leave(view) {
+  remove(view) {
     this.views.delete(view);
   }
 
@@ -135,7 +135,7 @@ export class Connection {
     try {
       this.model.send(message);
     } catch {
-      this.broke();
+      this.disconnected();
     }
   }
 
@@ -144,20 +144,20 @@ export class Connection {
    * @param {Bytes[]} buffers
    */
   take(content, buffers) {
-    if (isStill(content)) keep(this.model, content);
+    if (isStill(content)) saveStill(this.model, content);
     else this.receive(content, buffers);
   }
 
   close() {
-    this.kernel?.disconnect(this.told);
+    this.kernel?.disconnect(this.onStatus);
     clearInterval(this.timer);
-    document.removeEventListener("visibilitychange", this.seen);
-    for (const [name, act] of Object.entries(this.heed)) this.model.off(name, act);
+    document.removeEventListener("visibilitychange", this.onVisibility);
+    for (const [name, act] of Object.entries(this.handlers)) this.model.off(name, act);
   }
 
   // Called now and then. Asks again for what is missing, as a question or its answer may be lost. A page
   // that is not looked at reports that it is open, so that its pictures are kept up to date.
-  look() {
+  poll() {
     this.alive();
     if (this.views.size === 0) return;
     if (document.visibilityState === "hidden") this.send({ t: "there" });

@@ -128,12 +128,13 @@ export function unfolding(text, node) {
 /**
  * A region with scroll bars of its own, also for the keyboard: the notebook has its own meaning
  * for the keys that scroll.
+ * @param {string} kind its class
  * @param {string} label
- * @param {HTMLElement[]} children
+ * @param {HTMLElement[]} [children]
  */
-export function scroller(label, children) {
+export function scroller(kind, label, children = []) {
   const node = el("div", {
-    class: "nbt-sheet",
+    class: kind,
     role: "region",
     tabindex: 0,
     "aria-label": label,

@@ -136,7 +136,7 @@ export function more(kinds, space = "") {
 }
 
 /**
- * How many values a line cannot show, by kind: "2 are NaN · 1 is ∞"; "some are ≤ 0" where that is not
+ * How many values a line cannot show, by kind: "2 NaN · 1 ∞"; "some are ≤ 0" where that is not
  * known, as of buckets of several.
  * @param {UnseenBucket[]} marks
  */
@@ -146,10 +146,7 @@ export function tally(marks) {
   for (const { kind, abandoned, count = NaN } of marks)
     if (!abandoned) counts.set(kind, (counts.get(kind) ?? 0) + count);
   return [...counts]
-    .map(([kind, count]) => {
-      const many = Number.isNaN(count) ? "some" : count.toLocaleString("en");
-      return `${many} ${count === 1 ? "is" : "are"} ${kind}`;
-    })
+    .map(([kind, count]) => `${Number.isNaN(count) ? "some" : count.toLocaleString("en")} ${kind}`)
     .join(" · ");
 }
 

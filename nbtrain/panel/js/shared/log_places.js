@@ -1,6 +1,6 @@
 // The lines of a logarithmic axis, and those of them that are named. Knows no page.
 
-import { lastOf } from "./sure.js";
+import { lastOf } from "./collections.js";
 
 const EVENLY = 5; // lines of a range that is shorter than a decade, about
 

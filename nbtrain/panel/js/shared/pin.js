@@ -16,6 +16,6 @@ export class Pin {
   show(pinned) {
     this.root.setAttribute("aria-pressed", String(pinned));
     say(this.root, pinned ? "★" : "☆");
-    this.root.title = pinned ? "Pinned before the others" : "Pin before the others";
+    this.root.title = pinned ? "Unpin" : "Pin to the top";
   }
 }

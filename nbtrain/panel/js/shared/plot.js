@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
 import { logTicks, ticks, timeTicks } from "./format.js";
-import { lastOf } from "./sure.js";
+import { lastOf } from "./collections.js";
 
 /** @import { ChartAxis } from "./axis_tools.js" */
 /** @import { Bucket, UnseenBucket } from "./buckets.js" */

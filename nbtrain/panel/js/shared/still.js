@@ -30,7 +30,7 @@ const WORDS = `${OUTPUT}:has(.nbtrain-still)`;
  * hidden as long as it is in the document.
  * @param {HTMLElement} root
  */
-export function stand(root) {
+export function hidePicture(root) {
   if (root.classList.contains("nbt-live")) return;
   const name = `nbt-live-${Math.random().toString(36).slice(2)}`;
   root.classList.add("nbt-live", name);
@@ -48,7 +48,7 @@ export function stand(root) {
  * @param {Pick<Model, "widget_manager">} model
  * @param {Still} still
  */
-export function keep(model, { picture, words, id }) {
+export function saveStill(model, { picture, words, id }) {
   for (const { outputs } of model.widget_manager?.context?.model?.cells ?? []) {
     if (!outputs) continue;
     const all = Array.from({ length: outputs.length }, (_, i) => outputs.get(i));

@@ -6,15 +6,15 @@ const PASSING_MS = 80; // a card that is in sight for less was scrolled past
 export class Viewport {
   /**
    * shown: called with a card that stays in sight; hidden: called when it leaves.
-   * @param {{shown: (card: Card) => void, hidden: (card: Card) => void}} told
+   * @param {{shown: (card: Card) => void, hidden: (card: Card) => void}} act
    */
   constructor({ shown, hidden }) {
     this.shown = shown;
     this.hidden = hidden;
     /** @type {Set<Card>} */
-    this.seen = new Set();
+    this.visible = new Set();
     this.observer = new IntersectionObserver(
-      (entries) => entries.forEach((entry) => this.#sighted(entry)),
+      (entries) => entries.forEach((entry) => this.#changed(entry)),
       { rootMargin: "120px" },
     );
   }
@@ -28,7 +28,7 @@ export class Viewport {
   // Call this when cards may have left the page: the browser tells that late, or never. It tells
   // nothing either of a card that was away for less than a frame, so that it is observed again.
   recheck() {
-    for (const card of this.seen) {
+    for (const card of this.visible) {
       if (card.root.isConnected) continue;
       this.#hide(card);
       this.observer.unobserve(card.root);
@@ -48,19 +48,19 @@ export class Viewport {
   // Entries that arrive later belong to no card.
   close() {
     this.observer.disconnect();
-    for (const card of this.seen) this.#hide(card);
+    for (const card of this.visible) this.#hide(card);
   }
 
   /** @param {IntersectionObserverEntry} entry */
-  #sighted({ target, isIntersecting }) {
+  #changed({ target, isIntersecting }) {
     const { card } = /** @type {Element & {card: Card}} */ (target);
     if (!isIntersecting) return this.#hide(card);
-    this.seen.add(card);
-    setTimeout(() => this.seen.has(card) && this.shown(card), PASSING_MS);
+    this.visible.add(card);
+    setTimeout(() => this.visible.has(card) && this.shown(card), PASSING_MS);
   }
 
   /** @param {Card} card */
   #hide(card) {
-    if (this.seen.delete(card)) this.hidden(card);
+    if (this.visible.delete(card)) this.hidden(card);
   }
 }

@@ -66,9 +66,9 @@ export class Card {
   }
 
   // Asks for the chosen step unless the card shows it already; one question at a time.
-  async wanted() {
+  async update() {
     const { connection } = this.board;
-    if (connection.gone || this.asking || !this.page.seen.has(this)) return;
+    if (connection.gone || this.asking || !this.page.visible.has(this)) return;
     const of = { kind: this.page.kind, tag: this.tag, run: this.run };
     const { version } = connection;
     if (this.version !== version) {
@@ -88,12 +88,12 @@ export class Card {
       if (content.t === "lost") return;
       if (content.t === "summary" && content.step !== this.steps[at]) {
         this.version = null; // the run has gone back meanwhile: these are not its steps any more
-      } else if (this.page.seen.has(this)) {
+      } else if (this.page.visible.has(this)) {
         this.shown = key;
         await this.#show(content, buffers, at);
       }
     }
-    this.wanted(); // something else may be wanted by now
+    this.update(); // something else may be wanted by now
   }
 
   /**
@@ -103,7 +103,7 @@ export class Card {
   move(at) {
     this.chosen = choiceOf(this.steps, at);
     this.slider?.show(this, this.at);
-    this.wanted();
+    this.update();
   }
 
   get at() {

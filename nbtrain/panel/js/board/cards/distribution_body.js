@@ -73,7 +73,7 @@ export class DistributionBody extends PlotBody {
   }
 
   /** @param {uPlot} u */
-  told(u) {
+  tipNodes(u) {
     const [steps, ...columns] = this.data;
     const at = nearest(steps, u.posToVal(cursorOf(u).left, "x"));
     const rows = PERCENT.map((percent, i) => {

@@ -4,7 +4,7 @@ import { PrChart } from "../charts/pr_chart.js";
 import { decodePr } from "../charts/pr_points.js";
 import { el, partOf, say } from "../../shared/dom.js";
 import { Pin } from "../../shared/pin.js";
-import { ensured } from "../../shared/sure.js";
+import { getOrMake } from "../../shared/collections.js";
 import { StepSlider } from "./step_slider.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 
@@ -20,7 +20,7 @@ import { choiceOf, placeOf } from "../../shared/cards/steps.js";
  * @property {number[]} steps
  * @property {number[]} walls
  * @property {Choice | null} chosen
- * @property {number | undefined} version the version of the board when it was told
+ * @property {number | undefined} version the version of the board of the latest answer
  * @property {number | undefined} shown the place among the steps that is shown
  * @property {string | null} known
  * @property {PrRows | null} rows
@@ -34,7 +34,7 @@ export class PrCard {
   /**
    * @param {string} tag
    * @param {Board} board
-   * @param {{seen: Set<PrCard>, having: Map<string, string[]>}} page
+   * @param {{visible: Set<PrCard>, runsByTag: Map<string, string[]>}} page
    */
   constructor(tag, board, page) {
     this.tag = tag;
@@ -63,9 +63,9 @@ export class PrCard {
   }
 
   // Asks for the curves that the chart should show and does not show yet; one question at a time.
-  async wanted() {
+  async update() {
     const { connection } = this.board;
-    if (connection.gone || this.asking || !this.page.seen.has(this)) return;
+    if (connection.gone || this.asking || !this.page.visible.has(this)) return;
     this.#list();
     const { version } = connection;
     const due = this.runs.filter((run) => {
@@ -85,7 +85,7 @@ export class PrCard {
     if (content.t === "refused") due.forEach((run) => this.#fail(this.#line(run), version, ""));
     if (content.t === "pr_curves") this.#take(content.runs, buffers, version);
     this.#show();
-    this.wanted(); // something else may be wanted by now
+    this.update(); // something else may be wanted by now
   }
 
   // Out of sight no curve is kept.
@@ -110,7 +110,7 @@ export class PrCard {
 
   // The runs that are drawn.
   get runs() {
-    return (this.page.having.get(this.tag) ?? []).filter((run) => this.board.runs.has(run));
+    return (this.page.runsByTag.get(this.tag) ?? []).filter((run) => this.board.runs.has(run));
   }
 
   /**
@@ -121,8 +121,8 @@ export class PrCard {
   move(run, at) {
     const line = this.#line(run);
     line.chosen = choiceOf(line.steps, at);
-    this.#tell(line);
-    this.wanted();
+    this.#showStep(line);
+    this.update();
   }
 
   /**
@@ -147,7 +147,7 @@ export class PrCard {
       } else {
         line.shown = placeOf(line.steps, line.chosen);
       }
-      this.#tell(line);
+      this.#showStep(line);
     }
   }
 
@@ -161,11 +161,11 @@ export class PrCard {
     line.known = line.rows = null;
     line.version = version;
     line.note = why;
-    this.#tell(line);
+    this.#showStep(line);
   }
 
   #show() {
-    if (!this.page.seen.has(this)) return;
+    if (!this.page.visible.has(this)) return;
     const { runs } = this;
     const drawn = JSON.stringify([this.listed, runs.map((run) => this.#line(run).known)]);
     if (this.drawn === drawn) return;
@@ -187,7 +187,7 @@ export class PrCard {
 
   /** @param {string} run */
   #line(run) {
-    return ensured(this.lines, run, () => this.#made(run));
+    return getOrMake(this.lines, run, () => this.#made(run));
   }
 
   // The rows of the runs that are drawn.
@@ -234,7 +234,7 @@ export class PrCard {
   }
 
   /** @param {PrLine} line */
-  #tell(line) {
+  #showStep(line) {
     say(line.problem, line.note);
     line.slider.show(line, placeOf(line.steps, line.chosen));
   }

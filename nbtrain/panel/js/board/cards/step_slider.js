@@ -19,8 +19,8 @@ export class StepSlider {
     });
     this.range.addEventListener("input", () => moved(Number(this.range.value)));
     this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
-    this.told = el("output", { class: "nbt-soft", "data-role": "told" });
-    this.root = el("div", { class: "nbt-step", children: [this.range, this.told] });
+    this.output = el("output", { class: "nbt-soft", "data-role": "shown-step" });
+    this.root = el("div", { class: "nbt-step", children: [this.range, this.output] });
   }
 
   /**
@@ -34,6 +34,6 @@ export class StepSlider {
     this.range.value = String(at);
     this.range.disabled = steps.length < 2;
     this.range.setAttribute("aria-valuetext", words);
-    this.told.replaceChildren(el("b", { text: words }), ` ${place(walls[at], "wall")}`);
+    this.output.replaceChildren(el("b", { text: words }), ` ${place(walls[at], "wall")}`);
   }
 }

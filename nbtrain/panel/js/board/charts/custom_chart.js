@@ -21,7 +21,7 @@ export class CustomChart {
   /**
    * @param {LayoutChart} chart
    * @param {Board} board
-   * @param {{seen: Set<CustomChart>, having: Map<string, string[]>}} page
+   * @param {{visible: Set<CustomChart>, runsByTag: Map<string, string[]>}} page
    */
   constructor(chart, board, page) {
     this.title = chart.title;
@@ -41,7 +41,7 @@ export class CustomChart {
     /** @type {number | null} */
     this.version = null; // of the board, when it was asked for
     this.chart = new OverlayChart(chart.title, this, this);
-    this.legend = el("div", { class: "nbt-tags", "data-role": "tags" });
+    this.legend = el("div", { class: "nbt-tag-legend", "data-role": "tags" });
     this.chart.problem.before(this.legend);
     this.root = this.chart.root;
     this.chart.say(this.words.join("\n"));
@@ -54,7 +54,7 @@ export class CustomChart {
     return this.series ? { ...this.board.options, smooth: 0 } : this.board.options;
   }
 
-  keep = () => this.board.keep();
+  saveOptions = () => this.board.saveOptions();
 
   paint = () => this.board.paint();
 
@@ -78,9 +78,9 @@ export class CustomChart {
   nameOf = (label) => label;
 
   // Asks for the curves if the chart is in sight and does not show them yet.
-  async wanted() {
+  async update() {
     const { connection } = this.board;
-    if (connection.gone || !this.page.seen.has(this) || this.asking) return;
+    if (connection.gone || !this.page.visible.has(this) || this.asking) return;
     const wants = this.#wants();
     const key = JSON.stringify(wants);
     const { version } = connection;
@@ -102,7 +102,7 @@ export class CustomChart {
     this.shown = right ? key : "";
     this.version = version;
     if (right) this.#take(wants, answers);
-    this.wanted(); // something else may be wanted by now
+    this.update(); // something else may be wanted by now
   }
 
   async csv() {
@@ -119,20 +119,20 @@ export class CustomChart {
 
   // --- what the page calls
 
-  /** @type {Page["point"]} */
-  emphasize(run) {
-    this.chart.emphasize(run);
+  /** @type {Page["highlight"]} */
+  highlight(run) {
+    this.chart.highlight(run);
   }
 
   resize() {
     this.chart.resize();
-    this.#tellTags();
+    this.#showTags();
   }
 
-  forget() {
+  axisChanged() {
     this.found.clear();
     this.shown = "";
-    this.chart.forget();
+    this.chart.axisChanged();
   }
 
   destroy() {
@@ -147,10 +147,10 @@ export class CustomChart {
   /** @returns {Want[]} */
   #wants() {
     return this.tags.map((tag) => {
-      const having = this.page.having.get(tag) ?? [];
+      const runsByTag = this.page.runsByTag.get(tag) ?? [];
       return this.chart.wantOf(
         tag,
-        having.filter((run) => this.board.runs.has(run)),
+        runsByTag.filter((run) => this.board.runs.has(run)),
       );
     });
   }
@@ -180,8 +180,8 @@ export class CustomChart {
     this.chart.say([...new Set([...this.words, ...problems, ...refused])].join("\n"));
     this.chart.curves = curves;
     this.chart.host.hidden = !curves.length;
-    if (this.page.seen.has(this)) this.chart.draw();
-    this.#tellTags();
+    if (this.page.visible.has(this)) this.chart.draw();
+    this.#showTags();
   }
 
   /**
@@ -199,7 +199,7 @@ export class CustomChart {
   }
 
   // The look of each tag, if there are several.
-  #tellTags() {
+  #showTags() {
     const names = this.names.length > 1 && this.lines.size ? this.names : [];
     const pale =
       names.length && !this.single && [...this.lines.values()].some(this.#validates, this);

@@ -23,7 +23,7 @@ import { tip } from "./tip.js";
 
 /**
  * The part of the board that a chart of several runs uses.
- * @typedef {Pick<Board, "options" | "keep" | "paint" | "styleOf" | "swatch" | "leaderOf" | "nameOf">} ChartBoard
+ * @typedef {Pick<Board, "options" | "saveOptions" | "paint" | "styleOf" | "swatch" | "leaderOf" | "nameOf">} ChartBoard
  */
 
 /**
@@ -31,11 +31,11 @@ import { tip } from "./tip.js";
  * @typedef {object} CurveSource
  * @property {(tag: string) => void} [pin]
  *   pin a tag, or do not any more; missing where charts have a place of their own
- * @property {(chart: OverlayChart) => unknown} wanted
+ * @property {(chart: OverlayChart) => unknown} update
  * @property {(chart: OverlayChart) => unknown} csv
  */
 
-const TABLE = "Last, lowest, highest and best value of every run";
+const TABLE = "Last, lowest, highest and best value of each run";
 const BACK = 0.15; // the opacity of a line that stands back
 
 export class OverlayChart extends BaseChart {
@@ -76,8 +76,8 @@ export class OverlayChart extends BaseChart {
       ...(source.pin ? [this.pin.root] : []),
       tool("log", "Logarithmic scale", () => this.#toggleLog(), this.log),
       tool("table", TABLE, () => this.#toggleTable(), false),
-      tool("CSV", "Download the points in sight", () => source.csv(this)),
-      tool("PNG", "Download the picture", () => this.#save()),
+      tool("CSV", "Download the visible points", () => source.csv(this)),
+      tool("PNG", "Download the chart as an image", () => this.#save()),
     ];
     const tools = el("span", { class: "nbt-chart-tools", children: buttons });
     const head = el("div", {
@@ -115,7 +115,7 @@ export class OverlayChart extends BaseChart {
     });
     const leftOut = curves.reduce((n, curve) => n + (curve.leftOut ?? 0), 0);
     this.legend.textContent = tally(this.found);
-    this.leftOut.textContent = leftOut ? `${leftOut} with no place on the x axis` : "";
+    this.leftOut.textContent = leftOut ? `${leftOut} not on this x axis` : "";
     if (!this.table.hidden) this.#fillTable();
   }
 
@@ -144,7 +144,7 @@ export class OverlayChart extends BaseChart {
    * Highlights the runs of a fit, given by its leader; null ends that.
    * @param {string | null} run
    */
-  emphasize(run) {
+  highlight(run) {
     const { plot } = this;
     if (!plot) return;
     this.lines.forEach((line, i) => {
@@ -164,13 +164,13 @@ export class OverlayChart extends BaseChart {
     this.#zoomTo(zoom);
     if (zoom) this.plot?.setScale("x", zoom);
     else this.draw();
-    this.board.keep();
-    this.source.wanted(this);
+    this.board.saveOptions();
+    this.source.update(this);
   }
 
   // The curves get another axis, on which the drawn ones have no meaning. They are asked for again,
   // also if the axis is the one of before by the time that the chart is in sight.
-  forget() {
+  axisChanged() {
     this.#zoomTo(null);
     this.curves = [];
     this.latest = null;
@@ -220,7 +220,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /** @param {uPlot} u */
-  told(u) {
+  tipNodes(u) {
     return this.curves.length ? tip(u, this.curves, this.board) : [];
   }
 
@@ -258,7 +258,7 @@ export class OverlayChart extends BaseChart {
     this.log = !this.log;
     if (this.log) this.board.options.logs.add(this.tag);
     else this.board.options.logs.delete(this.tag);
-    this.board.keep();
+    this.board.saveOptions();
     partOf(this.root, "[data-act=log]").setAttribute("aria-pressed", String(this.log));
     this.draw();
   }
@@ -284,7 +284,7 @@ export class OverlayChart extends BaseChart {
         if (blob) download(blob, this.tag, ".png");
         else
           this.say(
-            `With the names of ${legend.length} runs the picture is too high for this browser: choose fewer runs.`,
+            `The image with the names of ${legend.length} runs is too high for this browser: select fewer runs.`,
           );
       },
     );

@@ -11,9 +11,9 @@ import { merged, nearestPoint } from "./pr_points.js";
 /** @import { Board } from "../board.js" */
 /** @import { PrRows } from "./pr_points.js" */
 
-const TOLD = 4; // runs in the tip, those nearest to the pointer
+const MOST = 4; // runs in the tip, those nearest to the pointer
 /** @type {[name: keyof PrRows, text: string][]} */
-const TOLD_OF = [
+const NUMBERS = [
   ["threshold", "threshold"],
   ["precision", "precision"],
   ["recall", "recall"],
@@ -65,7 +65,7 @@ export class PrChart extends BaseChart {
   }
 
   /** @param {string | null} run */
-  emphasize(run) {
+  highlight(run) {
     this.pointed = run;
     const { plot } = this;
     if (!plot) return;
@@ -74,10 +74,10 @@ export class PrChart extends BaseChart {
   }
 
   /** @param {uPlot} u */
-  told(u) {
+  tipNodes(u) {
     const { left, top } = cursorOf(u);
     const { idxs = [] } = u.cursor;
-    const told = this.curves
+    const points = this.curves
       .map(([run, rows], i) => {
         const point = this.places[i].indexOf(idxs[i + 1] ?? -1);
         const far =
@@ -88,21 +88,21 @@ export class PrChart extends BaseChart {
       })
       .filter(({ point }) => point >= 0)
       .sort((one, other) => one.far - other.far);
-    const more = told.length - TOLD;
+    const more = points.length - MOST;
     return [
-      ...told.slice(0, TOLD).flatMap((each, i) => this.#row(each, i === 0)),
+      ...points.slice(0, MOST).flatMap((each, i) => this.#row(each, i === 0)),
       ...(more > 0 ? [el("div", { class: "nbt-soft", text: `and ${more} more` })] : []),
     ];
   }
 
   /**
-   * @param {{run: string, rows: PrRows, point: number}} told
+   * @param {{run: string, rows: PrRows, point: number}} of
    * @param {boolean} nearest
    */
   #row({ run, rows, point }, nearest) {
     /** @param {(keyof PrRows)[]} names */
     const values = (...names) => names.map((name) => number(rows[name][point]));
-    const [threshold, ...told] = values(...TOLD_OF.map(([name]) => name));
+    const [threshold, ...others] = values(...NUMBERS.map(([name]) => name));
     const head = el("div", {
       class: nearest && this.curves.length > 1 ? "nbt-tip-row nbt-nearest" : "nbt-tip-row",
       children: [
@@ -111,7 +111,7 @@ export class PrChart extends BaseChart {
         el("b", { text: `threshold ${threshold}` }),
       ],
     });
-    const words = TOLD_OF.slice(1).map(([, name], i) => `${name}\u00a0${told[i]}`);
+    const words = NUMBERS.slice(1).map(([, name], i) => `${name}\u00a0${others[i]}`);
     return [head, el("div", { class: "nbt-soft nbt-counts", text: words.join("  ") })];
   }
 

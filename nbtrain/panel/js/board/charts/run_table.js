@@ -15,7 +15,7 @@ const HEADS = ["run", "last", "min", "max"];
 export function runTable(curves, board) {
   const [first, ...others] = new Set(curves.map(({ higher }) => higher));
   let higher = others.length ? null : (first ?? null);
-  const title = "The step of the highest or the lowest value: click to change";
+  const title = "The step of the highest or of the lowest value: click to change";
   const turn = button({ title }, () => {
     higher = !higher;
     fill();

@@ -9,9 +9,9 @@ import { valuesAt } from "./overlay.js";
 /** @import { RunCurve } from "./overlay.js" */
 /** @import { ChartBoard } from "./overlay_chart.js" */
 
-/** @typedef {ReturnType<typeof valuesAt>[number]} Told What is told of a run. */
+/** @typedef {ReturnType<typeof valuesAt>[number]} RunValue The value of a run at a place. */
 
-const TOLD = 12; // runs that are named, those nearest to the pointer
+const MOST = 12; // runs that are named, those nearest to the pointer
 
 /**
  * The contents of the tip at the cursor of a chart.
@@ -24,14 +24,14 @@ export function tip(u, curves, board) {
   const { x: axis, smooth } = board.options;
   const x = u.posToVal(left, "x");
   const all = valuesAt(curves, x, { smooth: smooth > 0 });
-  /** @param {Told} run */
+  /** @param {RunValue} run */
   const distance = ({ value }) =>
     Number.isFinite(value) ? Math.abs(u.valToPos(value, "y") - top) : Infinity;
-  const near = [...all].sort((one, other) => distance(one) - distance(other)).slice(0, TOLD);
-  const told = all.filter((each) => near.includes(each));
-  const at = nearestTo(told, x);
+  const near = [...all].sort((one, other) => distance(one) - distance(other)).slice(0, MOST);
+  const listed = all.filter((each) => near.includes(each));
+  const at = nearestTo(listed, x);
   const there = at === undefined ? "" : place(at, axis);
-  const rows = told.map((each) => {
+  const rows = listed.map((each) => {
     const elsewhere = place(each.x, axis) !== there && `at ${place(each.x, axis)}`;
     const words = [detail(each, smooth > 0), more(each.also), elsewhere].filter(Boolean).join(", ");
     const children = [
@@ -40,18 +40,18 @@ export function tip(u, curves, board) {
       el("b", { text: number(each.value) }),
       el("span", { class: "nbt-soft", text: words }),
     ];
-    const nearest = each === near[0] && told.length > 1;
+    const nearest = each === near[0] && listed.length > 1;
     return el("div", { class: nearest ? "nbt-tip-row nbt-nearest" : "nbt-tip-row", children });
   });
   const title = el("div", { class: "nbt-tip-head", text: there });
-  const others = all.length - told.length;
+  const others = all.length - listed.length;
   const rest = others > 0 ? [el("div", { class: "nbt-soft", text: `and ${others} more` })] : [];
   return [title, ...rows, ...rest];
 }
 
 /**
  * The raw value beside a smoothed one, or the lowest and the highest value of a bucket.
- * @param {Told} run
+ * @param {RunValue} run
  * @param {boolean} smooth
  */
 function detail({ mean, lo, hi, stride, margin }, smooth) {
@@ -62,12 +62,12 @@ function detail({ mean, lo, hi, stride, margin }, smooth) {
 
 /**
  * The listed position nearest to x; undefined if none is listed.
- * @param {Told[]} told
+ * @param {RunValue[]} listed
  * @param {number} x
  */
-function nearestTo(told, x) {
+function nearestTo(listed, x) {
   let best;
-  for (const each of told)
+  for (const each of listed)
     if (best === undefined || Math.abs(each.x - x) < Math.abs(best - x)) best = each.x;
   return best;
 }

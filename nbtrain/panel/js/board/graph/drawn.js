@@ -49,7 +49,7 @@ export function drawnItem(item, { x, y, width, height }) {
 export function drawnEdge({ source, target, count, control, shape, text, points, at }) {
   const { line, head } = pathOf(points);
   const thick = 1 + Math.min(4, Math.log2(Math.max(1, count)) / 1.5);
-  const told = [
+  const title = [
     count && `${count} ${count === 1 ? "edge" : "edges"}`,
     control && `${control} control ${control === 1 ? "dependency" : "dependencies"}`,
     shape,
@@ -57,7 +57,7 @@ export function drawnEdge({ source, target, count, control, shape, text, points,
   const parts = [
     svg("path", { d: line, "stroke-width": thick.toFixed(1) }),
     svg("path", { d: head }),
-    svg("title", { text: told.filter(Boolean).join(", ") }),
+    svg("title", { text: title.filter(Boolean).join(", ") }),
   ];
   if (text && at) parts.push(svg("text", { x: at.x, y: at.y, text }));
   return svg("g", {

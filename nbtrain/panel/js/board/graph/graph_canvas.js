@@ -2,15 +2,15 @@
 // wheel with Ctrl, or by its buttons. Its nodes are buttons, one of which has the focus.
 
 import { button, el } from "../../shared/dom.js";
-import { known } from "../../shared/sure.js";
+import { get } from "../../shared/collections.js";
 import { drawnEdge, drawnItem } from "./drawn.js";
 import { laidOut } from "./layout.js";
-import { anchored, beside, centred, moved, whole, zoomed } from "./sight.js";
+import { anchored, neighbourOf, centred, moved, fitted, zoomed } from "./transform.js";
 import { svg } from "../svg.js";
 
 /** @import { Graph, GraphItem } from "../../protocol.d.ts" */
 /** @import { Box, GraphLayout, Point } from "./layout.js" */
-/** @import { Sight } from "./sight.js" */
+/** @import { Transform } from "./transform.js" */
 
 const STEP = 40; // pixels that an arrow key moves
 const ZOOM = 1.25;
@@ -25,7 +25,7 @@ const MOVES = {
   ArrowDown: { x: 0, y: -STEP },
 };
 const HELP =
-  "Drag to move, Ctrl and the wheel to zoom. With the keyboard: arrows, +, − and 0; Tab leads to the nodes, arrows from one to the next, Enter opens";
+  "Drag to move, Ctrl and the wheel to zoom. With the keyboard: arrows, +, − and 0; Tab moves to the nodes, arrows from one to the next, Enter expands";
 
 export class GraphCanvas {
   /** @param {(item: GraphItem) => void} act called when an item is clicked */
@@ -35,8 +35,8 @@ export class GraphCanvas {
     this.graph = null;
     /** @type {GraphLayout | null} */
     this.layout = null;
-    /** @type {Sight} */
-    this.sight = { x: 0, y: 0, scale: 1 };
+    /** @type {Transform} */
+    this.transform = { x: 0, y: 0, scale: 1 };
     /** @type {Map<number, SVGGElement>} */
     this.nodes = new Map();
     /** @type {number | null} */
@@ -77,9 +77,9 @@ export class GraphCanvas {
     this.#draw(graph, after);
     const centre = boxOf(after, this.centre);
     const [from, to] = [before, after].map((layout) => boxOf(layout, this.anchor));
-    if (centre) this.#see(centre);
+    if (centre) this.#centre(centre);
     else if (other) this.fit();
-    else if (from && to) this.#look(anchored(this.sight, corner(from), corner(to)));
+    else if (from && to) this.#transform(anchored(this.transform, corner(from), corner(to)));
     this.anchor = this.centre = null;
     if (focused !== null) (this.nodes.get(focused) ?? this.drawing).focus({ preventScroll: true });
     this.root.dataset.items = String(graph.items.length);
@@ -97,17 +97,17 @@ export class GraphCanvas {
     const frame = this.#frame();
     this.unfitted = !frame.width; // it is hidden: fitted when it shows
     frame.height -= BUTTONS;
-    if (this.layout && frame.width) this.#look(whole(this.layout, frame));
+    if (this.layout && frame.width) this.#transform(fitted(this.layout, frame));
   }
 
   /**
    * Brings an item into the middle, now or as soon as it is drawn.
    * @param {number} number
    */
-  see(number) {
+  reveal(number) {
     const box = boxOf(this.layout, number);
     if (box) {
-      this.#see(box);
+      this.#centre(box);
       this.anchor = number;
     } else this.centre = number;
   }
@@ -127,7 +127,7 @@ export class GraphCanvas {
       const ends = [Number(source), Number(target)];
       edge.classList.toggle("nbt-selected", number !== null && ends.includes(number));
     }
-    if (number !== null && this.nodes.has(number)) this.#rove(number);
+    if (number !== null && this.nodes.has(number)) this.#makeTabStop(number);
   }
 
   /**
@@ -137,10 +137,10 @@ export class GraphCanvas {
   #draw({ items }, { boxes, edges }) {
     this.nodes = new Map(items.map((item) => [item.number, this.#node(item, boxes)]));
     const [open, others] = [true, false].map((wanted) =>
-      items.filter(({ open }) => open === wanted).map(({ number }) => known(this.nodes, number)),
+      items.filter(({ open }) => open === wanted).map(({ number }) => get(this.nodes, number)),
     );
     this.scene.replaceChildren(...open, ...edges.map(drawnEdge), ...others);
-    if (items.length) this.#rove(items[0].number);
+    if (items.length) this.#makeTabStop(items[0].number);
   }
 
   /**
@@ -148,7 +148,7 @@ export class GraphCanvas {
    * @param {GraphLayout["boxes"]} boxes
    */
   #node(item, boxes) {
-    const node = drawnItem(item, known(boxes, item.number));
+    const node = drawnItem(item, get(boxes, item.number));
     node.addEventListener("click", () => this.act(item));
     node.addEventListener("keydown", (event) => this.#keyOfNode(event, item));
     return node;
@@ -158,7 +158,7 @@ export class GraphCanvas {
    * The one item to which Tab leads.
    * @param {number} number
    */
-  #rove(number) {
+  #makeTabStop(number) {
     for (const [each, node] of this.nodes) node.tabIndex = each === number ? 0 : -1;
   }
 
@@ -173,16 +173,16 @@ export class GraphCanvas {
     return { width: this.drawing.clientWidth, height: this.drawing.clientHeight };
   }
 
-  /** @param {Sight} sight */
-  #look(sight) {
-    this.sight = sight;
-    const { x, y, scale } = sight;
+  /** @param {Transform} transform */
+  #transform(transform) {
+    this.transform = transform;
+    const { x, y, scale } = transform;
     this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
   }
 
   /** @param {Box} box */
-  #see(box) {
-    this.#look(centred(this.sight, box, this.#frame()));
+  #centre(box) {
+    this.#transform(centred(this.transform, box, this.#frame()));
   }
 
   /**
@@ -191,7 +191,7 @@ export class GraphCanvas {
    */
   #zoom(factor, point) {
     const { width, height } = this.#frame();
-    this.#look(zoomed(this.sight, factor, point ?? { x: width / 2, y: height / 2 }));
+    this.#transform(zoomed(this.transform, factor, point ?? { x: width / 2, y: height / 2 }));
   }
 
   /** @param {WheelEvent} event */
@@ -206,7 +206,7 @@ export class GraphCanvas {
   /** @param {PointerEvent} event */
   #press({ button, pointerId, clientX, clientY }) {
     if (button) return;
-    const began = this.sight;
+    const began = this.transform;
     let drags = false;
     const stop = new AbortController();
     const { signal } = stop;
@@ -218,7 +218,7 @@ export class GraphCanvas {
       if (!drags) this.drawing.setPointerCapture(pointerId); // with it no node is clicked
       drags = true;
       this.drawing.classList.add("nbt-dragged");
-      this.#look(moved(began, by));
+      this.#transform(moved(began, by));
     };
     const end = () => {
       this.drawing.classList.remove("nbt-dragged");
@@ -233,7 +233,7 @@ export class GraphCanvas {
   #key(event) {
     const { key, altKey, ctrlKey, metaKey } = event;
     if (altKey || ctrlKey || metaKey) return;
-    if (key in MOVES) this.#look(moved(this.sight, MOVES[key]));
+    if (key in MOVES) this.#transform(moved(this.transform, MOVES[key]));
     else if (key === "+" || key === "=") this.#zoom(ZOOM);
     else if (key === "-") this.#zoom(1 / ZOOM);
     else if (key === "0") this.fit();
@@ -251,7 +251,7 @@ export class GraphCanvas {
     if (altKey || ctrlKey || metaKey) return;
     if (key === "Enter" || key === " ") this.act(item);
     else if (key === "Escape") this.drawing.focus();
-    else if (key in MOVES) this.#go(item.number, key);
+    else if (key in MOVES) this.#focusNeighbour(item.number, key);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -261,16 +261,16 @@ export class GraphCanvas {
    * @param {number} from
    * @param {string} key
    */
-  #go(from, key) {
-    const to = this.layout && beside(this.layout.boxes, from, key);
+  #focusNeighbour(from, key) {
+    const to = this.layout && neighbourOf(this.layout.boxes, from, key);
     const box = boxOf(this.layout, to);
     if (to === null || !box) return;
-    this.#rove(to);
-    known(this.nodes, to).focus({ preventScroll: true });
+    this.#makeTabStop(to);
+    get(this.nodes, to).focus({ preventScroll: true });
     const { width, height } = this.#frame();
-    const left = this.sight.x + this.sight.scale * box.x;
-    const top = this.sight.y + this.sight.scale * box.y;
-    if (left < 0 || top < 0 || left > width || top > height) this.#see(box);
+    const left = this.transform.x + this.transform.scale * box.x;
+    const top = this.transform.y + this.transform.scale * box.y;
+    if (left < 0 || top < 0 || left > width || top > height) this.#centre(box);
   }
 }
 

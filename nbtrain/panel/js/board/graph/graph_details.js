@@ -4,14 +4,13 @@ import { button, el, scroller } from "../../shared/dom.js";
 
 /** @import { GraphEnds, GraphName, GraphNode, NodeDetails, ScopeDetails } from "../../protocol.d.ts" */
 
-const HELP = "Click a scope to open or fold it, and a node to see what it is.";
+const HELP = "Click a scope to expand or collapse it, or a node to see its details.";
 
 export class GraphDetails {
   /** @param {(name: GraphName) => void} reveal called with a node that is to be seen */
   constructor(reveal) {
     this.reveal = reveal;
-    this.root = scroller("details of a node", []);
-    this.root.className = "nbt-graph-details";
+    this.root = scroller("nbt-graph-details", "details of a node");
     this.root.dataset.role = "details";
     this.clear();
   }
@@ -25,22 +24,22 @@ export class GraphDetails {
     this.root.replaceChildren(el("div", { class: "nbt-problem", text }));
   }
 
-  /** @param {GraphNode} told */
-  show(told) {
-    const parts = "ops" in told ? this.#scope(told) : this.#node(told);
-    this.root.replaceChildren(el("h4", { text: told.name }), ...parts);
+  /** @param {GraphNode} node */
+  show(node) {
+    const parts = "ops" in node ? this.#scope(node) : this.#node(node);
+    this.root.replaceChildren(el("h4", { text: node.name }), ...parts);
     this.root.scrollTop = 0;
   }
 
   /** @param {NodeDetails} node */
   #node({ op, device, shapes, attributes, inputs, outputs, missing, calls }) {
     /** @type {[string, string][]} */
-    const told = [
+    const known = [
       ["operation", op],
       ["device", device],
       ["output", shapes.join(", ")],
     ];
-    const facts = told.filter(([, text]) => text);
+    const facts = known.filter(([, text]) => text);
     return [
       pairs(facts),
       ...(calls.length ? [title("Calls"), el("ul", { children: calls.map(this.#item) })] : []),
@@ -81,7 +80,7 @@ export class GraphDetails {
   /** @param {string[]} names */
   #missing(names) {
     const items = names.map((text) => el("li", { text }));
-    return [title("Inputs that are no node"), el("ul", { children: items })];
+    return [title("Missing inputs"), el("ul", { children: items })];
   }
 
   /** @param {GraphName & {control?: boolean}} name */

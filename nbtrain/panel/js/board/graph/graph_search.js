@@ -61,7 +61,7 @@ export class GraphSearch {
       return this.#show([el("div", { class: "nbt-problem", text: content.text })]);
     if (content.t !== "found") return;
     const { found, more } = content;
-    if (!found.length) return this.#show([el("div", { text: `No node has ${text} in its name.` })]);
+    if (!found.length) return this.#show([el("div", { text: `No node name contains ${text}.` })]);
     const items = found.map((name) => el("li", { children: [link(name, this.reveal)] }));
     const rest = more ? [el("li", { class: "nbt-soft", text: "and more" })] : [];
     this.#show([el("ul", { children: [...items, ...rest] })], found);

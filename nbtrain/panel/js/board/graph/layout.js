@@ -2,11 +2,11 @@
 // page.
 
 import { graphlib, layout } from "@dagrejs/dagre";
-import { known } from "../../shared/sure.js";
-import { IN, levelsOf, OUT, roadOf } from "./levels.js";
+import { get } from "../../shared/collections.js";
+import { IN, levelsOf, OUT, bundleKey } from "./levels.js";
 
 /** @import { Graph, GraphEdge, GraphItem } from "../../protocol.d.ts" */
-/** @import { Leg, Level } from "./levels.js" */
+/** @import { EdgePart, Level } from "./levels.js" */
 
 /**
  * A place in a picture, in its own pixels.
@@ -27,9 +27,9 @@ import { IN, levelsOf, OUT, roadOf } from "./levels.js";
  * @property {(GraphEdge & {text: string, points: Point[], at: Point | null})[]} edges
  */
 
-/** @typedef {Partial<Box> & {points?: Point[], labelpos?: string, weight?: number}} Road */
-/** @typedef {graphlib.Graph<Record<string, unknown>, Partial<Box>, Road>} Drawn */
-/** @typedef {Map<number, {drawn: Drawn, roads: Level["roads"]} & Point>} Plans */
+/** @typedef {Partial<Box> & {points?: Point[], labelpos?: string, weight?: number}} Bundle */
+/** @typedef {graphlib.Graph<Record<string, unknown>, Partial<Box>, Bundle>} Drawn */
+/** @typedef {Map<number, {drawn: Drawn, bundles: Level["bundles"]} & Point>} Plans */
 
 const HEIGHT = 26; // of a node
 const CHARACTER = 6.6; // the width of one
@@ -78,14 +78,14 @@ export function textOf({ count, control, shape }) {
  */
 export function laidOut({ items, edges: all }) {
   const edges = all.filter(({ source, target }) => source !== target);
-  const { levels, legs } = levelsOf({ items, edges });
+  const { levels, parts } = levelsOf({ items, edges });
   /** @type {Plans} */
   const plans = new Map();
   const { width, height } = plan(levels, 0, plans);
   /** @type {Map<number, Box>} */
   const boxes = new Map();
   put(plans, levels, { scope: 0, x: 0, y: 0 }, boxes);
-  return { width, height, boxes, edges: edges.map((edge, i) => route(plans, edge, legs[i])) };
+  return { width, height, boxes, edges: edges.map((edge, i) => route(plans, edge, parts[i])) };
 }
 
 /**
@@ -96,7 +96,7 @@ export function laidOut({ items, edges: all }) {
  * @returns {{width: number, height: number}}
  */
 function plan(levels, scope, plans) {
-  const { items, roads } = known(levels, scope);
+  const { items, bundles } = get(levels, scope);
   /** @type {Drawn} */
   const drawn = new graphlib.Graph();
   drawn.setGraph({ rankdir: "TB", nodesep: 18, edgesep: 10, ranksep: 40, marginx: 8, marginy: 8 });
@@ -106,9 +106,9 @@ function plan(levels, scope, plans) {
     const height = inner.height + (item.open ? HEADER : 0);
     drawn.setNode(String(item.number), { width, height });
   }
-  for (const road of roads.values()) {
-    const { from, to, edges } = road;
-    const text = beside(road);
+  for (const bundle of bundles.values()) {
+    const { from, to, edges } = bundle;
+    const text = beside(bundle);
     const size = text ? { width: text.length * SMALL, height: 12 } : { width: 0, height: 0 };
     // Thick edges are short and straight. Dagre's ranks need whole weights.
     const count = edges.reduce((sum, edge) => sum + edge.count, 0);
@@ -117,7 +117,7 @@ function plan(levels, scope, plans) {
   }
   addEnds(drawn);
   layout(drawn);
-  plans.set(scope, { drawn, roads, x: 0, y: 0 });
+  plans.set(scope, { drawn, bundles, x: 0, y: 0 });
   return sizeOf(drawn);
 }
 
@@ -144,13 +144,13 @@ function addEnds(drawn) {
  * @param {Map<number, Box>} found
  */
 function put(plans, levels, { scope, x, y }, found) {
-  const { drawn } = Object.assign(known(plans, scope), { x, y });
-  for (const { number, open } of known(levels, scope).items) {
+  const { drawn } = Object.assign(get(plans, scope), { x, y });
+  for (const { number, open } of get(levels, scope).items) {
     const box = boxOf(drawn.node(String(number)));
     const placed = { ...box, x: x + box.x, y: y + box.y };
     found.set(number, placed);
     if (!open) continue;
-    const left = placed.x - sizeOf(known(plans, number).drawn).width / 2; // its name may be wider
+    const left = placed.x - sizeOf(get(plans, number).drawn).width / 2; // its name may be wider
     const top = placed.y - box.height / 2 + HEADER;
     put(plans, levels, { scope: number, x: left, y: top }, found);
   }
@@ -159,46 +159,46 @@ function put(plans, levels, { scope, x, y }, found) {
 /**
  * @param {Plans} plans
  * @param {GraphEdge} edge
- * @param {Leg[]} legs
+ * @param {EdgePart[]} parts
  * @returns {GraphLayout["edges"][number]}
  */
-function route(plans, edge, legs) {
+function route(plans, edge, parts) {
   let text = "";
   /** @type {Point | null} */
   let at = null;
-  const points = legs.flatMap(({ scope, from, to }) => {
-    const { drawn, roads, ...origin } = known(plans, scope);
+  const points = parts.flatMap(({ scope, from, to }) => {
+    const { drawn, bundles, ...origin } = get(plans, scope);
     const { points = [], x = 0, y = 0 } = drawn.edge(String(from), String(to));
-    const words = beside(known(roads, roadOf(from, to)));
+    const words = beside(get(bundles, bundleKey(from, to)));
     if (words) [text, at] = [words, { x: origin.x + x, y: origin.y + y }];
-    const road = points.map(({ x, y }) => ({ x, y }));
-    if (plans.has(Number(from))) leave(road, boxOf(drawn.node(String(from))));
-    if (plans.has(Number(to))) enter(road, boxOf(drawn.node(String(to))));
-    return road.map((point) => ({ x: origin.x + point.x, y: origin.y + point.y }));
+    const bundle = points.map(({ x, y }) => ({ x, y }));
+    if (plans.has(Number(from))) leave(bundle, boxOf(drawn.node(String(from))));
+    if (plans.has(Number(to))) enter(bundle, boxOf(drawn.node(String(to))));
+    return bundle.map((point) => ({ x: origin.x + point.x, y: origin.y + point.y }));
   });
   return { ...edge, text, points, at };
 }
 
 /**
- * Moves the start of a road to the lower side of an open scope. Dagre starts it at the side that
+ * Moves the start of a bundle to the lower side of an open scope. Dagre starts it at the side that
  * faces the middle.
- * @param {Point[]} road
+ * @param {Point[]} bundle
  * @param {Box} box
  */
-function leave(road, box) {
+function leave(bundle, box) {
   const bottom = box.y + box.height / 2;
-  if (road[1].y >= bottom) road[0] = { x: within(road[1].x, box), y: bottom };
+  if (bundle[1].y >= bottom) bundle[0] = { x: within(bundle[1].x, box), y: bottom };
 }
 
 /**
- * Moves the end of a road to the upper side of an open scope.
- * @param {Point[]} road
+ * Moves the end of a bundle to the upper side of an open scope.
+ * @param {Point[]} bundle
  * @param {Box} box
  */
-function enter(road, box) {
+function enter(bundle, box) {
   const top = box.y - box.height / 2;
-  const before = road[road.length - 2];
-  if (before.y <= top) road[road.length - 1] = { x: within(before.x, box), y: top };
+  const before = bundle[bundle.length - 2];
+  if (before.y <= top) bundle[bundle.length - 1] = { x: within(before.x, box), y: top };
 }
 
 /**
@@ -212,7 +212,7 @@ function within(x, box) {
 
 /**
  * The words beside the edges between two ends: none if there are several.
- * @param {{from: Leg["from"], to: Leg["to"], edges: GraphEdge[]}} road
+ * @param {{from: EdgePart["from"], to: EdgePart["to"], edges: GraphEdge[]}} bundle
  */
 function beside({ from, to, edges }) {
   return edges.length === 1 && from !== IN && to !== OUT ? textOf(edges[0]) : "";

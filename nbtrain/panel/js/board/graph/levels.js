@@ -1,65 +1,65 @@
 // The open scopes of a graph, each with the parts of edges within it. Knows no page.
 
-import { ensured, known, lastOf } from "../../shared/sure.js";
+import { getOrMake, get, lastOf } from "../../shared/collections.js";
 
 /** @import { GraphEdge, GraphItem } from "../../protocol.d.ts" */
 
 /**
  * A part of an edge, between two items of a scope, or an item and an end of the scope.
- * @typedef {{scope: number, from: number | "in", to: number | "out"}} Leg
+ * @typedef {{scope: number, from: number | "in", to: number | "out"}} EdgePart
  */
 
 /**
  * An open scope: what is in it, and the edges within it by their ends.
  * @typedef {object} Level
  * @property {GraphItem[]} items
- * @property {Map<string, {from: Leg["from"], to: Leg["to"], edges: GraphEdge[]}>} roads
+ * @property {Map<string, {from: EdgePart["from"], to: EdgePart["to"], edges: GraphEdge[]}>} bundles
  */
 
 export const IN = /** @type {const} */ ("in"); // the upper end of a scope, where edges enter
 export const OUT = /** @type {const} */ ("out"); // the lower end, where they leave
 
 /**
- * {levels, legs}: each open scope by its number, with the graph itself as 0; and the parts of each
+ * {levels, parts}: each open scope by its number, with the graph itself as 0; and the parts of each
  * edge, each within one of them.
  * @param {{items: GraphItem[], edges: GraphEdge[]}} graph a scope comes before what is in it
  */
 export function levelsOf({ items, edges }) {
   /** @type {() => Level} */
-  const empty = () => ({ items: [], roads: new Map() });
+  const empty = () => ({ items: [], bundles: new Map() });
   const levels = new Map([[0, empty()]]);
   for (const item of items) {
     if (item.open) levels.set(item.number, empty());
-    known(levels, item.parent).items.push(item);
+    get(levels, item.parent).items.push(item);
   }
-  const homes = new Map(items.map(({ number, parent }) => [number, parent]));
-  const legs = edges.map((edge) => legsOf(homes, edge));
+  const parents = new Map(items.map(({ number, parent }) => [number, parent]));
+  const parts = edges.map((edge) => partsOf(parents, edge));
   for (const [i, edge] of edges.entries())
-    for (const { scope, from, to } of legs[i]) {
-      const { roads } = known(levels, scope);
-      const road = ensured(roads, roadOf(from, to), () => ({ from, to, edges: [] }));
-      road.edges.push(edge);
+    for (const { scope, from, to } of parts[i]) {
+      const { bundles } = get(levels, scope);
+      const bundle = getOrMake(bundles, bundleKey(from, to), () => ({ from, to, edges: [] }));
+      bundle.edges.push(edge);
     }
-  return { levels, legs };
+  return { levels, parts };
 }
 
 /**
  * The properties that edges between the same two ends share.
- * @param {Leg["from"]} from
- * @param {Leg["to"]} to
+ * @param {EdgePart["from"]} from
+ * @param {EdgePart["to"]} to
  */
-export function roadOf(from, to) {
+export function bundleKey(from, to) {
   return `${from} ${to}`;
 }
 
 /**
  * From its source up to the scope that holds both ends, and down to its target.
- * @param {Map<number, number>} homes the scope of each item
+ * @param {Map<number, number>} parents the scope of each item
  * @param {GraphEdge} edge
- * @returns {Leg[]}
+ * @returns {EdgePart[]}
  */
-function legsOf(homes, { source, target }) {
-  const [up, down] = [source, target].map((number) => wayOut(homes, number));
+function partsOf(parents, { source, target }) {
+  const [up, down] = [source, target].map((number) => ancestorsOf(parents, number));
   while (
     up.length > 1 &&
     down.length > 1 &&
@@ -82,12 +82,12 @@ function legsOf(homes, { source, target }) {
 /**
  * The scopes that an item is in, from the innermost to the graph itself, each with its child that
  * is the item or holds it.
- * @param {Map<number, number>} homes
+ * @param {Map<number, number>} parents
  * @param {number} number
  */
-function wayOut(homes, number) {
+function ancestorsOf(parents, number) {
   const steps = [];
-  for (let child = number; child !== 0; child = known(homes, child))
-    steps.push({ scope: known(homes, child), child });
+  for (let child = number; child !== 0; child = get(parents, child))
+    steps.push({ scope: get(parents, child), child });
   return steps;
 }

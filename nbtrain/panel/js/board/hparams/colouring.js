@@ -1,7 +1,7 @@
 // The colours of runs: each its own, or by a hyperparameter or a metric, with a legend.
 
 import { el, labelled } from "../../shared/dom.js";
-import { ensured, known } from "../../shared/sure.js";
+import { getOrMake, get } from "../../shared/collections.js";
 import { shown, whole } from "../table/cells.js";
 import { colourAt } from "./ramp.js";
 import { axisOf, placeOf } from "./value_axis.js";
@@ -53,7 +53,7 @@ export class Colouring {
     const column = offered.find(({ id }) => id === wanted);
     this.by = column ? { column, axis: axisOf(column.values) } : null;
     this.select.value = column?.id ?? RUN;
-    this.#tell();
+    this.#drawLegend();
   }
 
   get column() {
@@ -92,7 +92,7 @@ export class Colouring {
       });
     /** @type {Map<string, HparamsRow[]>} */
     const found = new Map();
-    for (const { row } of placed) ensured(found, this.of(row), () => []).push(row);
+    for (const { row } of placed) getOrMake(found, this.of(row), () => []).push(row);
     return found;
   }
 
@@ -102,10 +102,10 @@ export class Colouring {
    */
   #colourOf({ places }, value) {
     const { colours } = this.host.board.paint();
-    return colours[known(places, value) % colours.length];
+    return colours[get(places, value) % colours.length];
   }
 
-  #tell() {
+  #drawLegend() {
     const axis = this.by?.axis;
     const { ramp } = this.host.board.paint();
     if (!axis) return this.legend.replaceChildren();

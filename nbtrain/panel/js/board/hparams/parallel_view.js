@@ -62,7 +62,7 @@ export class ParallelView {
       tabindex: 0,
       role: "group",
       "aria-label":
-        "parallel coordinates: the arrow keys read run after run, Enter marks one; the fields under Filters set the range of an axis",
+        "parallel coordinates: the arrow keys read run after run, Enter marks one; the fields under Filters limit an axis",
       children: [this.lines, this.out, this.tip],
     });
     this.#listen();
@@ -88,7 +88,7 @@ export class ParallelView {
   }
 
   /** @param {HparamsRow | null} row */
-  point(row) {
+  highlight(row) {
     if (!this.drawn) return;
     this.pointed = row;
     this.#drawOut(this.drawn);

@@ -27,9 +27,9 @@ export function headOf({ id, text }, { canLog, scale }, { left, toggle }) {
  * @param {{columns: number, rows: number, most: number, lacking: boolean}} of
  */
 export function wordsOf({ columns, rows, most, lacking }) {
-  if (!rows) return "No run is meant.";
-  if (!columns) return "No hyperparameter and no metric is chosen: see Columns.";
-  const none = lacking ? " Below an axis, after –, are runs without a number or value." : "";
-  const words = `Drag along an axis to choose runs, click it to choose all again.${none}`;
+  if (!rows) return "No run matches the filter.";
+  if (!columns) return "No column is selected: see Columns.";
+  const none = lacking ? " The number after – below an axis counts the runs without a value." : "";
+  const words = `Drag along an axis to filter runs; click it to clear the filter.${none}`;
   return columns > most ? `The first ${most} of ${columns} columns. ${words}` : words;
 }

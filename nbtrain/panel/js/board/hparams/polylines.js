@@ -1,6 +1,6 @@
 // The lines of parallel coordinates: where they are, and which is nearest to a point. Knows no page.
 
-import { known } from "../../shared/sure.js";
+import { get } from "../../shared/collections.js";
 import { placeOf } from "./value_axis.js";
 
 /** @import { HparamsColumn, HparamsRow } from "../pages/hparams_page.js" */
@@ -35,7 +35,7 @@ export class Polylines {
    * @param {Room} room
    */
   heightOf(row, axis, room) {
-    return this.#height(known(this.numbers, row), axis, room);
+    return this.#height(get(this.numbers, row), axis, room);
   }
 
   /**
@@ -53,7 +53,7 @@ export class Polylines {
     /** @type {{row: HparamsRow, distance: number} | null} */
     let best = null;
     for (const row of rows) {
-      const i = known(this.numbers, row);
+      const i = get(this.numbers, row);
       const from = this.#height(i, left, room);
       const distance = Math.abs(from + (this.#height(i, right, room) - from) * part - y);
       if (!best || distance < best.distance) best = { row, distance };

@@ -50,7 +50,7 @@ export class ScatterChart extends BaseChart {
     this.axes = null;
     this.ring = el("div", { class: "nbt-ring", hidden: "" });
     this.missing = el("span", { class: "nbt-soft", "data-role": "missing" });
-    this.button = button({ text: "log", title: "Logarithmic scale along x" }, () => {
+    this.button = button({ text: "log", title: "Logarithmic x axis" }, () => {
       this.log = this.axes?.x.scale !== "log";
       this.draw();
     });
@@ -110,19 +110,21 @@ export class ScatterChart extends BaseChart {
   }
 
   /** @param {uPlot} u */
-  told(u) {
+  tipNodes(u) {
     this.pointed = this.#nearest(u);
     const { row = null } = this.pointed ?? {};
     u.over.style.cursor = row ? "pointer" : "";
-    this.view.point(row);
-    return row ? tipOf(row, [this.column, ...this.view.told(this.column)], this.view.host) : [];
+    this.view.highlight(row);
+    return row
+      ? tipOf(row, [this.column, ...this.view.otherColumns(this.column)], this.view.host)
+      : [];
   }
 
   /** @param {FocusEvent} [event] */
   leave(event) {
     super.leave(event);
     this.pointed = null;
-    this.view.point(null);
+    this.view.highlight(null);
   }
 
   /**
@@ -260,11 +262,11 @@ function dots(u, points, radius, colour) {
 function along(axis, values, { fits = false } = {}) {
   const all = ticksOf(values).filter(({ text }) => text);
   /** @param {uPlot} u */
-  const told = (u) => (fits ? fitting(all, (u.width - SIDES) / (1 + 2 * EDGE)) : all);
+  const ticks = (u) => (fits ? fitting(all, (u.width - SIDES) / (1 + 2 * EDGE)) : all);
   return {
     ...axis,
-    splits: (u) => told(u).map(({ place }) => place),
+    splits: (u) => ticks(u).map(({ place }) => place),
     filter: (_, splits) => splits,
-    values: (u) => told(u).map(({ text }) => text),
+    values: (u) => ticks(u).map(({ text }) => text),
   };
 }

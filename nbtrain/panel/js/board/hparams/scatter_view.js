@@ -1,7 +1,7 @@
 // A plot for each hyperparameter: its values along x, a metric up y, a point for each run.
 
 import { el, labelled, say } from "../../shared/dom.js";
-import { ensured } from "../../shared/sure.js";
+import { getOrMake } from "../../shared/collections.js";
 import { Viewport } from "../../shared/viewport.js";
 import { Colouring } from "./colouring.js";
 import { ScatterChart } from "./scatter_chart.js";
@@ -54,7 +54,7 @@ export class ScatterView {
       "data-role": "scatter",
       children: [tools, this.words, this.grid],
     });
-    this.size = new ResizeObserver(() => this.viewport.seen.forEach((chart) => chart.resize()));
+    this.size = new ResizeObserver(() => this.viewport.visible.forEach((chart) => chart.resize()));
     this.size.observe(this.grid);
   }
 
@@ -72,17 +72,17 @@ export class ScatterView {
   // --- what its charts ask for
 
   /** @param {HparamsRow | null} row */
-  point(row) {
+  highlight(row) {
     if (this.pointed === row) return;
     this.pointed = row;
-    this.viewport.seen.forEach((chart) => chart.show(row));
+    this.viewport.visible.forEach((chart) => chart.show(row));
   }
 
   /**
    * The columns that are told beside that of a chart.
    * @param {HparamsColumn} column
    */
-  told(column) {
+  otherColumns(column) {
     const both = new Set([this.metric, this.colouring.column]);
     return [...both].filter((each) => each !== undefined).filter((each) => each !== column);
   }
@@ -105,7 +105,7 @@ export class ScatterView {
     this.shades = this.colouring.shades(chosen);
     say(this.words, wordsOf({ rows, metrics, hparams }));
     this.#arrange(this.words.hidden ? hparams : []);
-    this.viewport.seen.forEach((chart) => chart.draw());
+    this.viewport.visible.forEach((chart) => chart.draw());
   }
 
   /** @param {HparamsColumn[]} columns */
@@ -119,7 +119,7 @@ export class ScatterView {
 
   /** @param {HparamsColumn} column */
   #chart(column) {
-    const chart = ensured(this.charts, column.id, () => {
+    const chart = getOrMake(this.charts, column.id, () => {
       const made = new ScatterChart(column, this);
       this.viewport.watch(made);
       return made;
@@ -131,7 +131,7 @@ export class ScatterView {
 
 /** @param {{rows: HparamsRow[], metrics: HparamsColumn[], hparams: HparamsColumn[]}} of */
 function wordsOf({ rows, metrics, hparams }) {
-  if (!rows.length) return "No run is meant.";
-  if (!hparams.length) return "No hyperparameter is chosen: see Columns.";
-  return metrics.length ? "" : "No metric is chosen: see Columns.";
+  if (!rows.length) return "No run matches the filter.";
+  if (!hparams.length) return "No hyperparameter is selected: see Columns.";
+  return metrics.length ? "" : "No metric is selected: see Columns.";
 }

@@ -85,7 +85,8 @@ export class TableView {
         valueOf: ({ status }) => status,
         nodesOf: ({ status }) => [
           el("span", {
-            class: `nbt-status nbt-${status}`,
+            class: "nbt-status",
+            "data-status": status,
             text: `${SIGNS[status] ?? "–"} ${status}`,
           }),
         ],

@@ -109,15 +109,15 @@ export function ticksOf(axis) {
   }
   if (axis.few.length) return fewOf(axis);
   if (!Number.isFinite(high - low))
-    return [low, high].map((value) => told(axis, value, shown(value)));
+    return [low, high].map((value) => tickAt(axis, value, shown(value)));
   if (scale === "linear") {
     const values = evenly(low, high);
     const words = ticks(values);
-    return values.map((value, i) => told(axis, value, words[i]));
+    return values.map((value, i) => tickAt(axis, value, words[i]));
   }
   const values = logPlaces(low, high, MOST);
   const words = logTicks(values.map((value, i) => (isNamed(values, i) ? value : null)));
-  return values.map((value, i) => told(axis, value, words[i]));
+  return values.map((value, i) => tickAt(axis, value, words[i]));
 }
 
 /**
@@ -151,10 +151,10 @@ export function fitting(all, width) {
 function fewOf(axis) {
   let last = -Infinity;
   return axis.few.map((value) => {
-    const { place } = told(axis, value, "");
+    const { place } = tickAt(axis, value, "");
     const close = place - last < CLOSE;
     if (!close) last = place;
-    return told(axis, value, close ? "" : shown(value));
+    return tickAt(axis, value, close ? "" : shown(value));
   });
 }
 
@@ -163,6 +163,6 @@ function fewOf(axis) {
  * @param {number} value
  * @param {string} text
  */
-function told(axis, value, text) {
+function tickAt(axis, value, text) {
   return { place: placeOfNumber(axis, value), text };
 }

@@ -3,7 +3,7 @@
 import { Card } from "../cards/card.js";
 import { el, labelled } from "../../shared/dom.js";
 import { TagGroups } from "../tag_groups.js";
-import { having } from "../tags.js";
+import { runsByTag } from "../tags.js";
 
 /** @import { Kind } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
@@ -41,10 +41,10 @@ export class CardsPage {
     /** @type {TagGroups<Key, Card>} */
     this.groups = new TagGroups(board, kind, {
       make: (key) => new Card(board, this, key),
-      shown: (card) => card.wanted(),
+      shown: (card) => card.update(),
       hidden: (card) => card.clear(),
     });
-    this.seen = this.groups.seen;
+    this.visible = this.groups.visible;
     this.root = this.groups.root;
     this.root.dataset.kind = kind;
     this.tools = Body.option && this.#option(Body.option);
@@ -52,7 +52,7 @@ export class CardsPage {
 
   /** @type {Page["show"]} */
   show(index, chosen, fits) {
-    const runsOf = having(index.kinds[this.of], index.runs);
+    const runsOf = runsByTag(index.kinds[this.of], index.runs);
     /** @type {Map<string, Key[]>} */
     const found = new Map();
     for (const [tag, runs] of runsOf) {
@@ -62,13 +62,13 @@ export class CardsPage {
       if (keys.length) found.set(tag, keys);
     }
     this.groups.show(found);
-    this.seen.forEach((card) => card.wanted());
+    this.visible.forEach((card) => card.update());
     return `${found.size} of ${runsOf.size} tags`;
   }
 
   /** @param {string | null} run */
-  point(run) {
-    this.seen.forEach((card) =>
+  highlight(run) {
+    this.visible.forEach((card) =>
       card.root.classList.toggle(
         "nbt-faint",
         run !== null && this.board.leaderOf(card.run) !== run,
@@ -90,7 +90,7 @@ export class CardsPage {
     box.addEventListener("change", () => {
       this.option = box.checked;
       this.root.classList.toggle("nbt-option", this.option);
-      this.seen.forEach((card) => card.body.choose?.());
+      this.visible.forEach((card) => card.body.choose?.());
     });
     return labelled(text, box, { title });
   }

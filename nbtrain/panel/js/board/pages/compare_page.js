@@ -15,7 +15,7 @@ import { sideBySide } from "../table/side_by_side.js";
 /** @import { Page } from "./pages.js" */
 
 const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
-const FEW = "Check two or more runs in the list: here they stand side by side.";
+const FEW = "Check two or more runs in the list to compare them.";
 
 export class ComparePage {
   /** @type {Comparison | null} */
@@ -43,16 +43,18 @@ export class ComparePage {
     this.base.addEventListener("change", () => this.#choose({ base: this.base.value || null }));
     this.scalars = new ScalarsPage(board);
     const choices = [
-      labelled("baseline", this.base, { title: "Show how the others differ from this run" }),
+      labelled("baseline", this.base, {
+        title: "Show the differences of the other runs from this one",
+      }),
       this.#toggle(
         "same",
-        "hyperparameters that are equal too",
-        "Show those that do not differ as well",
+        "equal hyperparameters",
+        "Also show the hyperparameters that are equal in all runs",
       ),
       this.#toggle(
         "extent",
         "min, max and best step",
-        "Show the lowest and the highest value and the best step as well",
+        "Also show the lowest and the highest value and the best step",
       ),
     ];
     const line = el("div", { class: "nbt-sheet-tools", children: choices });
@@ -81,8 +83,8 @@ export class ComparePage {
   }
 
   /** @param {string | null} run */
-  point(run) {
-    this.scalars.point(run);
+  highlight(run) {
+    this.scalars.highlight(run);
   }
 
   retheme() {
@@ -90,8 +92,8 @@ export class ComparePage {
     this.#draw();
   }
 
-  forget() {
-    this.scalars.forget();
+  axisChanged() {
+    this.scalars.axisChanged();
   }
 
   close() {

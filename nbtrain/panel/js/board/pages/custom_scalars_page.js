@@ -5,8 +5,8 @@ import { CustomChart } from "../charts/custom_chart.js";
 import { el, say } from "../../shared/dom.js";
 import { Latest } from "../latest.js";
 import { Viewport } from "../../shared/viewport.js";
-import { ensured } from "../../shared/sure.js";
-import { having } from "../tags.js";
+import { getOrMake } from "../../shared/collections.js";
+import { runsByTag } from "../tags.js";
 
 /** @import { Layout, LayoutChart } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
@@ -26,7 +26,7 @@ export class CustomScalarsPage {
     /** @type {Map<string, boolean>} */
     this.open = new Map();
     /** @type {Map<string, string[]>} */
-    this.having = new Map();
+    this.runsByTag = new Map();
     this.key = ""; // of what is drawn
     /** @type {Chosen} */
     this.fits = () => true;
@@ -36,7 +36,7 @@ export class CustomScalarsPage {
       shown: (chart) => this.#shown(chart),
       hidden: (chart) => chart.destroy(),
     });
-    this.seen = this.viewport.seen;
+    this.visible = this.viewport.visible;
     this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.groups = el("div", { class: "nbt-groups nbt-custom", "data-role": "layout" });
@@ -49,19 +49,19 @@ export class CustomScalarsPage {
   /** @type {Page["show"]} */
   show(index, _chosen, fits) {
     this.fits = fits;
-    this.having = having(index, index.runs);
+    this.runsByTag = runsByTag(index, index.runs);
     this.latest.want({ t: "layout" }, index.version);
     this.axis.show();
     return this.#draw();
   }
 
   /** @param {string | null} run */
-  point(run) {
-    this.seen.forEach((chart) => chart.emphasize(run));
+  highlight(run) {
+    this.visible.forEach((chart) => chart.highlight(run));
   }
 
   retheme() {
-    this.seen.forEach((chart) => chart.resize());
+    this.visible.forEach((chart) => chart.resize());
   }
 
   close() {
@@ -69,8 +69,8 @@ export class CustomScalarsPage {
     this.viewport.close();
   }
 
-  forget() {
-    this.charts.forEach((chart) => chart.forget());
+  axisChanged() {
+    this.charts.forEach((chart) => chart.axisChanged());
   }
 
   /** @param {Reply["content"]} content */
@@ -100,7 +100,7 @@ export class CustomScalarsPage {
       this.groups.replaceChildren(...found.map((category) => this.#category(category)));
       this.viewport.recheck();
     }
-    this.seen.forEach((chart) => chart.wanted());
+    this.visible.forEach((chart) => chart.update());
     return `${found.reduce((n, { charts }) => n + charts.length, 0)} of ${all.length} charts`;
   }
 
@@ -128,7 +128,7 @@ export class CustomScalarsPage {
    */
   #chart(category, chart) {
     const key = keyOf(category, chart);
-    return ensured(this.charts, key, () => {
+    return getOrMake(this.charts, key, () => {
       const made = new CustomChart(chart, this.board, this);
       this.viewport.watch(made);
       return made;
@@ -138,14 +138,14 @@ export class CustomScalarsPage {
   /** @param {CustomChart} chart */
   #shown(chart) {
     chart.resize();
-    chart.wanted();
+    chart.update();
   }
 
   /** @param {Partial<Options>} changes */
   #chosen(changes) {
-    if ("logX" in changes) this.board.forget();
-    this.board.keep();
-    this.seen.forEach((chart) => chart.wanted());
+    if ("logX" in changes) this.board.axisChanged();
+    this.board.saveOptions();
+    this.visible.forEach((chart) => chart.update());
   }
 }
 

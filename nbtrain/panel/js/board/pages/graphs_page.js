@@ -1,12 +1,12 @@
 // The page of the graphs: one at a time, its scopes folded or open, and what a node of it is.
 
 import { el, say } from "../../shared/dom.js";
-import { ensured } from "../../shared/sure.js";
+import { getOrMake } from "../../shared/collections.js";
 import { GraphCanvas } from "../graph/graph_canvas.js";
 import { GraphDetails } from "../graph/graph_details.js";
 import { GraphSearch } from "../graph/graph_search.js";
 import { Latest } from "../latest.js";
-import { having } from "../tags.js";
+import { runsByTag } from "../tags.js";
 
 /** @import { Graph, GraphItem, GraphName } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
@@ -73,7 +73,7 @@ export class GraphsPage {
   /** @type {Page["show"]} */
   show(index, chosen, fits) {
     const tags = index.kinds.graphs;
-    const all = [...having(tags, index.runs)].flatMap(([tag, runs]) =>
+    const all = [...runsByTag(tags, index.runs)].flatMap(([tag, runs]) =>
       runs.map((run) => ({ run, tag })),
     );
     this.keys = all.filter(({ run, tag }) => chosen(run) && fits(tag));
@@ -84,7 +84,7 @@ export class GraphsPage {
     return `${this.keys.length} of ${all.length} ${all.length === 1 ? "graph" : "graphs"}`;
   }
 
-  point() {}
+  highlight() {}
 
   retheme() {}
 
@@ -123,7 +123,7 @@ export class GraphsPage {
   /** @returns {GraphState} */
   get state() {
     const name = JSON.stringify(this.key);
-    return ensured(this.states, name, () => ({ ...UNTOUCHED }));
+    return getOrMake(this.states, name, () => ({ ...UNTOUCHED }));
   }
 
   /** @param {string} text */
@@ -157,7 +157,7 @@ export class GraphsPage {
       this.canvas.show(content, `graph ${key.tag} of ${run}`);
     } catch (error) {
       this.canvas.clear();
-      say(this.problem, `This graph cannot be laid out: ${error}. Fold a scope of it.`);
+      say(this.problem, `This graph cannot be laid out: ${error}. Collapse a scope.`);
     }
     this.canvas.select(state.selected);
     if (state.selected === null) this.details.clear();
@@ -185,7 +185,7 @@ export class GraphsPage {
     state.of = of;
     state.open = [...new Set([...open, ...scopes])];
     state.focus = number;
-    canvas.see(number);
+    canvas.reveal(number);
     this.#select(number);
     this.#want();
   }

@@ -11,7 +11,7 @@ import { ScatterView } from "../hparams/scatter_view.js";
 import { TableView } from "../hparams/table_view.js";
 import { Tabs } from "../tabs.js";
 import { number } from "../../shared/format.js";
-import { ensured } from "../../shared/sure.js";
+import { getOrMake } from "../../shared/collections.js";
 
 /** @import { HparamsView as Name } from "../choices.js" */
 /** @import { Hparams } from "../../protocol.d.ts" */
@@ -56,7 +56,7 @@ import { ensured } from "../../shared/sure.js";
  * @typedef {object} HparamsView
  * @property {HTMLElement} root
  * @property {(shown: HparamsShown) => void} show
- * @property {(row: HparamsRow | null) => void} [point] let a run stand out; null ends that
+ * @property {(row: HparamsRow | null) => void} [highlight] let a run stand out; null ends that
  * @property {() => void} close
  */
 
@@ -77,11 +77,11 @@ export class HparamsPage {
   count = el("span", { class: "nbt-soft", role: "status", "data-role": "row-count" });
   all = el("input", {
     type: "checkbox",
-    "aria-label": "draw all runs of the table",
-    title: "Draw all runs of the table, or none",
+    "aria-label": "draw all runs in the table",
+    title: "Draw all runs in the table, or none",
   });
   unmark = button(
-    { title: "The run that is marked: click to mark none", "data-role": "marked", hidden: "" },
+    { title: "The marked run: click to unmark it", "data-role": "marked", hidden: "" },
     () => this.mark(null),
   );
   /** @type {Set<string>} */
@@ -139,10 +139,10 @@ export class HparamsPage {
     return this.#draw();
   }
 
-  /** @type {Page["point"]} */
-  point(run) {
+  /** @type {Page["highlight"]} */
+  highlight(run) {
     const row = this.shown.chosen.find((each) => run !== null && this.runsOf(each).includes(run));
-    this.views.get(this.board.choices.values.hparams)?.point?.(row ?? null);
+    this.views.get(this.board.choices.values.hparams)?.highlight?.(row ?? null);
   }
 
   retheme() {
@@ -219,7 +219,7 @@ export class HparamsPage {
     say(
       this.left,
       fitting.length > MOST
-        ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: the filter of tags finds the others.`
+        ? `The first ${MOST} of ${fitting.length.toLocaleString("en")} columns are shown: filter the tags to see others.`
         : "",
     );
     this.shown.columns = columns;
@@ -243,7 +243,7 @@ export class HparamsPage {
     const chosen = rows.filter((row) => this.filters.fits((id) => places.get(id)?.(row) ?? null));
     Object.assign(this.shown, { rows, chosen });
     this.#turn().show({ ...this.shown });
-    this.#tell();
+    this.#showCounts();
   }
 
   // The view that is chosen, at the front.
@@ -251,7 +251,7 @@ export class HparamsPage {
     const name = this.board.choices.values.hparams;
     const labels = Object.entries(VIEWS).map(([each, [label]]) => [each, label]);
     this.tabs.show(Object.fromEntries(labels), name);
-    const view = ensured(this.views, name, () => {
+    const view = getOrMake(this.views, name, () => {
       const made = new VIEWS[name][1](this);
       this.tabs.panel(name, made.root);
       return made;
@@ -260,7 +260,7 @@ export class HparamsPage {
     return view;
   }
 
-  #tell() {
+  #showCounts() {
     const { rows, chosen, marked } = this.shown;
     const all = this.rows.length.toLocaleString("en");
     this.count.textContent = `${chosen.length.toLocaleString("en")} of ${all} runs`;

@@ -25,10 +25,10 @@ import { TextBody } from "../../shared/cards/text_body.js";
  * @property {(index: Contents, chosen: Chosen, fits: Chosen) => string} show
  *   draw what there is of the runs `chosen(run)`, of the tags `fits(tag)`. Called whenever one of the
  *   three may have changed while the page is in front; returns its count in words
- * @property {(run: string | null) => void} point
+ * @property {(run: string | null) => void} highlight
  *   let the runs of a fit stand out, by its leader; null ends that
  * @property {() => void} retheme the colours have changed, also of a page that is not in front
- * @property {() => void} [forget] the axis of the curves is another
+ * @property {() => void} [axisChanged] the axis of the curves is another
  * @property {() => void} close
  */
 

@@ -2,47 +2,47 @@
 
 import { PrCard } from "../cards/pr_card.js";
 import { TagGroups } from "../tag_groups.js";
-import { having } from "../tags.js";
+import { runsByTag } from "../tags.js";
 
 /** @import { Board } from "../board.js" */
 /** @import { Page } from "./pages.js" */
 
 export class PrCurvesPage {
   /** @type {Map<string, string[]>} */
-  having = new Map(); // the runs of each tag
+  runsByTag = new Map(); // the runs of each tag
 
   /** @param {Board} board */
   constructor(board) {
     /** @type {TagGroups<string, PrCard>} */
     this.groups = new TagGroups(board, "pr_curves", {
       make: (tag) => new PrCard(tag, board, this),
-      shown: (card) => card.wanted(),
+      shown: (card) => card.update(),
       hidden: (card) => card.clear(),
     });
-    this.seen = this.groups.seen;
+    this.visible = this.groups.visible;
     this.root = this.groups.root;
     this.root.dataset.kind = "pr_curves";
   }
 
   /** @type {Page["show"]} */
   show(index, chosen, fits) {
-    this.having = having(index.kinds.pr_curves, index.runs);
-    const shown = [...this.having].filter(([tag, runs]) => fits(tag) && runs.some(chosen));
+    this.runsByTag = runsByTag(index.kinds.pr_curves, index.runs);
+    const shown = [...this.runsByTag].filter(([tag, runs]) => fits(tag) && runs.some(chosen));
     this.groups.show(new Map(shown.map(([tag]) => [tag, [tag]])));
-    this.seen.forEach((card) => {
+    this.visible.forEach((card) => {
       card.redraw();
-      card.wanted();
+      card.update();
     });
-    return `${shown.length} of ${this.having.size} tags`;
+    return `${shown.length} of ${this.runsByTag.size} tags`;
   }
 
   /** @param {string | null} run */
-  point(run) {
-    this.seen.forEach((card) => card.chart.emphasize(run));
+  highlight(run) {
+    this.visible.forEach((card) => card.chart.highlight(run));
   }
 
   retheme() {
-    this.seen.forEach((card) => card.redraw());
+    this.visible.forEach((card) => card.redraw());
   }
 
   close() {

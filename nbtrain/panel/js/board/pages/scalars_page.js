@@ -7,7 +7,7 @@ import { OverlayChart } from "../charts/overlay_chart.js";
 import { download } from "../download.js";
 import { isEarly, Latest } from "../latest.js";
 import { TagGroups } from "../tag_groups.js";
-import { having } from "../tags.js";
+import { runsByTag } from "../tags.js";
 
 /** @import { Want } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
@@ -19,7 +19,7 @@ import { having } from "../tags.js";
 /** @implements {CurveSource} */
 export class ScalarsPage {
   /** @type {Map<string, string[]>} */
-  having = new Map(); // the runs of each tag
+  runsByTag = new Map(); // the runs of each tag
 
   /** @param {Board} board */
   constructor(board) {
@@ -29,11 +29,11 @@ export class ScalarsPage {
       make: (tag) => new OverlayChart(tag, board, this),
       shown: (chart) => {
         chart.resize();
-        this.wanted(chart);
+        this.update(chart);
       },
       hidden: (chart) => chart.destroy(),
     });
-    this.seen = this.groups.seen;
+    this.visible = this.groups.visible;
     this.axis = new AxisTools(board.options, (changes) => this.#chosen(changes));
     this.root = this.groups.root;
     this.tools = this.axis.root;
@@ -41,27 +41,27 @@ export class ScalarsPage {
 
   /** @type {Page["show"]} */
   show(index, chosen, fits) {
-    this.having = having(index, index.runs);
-    const tags = [...this.having]
+    this.runsByTag = runsByTag(index, index.runs);
+    const tags = [...this.runsByTag]
       .filter(([tag, runs]) => fits(tag) && runs.some(chosen))
       .map(([tag]) => tag);
     this.groups.show(new Map(tags.map((tag) => [tag, [tag]])));
     this.axis.show();
     this.#want();
-    return `${tags.length} of ${this.having.size} tags`;
+    return `${tags.length} of ${this.runsByTag.size} tags`;
   }
 
   /** @param {string | null} run */
-  point(run) {
-    this.seen.forEach((chart) => chart.emphasize(run));
+  highlight(run) {
+    this.visible.forEach((chart) => chart.highlight(run));
   }
 
   retheme() {
-    this.seen.forEach((chart) => chart.resize());
+    this.visible.forEach((chart) => chart.resize());
   }
 
-  forget() {
-    this.groups.cards.forEach((chart) => chart.forget());
+  axisChanged() {
+    this.groups.cards.forEach((chart) => chart.axisChanged());
   }
 
   close() {
@@ -79,8 +79,8 @@ export class ScalarsPage {
    * Asks for the curves of a chart in sight, unless it shows them already.
    * @param {OverlayChart} chart
    */
-  wanted(chart) {
-    if (!this.seen.has(chart)) return;
+  update(chart) {
+    if (!this.visible.has(chart)) return;
     const { connection } = this.board;
     const { index } = connection;
     if (!index || isEarly(index, performance.now() - connection.began)) return;
@@ -100,7 +100,7 @@ export class ScalarsPage {
   }
 
   #want() {
-    this.seen.forEach((chart) => this.wanted(chart));
+    this.visible.forEach((chart) => this.update(chart));
   }
 
   /**
@@ -110,7 +110,7 @@ export class ScalarsPage {
   #take(chart, { content, buffers, question }) {
     chart.say(content.t === "refused" ? content.text : "");
     if (content.t !== "curves") return;
-    const seen = this.seen.has(chart);
+    const seen = this.visible.has(chart);
     if (JSON.stringify(this.#wantOf(chart)) === question)
       chart.curves = decode(content.runs, buffers[0]);
     else if (!seen) chart.latest = null; // this question may be the right one when it comes back
@@ -122,16 +122,16 @@ export class ScalarsPage {
    * @returns {{t: "want"} & Want}
    */
   #wantOf(chart) {
-    const having = this.having.get(chart.tag) ?? [];
-    const chosen = having.filter((run) => this.board.runs.has(run));
-    const runs = chosen.length === having.length ? null : chosen;
+    const runsByTag = this.runsByTag.get(chart.tag) ?? [];
+    const chosen = runsByTag.filter((run) => this.board.runs.has(run));
+    const runs = chosen.length === runsByTag.length ? null : chosen;
     return { t: "want", ...chart.wantOf(chart.tag, runs) };
   }
 
   /** @param {Partial<Options>} changes */
   #chosen(changes) {
-    if ("logX" in changes) this.board.forget();
-    this.board.keep();
+    if ("logX" in changes) this.board.axisChanged();
+    this.board.saveOptions();
     this.#want();
   }
 }

@@ -12,7 +12,7 @@ import { number } from "../../shared/format.js";
 
 /**
  * @typedef {object} ComparisonOptions
- * @property {string | null} base the leader of the fit from which the others are told to differ
+ * @property {string | null} base the leader of the fit from which the others differ
  * @property {boolean} same true if hyperparameters that do not differ are shown as well
  * @property {boolean} extent true if the lowest, the highest and the best step are shown as well
  */
@@ -33,7 +33,7 @@ export class CompareTable {
       this.most += AT_ONCE;
       this.show(this.there, this.options);
     });
-    this.root = scroller("runs side by side", [this.table, this.more]);
+    this.root = scroller("nbt-sheet", "runs side by side", [this.table, this.more]);
   }
 
   /**
@@ -44,7 +44,7 @@ export class CompareTable {
     this.there = baseFirst(there, options.base);
     this.options = options;
     const { fits, hparams, scalars } = this.there;
-    const told = options.same ? hparams : hparams.filter(({ same }) => !same);
+    const listed = options.same ? hparams : hparams.filter(({ same }) => !same);
     const parts = [
       el("thead", {
         children: [el("tr", { children: [el("td"), ...fits.map((fit) => this.#heading(fit))] })],
@@ -52,7 +52,7 @@ export class CompareTable {
     ];
     if (hparams.length)
       parts.push(
-        this.#part("hyperparameters", told.map(hparamRow), alike(hparams.length - told.length)),
+        this.#part("hyperparameters", listed.map(hparamRow), alike(hparams.length - listed.length)),
       );
     parts.push(
       this.#part(
@@ -179,5 +179,5 @@ function valueCell(value, there, more) {
 
 /** @param {number} count */
 function alike(count) {
-  return count ? `${count} more ${count === 1 ? "is" : "are"} the same in all of them` : "";
+  return count ? `${count} more ${count === 1 ? "is" : "are"} equal in all runs` : "";
 }

@@ -117,7 +117,7 @@ export class HparamsFilters {
         const end = written(input.value);
         input.setAttribute("aria-invalid", String(end === undefined));
         input.title =
-          end === undefined ? `${input.value} is no number: write one like 0.01 or 1e-3.` : "";
+          end === undefined ? `${input.value} is not a number: type one such as 0.01 or 1e-3.` : "";
         return end ?? null;
       });
       if (ends.every((end) => end === null)) this.choices.delete(id);

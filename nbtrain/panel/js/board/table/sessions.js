@@ -1,6 +1,6 @@
 // The runs of each session of a hyperparameter search. Knows no page.
 
-import { known } from "../../shared/sure.js";
+import { get } from "../../shared/collections.js";
 
 /**
  * Maps each session to the runs in its folder; a run belongs to the deepest session around it.
@@ -13,7 +13,7 @@ export function runsOf(sessions, runs) {
   for (const session of sessions) found.set(session, []);
   for (const run of runs) {
     const session = holder(found, run);
-    if (session !== undefined) known(found, session).push(run);
+    if (session !== undefined) get(found, session).push(run);
   }
   return found;
 }

@@ -4,7 +4,7 @@
 import { decoded } from "./cells.js";
 import { decodeNumbers } from "../charts/overlay.js";
 import { fitsOf } from "../fits.js";
-import { known } from "../../shared/sure.js";
+import { get } from "../../shared/collections.js";
 
 /** @import { Compare, Fit } from "../../protocol.d.ts" */
 /** @import { Bytes } from "../../shared/connection.js" */
@@ -42,13 +42,13 @@ export function sideBySide(content, buffer, fitOf) {
   const hparams = content.hparams.map(({ name, values, same }) => ({
     name,
     same,
-    values: fits.map((fit) => decoded(values[known(places, fit.runs[0])])),
+    values: fits.map((fit) => decoded(values[get(places, fit.runs[0])])),
   }));
   const scalars = decodeNumbers(content, buffer).flatMap(({ tag, higher, numbers }) =>
     [false, true].flatMap((validates) => {
       const of = fits.map((fit) => {
         const run = runOf(fit, validates);
-        return run === undefined ? NONE : numbers[known(places, run)];
+        return run === undefined ? NONE : numbers[get(places, run)];
       });
       return of.some(({ points }) => points > 0) ? [{ tag, higher, validates, numbers: of }] : [];
     }),

@@ -2,7 +2,7 @@
 
 import { shown, sorted, whole } from "./cells.js";
 import { button, el, scroller } from "../../shared/dom.js";
-import { ensured, known } from "../../shared/sure.js";
+import { getOrMake, get } from "../../shared/collections.js";
 
 /** @import { Value } from "./cells.js" */
 
@@ -45,7 +45,7 @@ export class SortTable {
     this.body = el("tbody");
     this.more = button({ class: "nbt-more" }, () => this.#addMore());
     const table = el("table", { children: [this.head, this.body] });
-    this.root = scroller(label, [table, this.more]);
+    this.root = scroller("nbt-sheet", label, [table, this.more]);
     this.observer = new IntersectionObserver(
       ([{ isIntersecting }]) => isIntersecting && this.#addMore(),
       { root: this.root, rootMargin: "200px" },
@@ -73,7 +73,7 @@ export class SortTable {
       this.heading = heading;
       this.#makeHead();
     }
-    this.#tellOrder();
+    this.#showOrder();
     this.#fill();
   }
 
@@ -91,14 +91,14 @@ export class SortTable {
    * @param {Row | null} row
    */
   mark(row) {
-    if (this.marked !== null) this.#tellMark(this.marked, false);
+    if (this.marked !== null) this.#showMark(this.marked, false);
     this.marked = row;
     const at = row === null ? -1 : this.ordered().indexOf(row);
     if (row === null || at < 0) return;
     while (this.most <= at) this.most += AT_ONCE;
     this.#fill();
-    this.#tellMark(row, true);
-    const { offsetTop, offsetHeight } = known(this.made, row);
+    this.#showMark(row, true);
+    const { offsetTop, offsetHeight } = get(this.made, row);
     const { scrollTop, clientHeight } = this.root;
     const below = scrollTop + this.head.offsetHeight;
     if (offsetTop < below || offsetTop + offsetHeight > scrollTop + clientHeight)
@@ -109,7 +109,7 @@ export class SortTable {
    * @param {Row} row
    * @param {boolean} marked
    */
-  #tellMark(row, marked) {
+  #showMark(row, marked) {
     const node = this.made.get(row);
     node?.classList.toggle("nbt-marked", marked);
     if (marked) node?.setAttribute("aria-current", "true");
@@ -145,7 +145,7 @@ export class SortTable {
 
   /** @param {Row} row */
   #row(row) {
-    return ensured(this.made, row, () => {
+    return getOrMake(this.made, row, () => {
       const cells = this.columns.map((column, i) => cellOf(column, row, i === 0));
       return el("tr", { children: cells });
     });
@@ -176,13 +176,13 @@ export class SortTable {
       this.by = { id, down: this.by?.id === id ? !this.by.down : down };
       this.most = AT_ONCE;
       this.root.scrollTop = 0;
-      this.#tellOrder();
+      this.#showOrder();
       this.#fill();
     });
     return el("th", { scope: "col", class: look, "data-column": id, children: [name] });
   }
 
-  #tellOrder() {
+  #showOrder() {
     this.columns.forEach(({ id }, i) => {
       const order = this.by?.id !== id ? "none" : this.by.down ? "descending" : "ascending";
       this.heads[i].setAttribute("aria-sort", order);

@@ -8,7 +8,7 @@ import { axes, cursorOf, yScale } from "../plot.js";
 import { PlotBody } from "./plot_body.js";
 import { binAt, ridges } from "./ridges.js";
 import { number, place, ticks } from "../format.js";
-import { lastOf } from "../sure.js";
+import { lastOf } from "../collections.js";
 
 /** @import { Histograms } from "../../protocol.d.ts" */
 /** @import { PlotOptions } from "../base_chart.js" */
@@ -96,7 +96,7 @@ export class HistogramBody extends PlotBody {
   }
 
   /** @param {uPlot} u */
-  told(u) {
+  tipNodes(u) {
     const { left, top } = cursorOf(u);
     const bin = binAt(this.edges, u.posToVal(left, "x"));
     const far = this.bases.map((base, i) =>

@@ -11,7 +11,7 @@ const ALONE = 160; // pixels: what is smaller is enlarged, so that its pixels ca
 export class ImageBody {
   static option = {
     text: "actual size",
-    title: "Show each pixel of an image as one of the page's",
+    title: "Show each pixel of an image as one pixel of the page",
   };
 
   /** @param {BodyCard} card */

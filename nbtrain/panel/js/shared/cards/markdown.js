@@ -2,7 +2,7 @@
 
 import MarkdownIt from "markdown-it";
 import { el } from "../dom.js";
-import { lastOf } from "../sure.js";
+import { lastOf } from "../collections.js";
 
 /** @import { Token } from "markdown-it" */
 

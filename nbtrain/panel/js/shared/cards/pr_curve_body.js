@@ -62,7 +62,7 @@ export class PRCurveBody extends PlotBody {
   }
 
   /** @param {uPlot} u */
-  told(u) {
+  tipNodes(u) {
     const [recalls, precisions] = this.data;
     if (!recalls.length) return [];
     const at = nearest(recalls, u.posToVal(cursorOf(u).left, "x"));

@@ -1,7 +1,7 @@
 // Histograms as lines that a chart can draw. Knows no page.
 
 import { countUpTo } from "../buckets.js";
-import { lastOf } from "../sure.js";
+import { lastOf } from "../collections.js";
 
 /** @import { Columns } from "../columns.js" */
 

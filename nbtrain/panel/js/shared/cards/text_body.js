@@ -8,7 +8,7 @@ import { markdown } from "./markdown.js";
 /** @import { Body, BodyCard } from "./body.d.ts" */
 
 export class TextBody {
-  static option = { text: "plain", title: "Show the text as it was written, not as Markdown" };
+  static option = { text: "plain", title: "Show the source of the text, not its Markdown" };
 
   /** @param {BodyCard} card */
   constructor(card) {

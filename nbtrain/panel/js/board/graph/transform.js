@@ -1,12 +1,12 @@
 // How a drawing is seen in its frame: moved, enlarged, fitted. Knows no page.
 
-import { known } from "../../shared/sure.js";
+import { get } from "../../shared/collections.js";
 
 /** @import { Box, Point } from "./layout.js" */
 
 /**
  * The view of a picture: where its origin is, and how large it is.
- * @typedef {Point & {scale: number}} Sight
+ * @typedef {Point & {scale: number}} Transform
  */
 
 const LEAST = 0.1;
@@ -17,9 +17,9 @@ const READABLE = 0.35; // a fitted drawing is not smaller: its upper part is sho
  * A drawing that is seen as a whole if that can be read, else its upper part.
  * @param {{width: number, height: number}} drawing
  * @param {{width: number, height: number}} frame
- * @returns {Sight}
+ * @returns {Transform}
  */
-export function whole(drawing, frame) {
+export function fitted(drawing, frame) {
   const fits = Math.min(1, frame.width / drawing.width, frame.height / drawing.height);
   const scale = Math.max(READABLE, fits);
   const free = frame.height - scale * drawing.height;
@@ -28,10 +28,10 @@ export function whole(drawing, frame) {
 
 /**
  * A point of the frame stays where it is.
- * @param {Sight} sight
+ * @param {Transform} transform
  * @param {number} factor
  * @param {Point} point
- * @returns {Sight}
+ * @returns {Transform}
  */
 export function zoomed({ scale, x, y }, factor, point) {
   const to = Math.min(GREATEST, Math.max(LEAST, scale * factor));
@@ -40,9 +40,9 @@ export function zoomed({ scale, x, y }, factor, point) {
 }
 
 /**
- * @param {Sight} sight
+ * @param {Transform} transform
  * @param {Point} by
- * @returns {Sight}
+ * @returns {Transform}
  */
 export function moved({ scale, x, y }, by) {
   return { scale, x: x + by.x, y: y + by.y };
@@ -50,10 +50,10 @@ export function moved({ scale, x, y }, by) {
 
 /**
  * Something stays where it was in the frame while the drawing has become another.
- * @param {Sight} sight
+ * @param {Transform} transform
  * @param {Point} before
  * @param {Point} after
- * @returns {Sight}
+ * @returns {Transform}
  */
 export function anchored({ scale, x, y }, before, after) {
   return { scale, x: x + scale * (before.x - after.x), y: y + scale * (before.y - after.y) };
@@ -61,10 +61,10 @@ export function anchored({ scale, x, y }, before, after) {
 
 /**
  * Something is in the middle of the frame, at a size that can be read.
- * @param {Sight} sight
+ * @param {Transform} transform
  * @param {Point} point
  * @param {{width: number, height: number}} frame
- * @returns {Sight}
+ * @returns {Transform}
  */
 export function centred({ scale }, point, frame) {
   const to = Math.max(scale, 2 * READABLE);
@@ -78,8 +78,8 @@ export function centred({ scale }, point, frame) {
  * @param {number} from
  * @param {string} key
  */
-export function beside(boxes, from, key) {
-  const at = known(boxes, from);
+export function neighbourOf(boxes, from, key) {
+  const at = get(boxes, from);
   const [across, along] = key === "ArrowLeft" || key === "ArrowRight" ? ["y", "x"] : ["x", "y"];
   const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
   let best = null;

@@ -7,7 +7,7 @@
  * @param {Key} key
  * @returns {Value}
  */
-export function known(map, key) {
+export function get(map, key) {
   const value = map.get(key);
   if (value === undefined) throw new Error(`nbtrain's page knows nothing of ${key}.`);
   return value;
@@ -21,9 +21,9 @@ export function known(map, key) {
  * @param {() => Value} make
  * @returns {Value}
  */
-export function ensured(map, key, make) {
+export function getOrMake(map, key, make) {
   if (!map.has(key)) map.set(key, make());
-  return known(map, key);
+  return get(map, key);
 }
 
 /**

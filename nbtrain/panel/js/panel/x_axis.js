@@ -14,7 +14,7 @@ import { isMetric } from "../shared/side_tags.js";
  * @typedef {{began: number, epochs: [step: number, epochs: number][]}} Known
  */
 
-export class Along {
+export class XAxis {
   /**
    * @param {ChartAxis} axis
    * @param {Known} known
@@ -76,7 +76,7 @@ export class Along {
  * The time of the first point that counts, of the training if it has one; as TensorBoard has it.
  * @param {Curve[]} curves
  */
-export function begun(curves) {
+export function startTime(curves) {
   const training = curves.filter(({ tag }) => isMetric(tag));
   for (const some of [training.filter(({ abandoned }) => !abandoned), training, curves]) {
     const times = some.map(({ wall: [first] }) => first).filter(Number.isFinite);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Along, begun } from "../../../nbtrain/panel/js/panel/along.js";
+import { XAxis, startTime } from "../../../nbtrain/panel/js/panel/x_axis.js";
 
 const curve = (x, wall, more = {}) => ({
   tag: "loss",
@@ -18,7 +18,7 @@ const curve = (x, wall, more = {}) => ({
 const KNOWN = { began: 1000, epochs: [] };
 
 test("on the axis of steps a curve is as it came", () => {
-  const { x, steps, mean } = new Along("step", KNOWN).curve(curve([1, 2], [1000, 1001]));
+  const { x, steps, mean } = new XAxis("step", KNOWN).curve(curve([1, 2], [1000, 1001]));
   assert.deepEqual(
     [x, steps, mean],
     [
@@ -31,8 +31,8 @@ test("on the axis of steps a curve is as it came", () => {
 
 test("wall time is that of the points, and relative time begins with the first one of the run", () => {
   const given = curve([1, 2, 3], [1000, 1001, 5000]);
-  assert.deepEqual(new Along("wall", KNOWN).curve(given).x, [1000, 1001, 5000]);
-  const { x, steps, mean } = new Along("relative", KNOWN).curve(given);
+  assert.deepEqual(new XAxis("wall", KNOWN).curve(given).x, [1000, 1001, 5000]);
+  const { x, steps, mean } = new XAxis("relative", KNOWN).curve(given);
   assert.deepEqual(
     [x, steps],
     [
@@ -47,7 +47,7 @@ test("wall time is that of the points, and relative time begins with the first o
 test("an abandoned tail and what came after it lie beside one another in time", () => {
   const tail = curve([3, 4], [1003, 1004], { abandoned: true });
   const again = curve([3, 4], [1010, 1011], { segment: 1 });
-  const along = new Along("relative", KNOWN);
+  const along = new XAxis("relative", KNOWN);
   assert.deepEqual(
     [tail, again].map((each) => along.curve(each).x),
     [
@@ -58,7 +58,7 @@ test("an abandoned tail and what came after it lie beside one another in time", 
 });
 
 test("where a clock was set back, the points are in the order of the axis, each with its values", () => {
-  const { x, steps, mean, wall } = new Along("wall", KNOWN).curve(curve([1, 2, 4], [9, 5, 7]));
+  const { x, steps, mean, wall } = new XAxis("wall", KNOWN).curve(curve([1, 2, 4], [9, 5, 7]));
   assert.deepEqual(
     [x, steps, wall],
     [
@@ -71,7 +71,7 @@ test("where a clock was set back, the points are in the order of the axis, each 
 });
 
 test("a point whose time is not known has no place on an axis of time", () => {
-  const { x, steps, hi } = new Along("wall", KNOWN).curve(curve([1, 2, 4], [9, NaN, 11]));
+  const { x, steps, hi } = new XAxis("wall", KNOWN).curve(curve([1, 2, 4], [9, NaN, 11]));
   assert.deepEqual(
     [x, steps, hi],
     [
@@ -83,7 +83,7 @@ test("a point whose time is not known has no place on an axis of time", () => {
 });
 
 test("an epoch is a part of its steps, and goes on as fast where nothing more is known", () => {
-  const along = new Along("epoch", {
+  const along = new XAxis("epoch", {
     began: 0,
     epochs: [
       [0, 0],
@@ -94,7 +94,7 @@ test("an epoch is a part of its steps, and goes on as fast where nothing more is
   const places = [0, 50, 300, 325, 350, 400, 375].map((step) => along.at(step, NaN));
   assert.deepEqual(places, [0, 0.5, 3, 3.5, 4, 5, 4.5]);
   assert.equal(
-    new Along("epoch", {
+    new XAxis("epoch", {
       began: 0,
       epochs: [
         [50, 2],
@@ -108,7 +108,7 @@ test("an epoch is a part of its steps, and goes on as fast where nothing more is
 test("a mark stands at the step where the run went on, or at its time", () => {
   const mark = { number: 0, event: "restore", step: 90, place: 40, wall: 1030 };
   const at = (axis) =>
-    new Along(axis, {
+    new XAxis(axis, {
       began: 1000,
       epochs: [
         [0, 0],
@@ -124,16 +124,16 @@ test("relative time begins with what counts of the training", () => {
   const gone = curve([1], [1000], { abandoned: true });
   const loss = curve([1, 2], [1010, 1011]);
   const validation = curve([1], [NaN], { tag: "val_loss" });
-  assert.equal(begun([machine, set, gone, loss, validation]), 1010);
-  assert.equal(begun([machine, set, gone]), 1000);
-  assert.equal(begun([machine, set]), 900);
-  assert.equal(begun([]), 0);
+  assert.equal(startTime([machine, set, gone, loss, validation]), 1010);
+  assert.equal(startTime([machine, set, gone]), 1000);
+  assert.equal(startTime([machine, set]), 900);
+  assert.equal(startTime([]), 0);
 });
 
 test("the places change with the axis, and with what is known for it", () => {
   const keys = ["step", "epoch", "relative", "wall"].map((axis) => [
-    new Along(axis, KNOWN).key,
-    new Along(axis, {
+    new XAxis(axis, KNOWN).key,
+    new XAxis(axis, {
       began: 2,
       epochs: [
         [0, 0],
