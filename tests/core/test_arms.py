@@ -9,7 +9,8 @@ import pytest
 
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.values.arms import MOST_ARMS, ArmResult, arms_of, table
+from nbtrain.core.values.arms import MOST_ARMS, ArmResult, arms_of, best_of, change_of, table
+from nbtrain.core.values.direction import Direction
 
 
 def told(trial: Try) -> list[tuple[str, dict[str, object]]]:
@@ -94,6 +95,26 @@ def test_a_result_has_the_mean_and_the_spread_of_its_repeats() -> None:
     bad = result.measured(math.nan, "loss is NaN").measured(1.0, "later")
     assert math.isnan(bad.mean)
     assert bad.note == "loss is NaN"
+
+
+def test_a_change_is_written_with_enough_digits() -> None:
+    assert change_of("loss", 0.01, 0.02) == "loss 0.01 → 0.02"
+    assert change_of("loss", 0.0123456, 0.0123457) == "loss 0.0123456 → 0.0123457"
+    assert change_of("loss", 0.01, 0.01) == "loss 0.01 → 0.01"
+
+
+def test_a_result_is_written_with_its_spread_or_with_the_reason_that_it_has_none() -> None:
+    once = ArmResult("rate 1", {}, "loss", 4.0, (1.0,))
+    assert str(once) == "rate 1 loss 4 → 1"
+    assert str(once.measured(2.0)) == "rate 1 loss 4 → 1.5 ± 0.71"
+    assert str(once.measured(math.nan, "loss is nan")) == "rate 1 loss is nan"
+
+
+def test_the_first_of_the_best_results_is_the_best_and_none_if_all_are_nan() -> None:
+    results = [ArmResult("", {}, "", 0.0, (value,)) for value in (math.nan, 2.0, 1.0, 1.0, 2.0)]
+    assert best_of(results, Direction.LOWEST) == 2
+    assert best_of(results, Direction.HIGHEST) == 1
+    assert best_of(results[:1], Direction.LOWEST) is None
 
 
 def test_a_table_has_a_spread_and_notes_only_if_there_are_some() -> None:

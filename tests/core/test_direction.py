@@ -96,6 +96,15 @@ def test_a_value_that_is_nan_is_never_preferred() -> None:
     assert not LOWEST.prefers(math.nan, 1.0)
 
 
+def test_nan_is_worse_than_any_number_and_no_number_is_worse_than_nan() -> None:
+    assert HIGHEST.is_worse(1.0, 2.0)
+    assert LOWEST.is_worse(2.0, 1.0)
+    assert not LOWEST.is_worse(1.0, 1.0)
+    assert LOWEST.is_worse(math.nan, 1.0)
+    assert not LOWEST.is_worse(1.0, math.nan)
+    assert not LOWEST.is_worse(math.nan, math.nan)
+
+
 def test_a_prefix_is_parted_from_its_tag() -> None:
     assert parted("max:a:b") == ("a:b", HIGHEST)
     assert parted("maximum:a") == ("maximum:a", None)

@@ -16,6 +16,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.text_table import text_table
+from nbtrain.core.values.direction import Direction
 
 # The most arms of a trial: a larger grid is most likely a mistake.
 MOST_ARMS = 100
@@ -78,6 +79,33 @@ class ArmResult:
     def measured(self, value: float, note: str = "") -> ArmResult:
         """Returns the result with one more repeat."""
         return replace(self, after=(*self.after, value), note=self.note or note)
+
+    def __str__(self) -> str:
+        """Returns the name, and the change of the scalar with its spread."""
+        if not math.isfinite(self.mean):
+            return f"{self.name} {self.note or self.mean}"
+        spread = "" if self.spread is None else f" ± {self.spread:.2g}"
+        return f"{self.name} {change_of(self.tag, self.before, self.mean)}{spread}"
+
+
+def best_of(results: Sequence[ArmResult], direction: Direction) -> int | None:
+    """Returns the index of the best result, the first of equal ones; None if all are NaN."""
+    best = None
+    for number, each in enumerate(results):
+        if math.isfinite(each.mean) and (
+            best is None or direction.prefers(each.mean, results[best].mean)
+        ):
+            best = number
+    return best
+
+
+def change_of(tag: str, old: float, new: float) -> str:
+    """Describes the change of a scalar, with enough digits to distinguish the two values."""
+    for digits in (4, 7, 17):
+        before, after = f"{old:.{digits}g}", f"{new:.{digits}g}"
+        if before != after or old == new:
+            break
+    return f"{tag} {before} → {after}"
 
 
 def table(results: Sequence[ArmResult]) -> str:

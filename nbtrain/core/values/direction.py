@@ -9,6 +9,7 @@ directions.asked("keep_best", "max:elbo")               # ("elbo", HIGHEST), by 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -51,6 +52,10 @@ class Direction(str, Enum):
     def prefers(self, value: float, other: float) -> bool:
         """Returns whether a value is better than another one; NaN is never better."""
         return value > other if self is Direction.HIGHEST else value < other
+
+    def is_worse(self, value: float, before: float) -> bool:
+        """Returns whether a value has got worse; NaN is worse than any number."""
+        return not math.isnan(before) and (math.isnan(value) or self.prefers(before, value))
 
 
 class Directions:

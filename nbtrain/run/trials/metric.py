@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from nbtrain.core.commands import Try
 from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError, UnknownTagError
-from nbtrain.core.values.arms import ArmResult
+from nbtrain.core.values.arms import change_of
 from nbtrain.core.values.direction import Direction, Directions, parted
 from nbtrain.core.values.side_tags import WHOLE, metrics
 from nbtrain.core.values.whole import whole
@@ -115,11 +114,11 @@ class TrialMetric:
                 kept = bool(asked.keep_if(before, after))
             else:
                 ((tag, old),), direction = before.items(), self.direction(asked)
-                kept = direction is not None and not is_worse(direction, old, after[tag])
+                kept = direction is not None and not direction.is_worse(after[tag], old)
         except Exception as error:  # noqa: BLE001 - edits that cannot be compared are not kept
             return False, f"the deciding scalars could not be measured: {error}"
-        told = (_change(tag, old, after[tag]) for tag, old in before.items() if tag in after)
-        return kept, ", ".join(told)
+        changes = (change_of(tag, old, after[tag]) for tag, old in before.items() if tag in after)
+        return kept, ", ".join(changes)
 
 
 def _loss_in(tags: Sequence[str]) -> str | None:
@@ -140,34 +139,3 @@ def steps_of(asked: Try, step: int, total: int | None) -> int:
             f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try fewer."
         )
     return steps
-
-
-def best_of(results: Sequence[ArmResult], direction: Direction) -> int | None:
-    """Returns the index of the best result, the first of several; None if all are NaN."""
-    finite = [at for at, each in enumerate(results) if math.isfinite(each.mean)]
-    sign = -1 if direction is Direction.HIGHEST else 1
-    return min(finite, key=lambda at: sign * results[at].mean, default=None)
-
-
-def described(result: ArmResult) -> str:
-    """Describes the result of an arm: its name, and its scalar with the spread."""
-    if not math.isfinite(result.mean):
-        return f"{result.name} {result.note or result.mean}"
-    spread = "" if result.spread is None else f" ± {result.spread:.2g}"
-    return f"{result.name} {_change(result.tag, result.before, result.mean)}{spread}"
-
-
-def _change(tag: str, old: float, new: float) -> str:
-    """Describes the change of a scalar, with enough digits to distinguish the two values."""
-    for digits in (4, 7, 17):
-        before, after = f"{old:.{digits}g}", f"{new:.{digits}g}"
-        if before != after or old == new:
-            break
-    return f"{tag} {before} → {after}"
-
-
-def is_worse(direction: Direction, before: float, after: float) -> bool:
-    """Returns whether a scalar has got worse; a value that became NaN is worse."""
-    if math.isnan(before):
-        return False
-    return not (after >= before if direction is Direction.HIGHEST else after <= before)

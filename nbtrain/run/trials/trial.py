@@ -13,12 +13,11 @@ from typing import NoReturn
 from nbtrain.core.commands import Try
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.receipts import Receipt
-from nbtrain.core.values.arms import Arm, ArmResult
+from nbtrain.core.values.arms import Arm, ArmResult, best_of
 from nbtrain.core.values.direction import Direction
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.core.values.rate_range import RateRange
 from nbtrain.run.saving.draws import Draws
-from nbtrain.run.trials.metric import best_of, described, is_worse
 from nbtrain.run.trials.pairing import Pairing
 from nbtrain.rundir.timeline import name_of
 
@@ -157,17 +156,17 @@ class Trial:
         is worse than before the trial.
         """
         if self.direction is None:
-            said = "the choice is yours: " + "; ".join(map(described, self.results))
+            said = "the choice is yours: " + "; ".join(map(str, self.results))
             return None, f"{said}{self.pairing.text}"
         best = best_of(self.results, self.direction)
         if best is None:
             said = f"of {len(self.results)} settings none was better: none could be measured"
             return None, f"{said}{self.pairing.text}"
         result = self.results[best]
-        others = [described(each) for at, each in enumerate(self.results) if at != best]
+        others = [str(each) for at, each in enumerate(self.results) if at != best]
         told = f" (the others: {'; '.join(others)})" if others else ""
-        said = f"{described(result)}{told}{self.pairing.text}"
-        if is_worse(self.direction, result.before, result.mean):
+        said = f"{result}{told}{self.pairing.text}"
+        if self.direction.is_worse(result.mean, result.before):
             return None, f"of {len(self.results)} settings none was better: {said}"
         return best, said
 

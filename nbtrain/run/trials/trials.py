@@ -29,7 +29,7 @@ from nbtrain.core.values.whole import whole
 from nbtrain.run.context import Context
 from nbtrain.run.saving.draws import Draws
 from nbtrain.run.saving.policy import CheckpointPolicy
-from nbtrain.run.trials.metric import TrialMetric, described, steps_of
+from nbtrain.run.trials.metric import TrialMetric, steps_of
 from nbtrain.run.trials.trial import Trial
 from nbtrain.run.tuning.control import HyperparameterControl
 from nbtrain.rundir.timeline import name_of
@@ -308,7 +308,7 @@ class Trials:
             else:
                 why = "" if math.isfinite(value) else f"{result.tag} is {value}"
         trial.results[number] = result.measured(value, why)
-        once = described(replace(result, after=(value,), note=why))
+        once = replace(result, after=(value,), note=why)
         self._monitor.log(event="try", step=step, text=f"{trial.which} ends: {once}")
         if trial.is_last:
             trial.verdict = trial.choose()

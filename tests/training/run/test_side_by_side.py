@@ -14,7 +14,6 @@ import nbtrain
 from nbtrain.core.commands import Pause
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
-from nbtrain.run.trials.pairing import Pairing
 from tests.fitted import BATCH, STEPS, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import Count, applied, reached, refused, ticked
@@ -595,10 +594,3 @@ def test_a_validation_that_ends_the_first_step_says_nothing_about_the_batches() 
     assert (outcome.step - 4) % STEPS == STEPS - 1
     assert "not paired" not in outcome.text
     ended(run)
-
-
-def test_arms_that_are_not_paired_are_told_by_the_first_scalar_that_differs() -> None:
-    pairing = Pairing()
-    for value in (1.0, 2.0):
-        pairing.add(0, {f"loss_{number}": value for number in range(50)}, {})
-    assert "the first step gave loss_0 1 and 2 from the same state" in pairing.text

@@ -15,7 +15,6 @@ import nbtrain
 from nbtrain.core.commands import Pause, Save, Try
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
-from nbtrain.run.trials.metric import _change
 from tests.fitted import BATCH, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import applied, reached, refused
@@ -567,12 +566,6 @@ def test_a_trial_of_keras_goes_back_in_its_data(gate: Gate) -> None:
     ended(run)
     assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.01)
     assert tf.math.is_finite(model.evaluate(X, Y, verbose=0)[0])
-
-
-def test_values_that_differ_little_are_told_with_enough_digits() -> None:
-    assert _change("loss", 0.01, 0.02) == "loss 0.01 → 0.02"
-    assert _change("loss", 0.0123456, 0.0123457) == "loss 0.0123456 → 0.0123457"
-    assert _change("loss", 0.01, 0.01) == "loss 0.01 → 0.01"
 
 
 @pytest.mark.parametrize("rates", [0.75, [0.25, 0.75]])
