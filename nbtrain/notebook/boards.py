@@ -202,7 +202,7 @@ def show(
         text: The text shown where widgets are unavailable; None for a summary of the scalars.
     """
     if not 0 <= smooth < 1:
-        raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
+        raise ArgumentError(f"smooth={smooth!r} is not a weight: give 0 or more, below 1.")
     text = repr(scalars) if text is None else text
     options: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
     following = Following(scalars, unread=unread, follow=follow, text=text, **options)
