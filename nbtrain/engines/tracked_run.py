@@ -34,6 +34,7 @@ from nbtrain.run.run import LAST_ROUND_SECS, Run
 from nbtrain.rundir.folder import Logdir
 from nbtrain.steer import registry
 from nbtrain.steer.options import Settings
+from nbtrain.steer.surroundings import Wait
 from nbtrain.steer.waiting import Pauses
 
 
@@ -109,7 +110,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
         super().start()
         try:
             self._interrupts.catch()
-            pauses = Pauses(partial(words_of_pause, self.attempt.context, in_foreground=True))
+            pauses = Pauses(partial(words_of_pause, self.attempt.context, Wait.LOOP))
             here = contextvars.copy_context()  # the message appears under the cell
             self._forget_pauses = self.on_tick(lambda: here.run(pauses.report))
             self.attempt.begin(self._engine.session)

@@ -22,7 +22,7 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import bundles, still
 from nbtrain.panel.board.board import Board
 from nbtrain.panel.comm import harden
-from nbtrain.steer import registry
+from nbtrain.steer import surroundings
 
 POLL_SECS = 0.5
 # The longest time that a cell waits before it shows a large logdir.
@@ -54,7 +54,7 @@ class _Poll(threading.Thread):
     """
 
     def __init__(self, look: Callable[[], bool]) -> None:
-        run = registry.context().run
+        run = surroundings.current.context().run
         super().__init__(target=run, args=(self._loop,), name="nbtrain board", daemon=True)
         self._look = look
         self._stopping = threading.Event()
