@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")
     found = _public(name)
-    if "nbtrain.steer.registry" in sys.modules and not _shell():
+    if "nbtrain.steer.surroundings" in sys.modules and not _shell():
         importlib.import_module("nbtrain.terminal.script").register()
     return found
 
@@ -128,11 +128,13 @@ def _shell() -> Any:
 
 
 def _meet_ipython() -> None:
-    """Registers with a running IPython the functions that show a run, scalars and an error."""
+    """Registers nbtrain with a running IPython, which then shows runs, boards and errors."""
     if (shell := _shell()) is not None:
         from nbtrain.core.errors import NbtrainError
-        from nbtrain.steer import registry
+        from nbtrain.notebook.surroundings import Notebook
+        from nbtrain.steer import surroundings
 
+        surroundings.current = Notebook(shell)
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("nbtrain.run.run", "Run", _show)
         formatter.for_type_by_name("nbtrain.remote.attached", "AttachedRun", _show)
@@ -153,13 +155,6 @@ def _meet_ipython() -> None:
                     found.scalars, tab=tab or found.kind, text=repr(found)
                 ),
             )
-        registry.listeners.append(
-            lambda run: importlib.import_module("nbtrain.notebook.execution").note_start(run, _show)
-        )
-        registry.entered.append(
-            lambda: importlib.import_module("nbtrain.notebook.clearing").follow()
-        )
-        registry.context = lambda: importlib.import_module("nbtrain.notebook.execution").context()
         NbtrainError._render_traceback_ = lambda error: importlib.import_module(
             "nbtrain.notebook.display"
         ).traceback_of(error)

@@ -34,6 +34,7 @@ from nbtrain.run.run import LAST_ROUND_SECS, Run
 from nbtrain.rundir.folder import Logdir
 from nbtrain.steer import registry
 from nbtrain.steer.options import Settings
+from nbtrain.steer.surroundings import Wait
 from nbtrain.steer.waiting import Pauses
 
 
@@ -125,7 +126,7 @@ class TrackedRun(LoopRun, Iterable[Any]):
     @contextlib.contextmanager
     def _reporting_pauses(self) -> Iterator[None]:
         """Reports pauses below the cell that loops, within a block."""
-        pauses = Pauses(partial(words_of_pause, self.attempt.context, in_foreground=True))
+        pauses = Pauses(partial(words_of_pause, self.attempt.context, Wait.LOOP))
         here = contextvars.copy_context()
         forget = self.on_tick(lambda: here.run(pauses.report))
         try:

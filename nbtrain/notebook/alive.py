@@ -70,8 +70,8 @@ def _secs(run: Run) -> float:
     if not secs >= 0:
         run.handle.note(
             "alive",
-            f"{VARIABLE}={given!r} is no number of seconds, and {SECS:g} is taken: give seconds "
-            "between two signs of life, or 0 for none.",
+            f"{VARIABLE}={given!r} is not a number of seconds, so {SECS:g} is used: give the "
+            "seconds between two signs of life, or 0 for none.",
         )
         secs = SECS
     return secs or math.inf

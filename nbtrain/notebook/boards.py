@@ -22,7 +22,7 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.notebook import bundles, still
 from nbtrain.panel.board.board import Board
 from nbtrain.panel.comm import harden
-from nbtrain.steer import registry
+from nbtrain.steer import surroundings
 
 POLL_SECS = 0.5
 # The longest time that a cell waits before it shows a large logdir.
@@ -54,7 +54,7 @@ class _Poll(threading.Thread):
     """
 
     def __init__(self, look: Callable[[], bool]) -> None:
-        run = registry.context().run
+        run = surroundings.current.context().run
         super().__init__(target=run, args=(self._loop,), name="nbtrain board", daemon=True)
         self._look = look
         self._stopping = threading.Event()
@@ -202,7 +202,7 @@ def show(
         text: The text shown where widgets are unavailable; None for a summary of the scalars.
     """
     if not 0 <= smooth < 1:
-        raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
+        raise ArgumentError(f"smooth={smooth!r} is not a weight: give 0 or more, below 1.")
     text = repr(scalars) if text is None else text
     options: dict[str, Any] = {"tab": tab, "x": x, "smooth": smooth}
     following = Following(scalars, unread=unread, follow=follow, text=text, **options)

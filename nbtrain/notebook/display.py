@@ -231,7 +231,7 @@ def show_below(error: NbtrainError) -> None:
     """
     run = runs().get(error.run or "") if isinstance(error, BusyError) else None
     if run is not None and not display_of(run).is_elsewhere():
-        show_at_end(run, show)
+        show_at_end(run)
 
 
 def picture_of(run: AnyRun) -> bundles.Bundle:

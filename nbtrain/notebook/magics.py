@@ -1,11 +1,11 @@
-"""The magics: parse a line, call the run, show the answer.
+"""The magics: each parses a line, steers a run, and shows the answer.
 
 %load_ext nbtrain
 %nbtrain                      list the runs
-%nbtrain pause [NAME]         steer one: `%nbtrain -h` lists the verbs
-%nbtrain scalars LOGDIR       show what its event files hold; and: images, histograms, ...
+%nbtrain pause [NAME]         steer a run; `%nbtrain -h` lists the verbs
+%nbtrain scalars LOGDIR       show the scalars of event files; also images, histograms, ...
 %%nbtrain --name digits       run the cell in the background, as the loop of a run
-%%nbtrain --detach --with 1-3 run the cell as a program, in a process of its own
+%%nbtrain --detach --with 1-3 run the cell as a program, in a separate process
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class NbtrainMagics(Magics):
 
     @line_cell_magic
     def nbtrain(self, line: str, cell: str | None = None) -> Any:
-        """Controls the runs of this kernel, or runs a cell in the background as a run's loop.
+        """Steers runs, or runs a cell in the background as the loop of a run.
 
         %nbtrain VERB [NAME] [OPTION ...]
         %%nbtrain [--checkpoint EXPR] [--hyperparameters EXPR] [--evaluate EXPR]
                   [options of nbtrain.background, such as --name NAME or --save-secs SECS]
         %%nbtrain --detach [--with CELLS] [the options above]
 
-        `%nbtrain -h`, `%nbtrain restore -h` and `%%nbtrain -h` explain each option.
+        `%nbtrain restore -h` explains the options of a verb, `%%nbtrain -h` those of a cell.
 
         The verbs:
         """

@@ -19,11 +19,11 @@ from nbtrain.steer.verbs import named, sentence
 if TYPE_CHECKING:
     from nbtrain.steer.options import Option
 
-# Options of a cell that are expressions with the notebook's names, and what they evaluate to.
+# Options of a cell that are expressions with the notebook's names, and their values.
 EXPRESSIONS = {
-    "checkpoint": "a tf.train.Checkpoint of this notebook, with what to save",
-    "hyperparameters": "a dict of this notebook, name to variable, with what can be set",
-    "evaluate": "a function of this notebook that evaluates, and returns scalars by name",
+    "checkpoint": "a tf.train.Checkpoint of this notebook, with the objects to save",
+    "hyperparameters": "a dict of this notebook, from names to variables that can be set",
+    "evaluate": "a function of this notebook that evaluates and returns scalars by name",
 }
 
 
@@ -38,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class HelpShown(Exception):  # noqa: N818 - no error: the user requested the help
-    """The help was printed, and there is nothing more to do."""
+    """The help was printed; nothing else is executed."""
 
 
 def line_parser() -> argparse.ArgumentParser:
@@ -62,16 +62,16 @@ def cell_parser() -> argparse.ArgumentParser:
         prog="%%nbtrain",
         argument_default=argparse.SUPPRESS,
         description="Run the cell in the background as the loop of a run. The cell loops over "
-        "run.track(...), or asks run.should_stop() once a step, and records with "
-        "run.record(loss=...). In it, `run` and "
-        "the names that it binds are its own, as in a function; the notebook sees them too.",
-        epilog="nbtrain.background? explains the options in full. Type none for None, as in "
+        "run.track(...), or calls run.should_stop() before each step, and records by "
+        "run.record(loss=...). `run` and the names that the cell binds are local, as in a "
+        "function; each new value is copied to the notebook.",
+        epilog="nbtrain.background? explains the options in full. Write none for None, as in "
         "--keep none.",
     )
     add = parser.add_argument
-    program = "Runs the cell as a program in a process of its own, which outlives this kernel."
+    program = "Runs the cell as a program in a separate process, which outlives this kernel."
     add("--detach", action="store_true", help=program)
-    cells = "The cells that the program of --detach begins with, such as 1-3,5."
+    cells = "Executed cells with which the program of --detach begins, such as 1-3,5."
     add("--with", dest="cells", metavar="CELLS", help=cells)
     for name, text in EXPRESSIONS.items():
         add(f"--{name}", metavar="EXPR", help=f"{text[:1].upper()}{text[1:]}.")
@@ -103,7 +103,7 @@ def _add_option(add: Callable[..., object], option: Option) -> None:
 
 
 def _value(text: str, kinds: Collection[Any]) -> object:
-    """Converts a text to one of the types; returns the text if it fits none: the run refuses it."""
+    """Converts a text to one of the types; returns other texts, which the run refuses."""
     if NoneType in kinds and text.lower() == "none":
         return None
     for number in {int, float}.intersection(kinds):
@@ -132,6 +132,6 @@ def parsed(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
 
 
 def in_options(text: str) -> str:
-    """Returns a message that names arguments, such as `name=`, with the options of a cell."""
+    """Returns a message with the options of a cell in place of arguments such as `name=`."""
     options = {each.dest: each.option_strings[-1] for each in cell_parser()._actions}
     return re.sub(rf"\b({'|'.join(options)})=(?=[\s.,;)])", lambda found: options[found[1]], text)

@@ -1,4 +1,4 @@
-"""The arguments of `%nbtrain`'s verbs: those of the common table, and those of a cell's own."""
+"""The verbs of `%nbtrain` and their arguments: those of the common table, and a cell's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nbtrain.steer.verbs import VERBS, Verb, add_log_options, named, number, sec
 
 # The tabs that a board can open first.
 TABS = {
-    "scalars": "show the scalars of a logdir: what its event files hold",
+    "scalars": "show the scalars of a logdir, from its event files",
     "images": "show the images of a logdir",
     "histograms": "show the histograms of a logdir",
     "distributions": "show the distributions of a logdir: the percentiles of its histograms",
@@ -19,29 +19,29 @@ TABS = {
     "pr_curves": "show the precision-recall curves of a logdir",
     "graphs": "show the graphs and Keras models of a logdir",
     "hparams": "show a logdir's runs with their hyperparameters and metrics",
-    "custom_scalars": "show the charts that a logdir's layouts name",
+    "custom_scalars": "show the charts that a logdir's layouts define",
     "compare": "show a logdir's runs side by side",
 }
 CURVES = ("scalars", "custom_scalars", "compare")  # the tabs that draw curves
 
-# The cell's own verbs, which are not in the table: they need the kernel, or send no command.
+# The verbs that are not in the table, because they need the kernel, or send no command.
 OWN = {
-    "list": "list the runs of this kernel, and the attached ones",
-    "runs": "show the runs below a folder, of every kernel, each branch below its parent",
-    "open": "show a run of another process by its folder, and steer it",
-    "show": "show the panel",
-    "actions": "list the actions of the newest marks, numbered; with NUMBER, carry one out",
-    "replay": "show what was done to a run; with RUN, do its edits again at the same steps",
-    "wait": "wait for the end, and show it",
-    "log": "show the newest lines that a run has printed and logged",
+    "list": "list the runs of this kernel, and those attached",
+    "runs": "list the runs below a folder, from every kernel, each branch below its parent",
+    "open": "attach a run of another process by its folder, and show it",
+    "show": "show the panel of a run",
+    "actions": "list the actions of the newest marks with their numbers; with NUMBER, execute one",
+    "replay": "show the history of a run; with RUN, repeat its edits in that run",
+    "wait": "wait for the end of a run, and show the run",
+    "log": "show the newest lines of the log of a run",
     **TABS,
 }
 
-_RUN = "a run's name; not needed where one run lives"
+_RUN = "the name of a run; not needed if one run is live"
 
 
 def verbs() -> dict[str, str]:
-    """Returns the usual names of all verbs of `%nbtrain`, each with its help."""
+    """Returns the help of every verb of `%nbtrain`, by its usual name in a cell."""
     return {verb.in_cell or verb.name: verb.help for verb in VERBS.values()} | OWN
 
 
@@ -59,7 +59,7 @@ class _Numbered(argparse.Action):
         namespace.run = words.pop(0) if words else None
         if words:
             parser.error(
-                f"{words[0]!r} is not the number of an action; %nbtrain actions lists them"
+                f"{words[0]!r} is not the number of an action: %nbtrain actions lists the numbers"
             )
 
 
@@ -71,28 +71,28 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     elif name in TABS:
         _add_board(add, name)
     elif name == "runs":
-        add("logdir", nargs="?", help="the folder; runs, where none is given")
+        add("logdir", nargs="?", help="the folder (runs)")
         add("--tag", help="only runs with this tag")
-        told = "only runs with this in their names, tags or notes"
-        add("--search", default="", metavar="TEXT", help=told)
+        text = "only runs with this in their names, tags or notes"
+        add("--search", default="", metavar="TEXT", help=text)
     elif name in ("open", "replay"):
         add("logdir", help="the folder of a run, such as runs/digits")
         if name == "replay":
-            add("run", nargs="?", metavar="RUN", help="a live run to make the edits")
+            add("run", nargs="?", metavar="RUN", help="the live run that repeats the edits")
     elif name == "actions":
-        told = f"{_RUN}; then the number of an action"
+        text = f"{_RUN}; then the number of an action"
         parser.usage = "%(prog)s [-h] [--timeout TIMEOUT] [RUN] [NUMBER]"
-        add("run", nargs="*", action=_Numbered, metavar="[RUN] [NUMBER]", help=told)
+        add("run", nargs="*", action=_Numbered, metavar="[RUN] [NUMBER]", help=text)
     elif name != "list":
         add("run", nargs="?", metavar="RUN", help=_RUN)
         if name == "log":
             add_log_options(parser)
     if verb is not None or name in ("actions", "replay", "wait"):
-        add("--timeout", type=seconds, help="seconds to wait at most")
+        add("--timeout", type=seconds, help="the most seconds to wait")
 
 
 def _add_steering(parser: argparse.ArgumentParser, verb: Verb) -> None:
-    """Adds a run's name, and the arguments of the table."""
+    """Adds the name of a run, and the arguments of a verb of the table."""
     if verb.words is None:
         parser.add_argument("run", nargs="?", metavar="RUN", help=_RUN)
     elif not verb.sets_values:
@@ -100,17 +100,16 @@ def _add_steering(parser: argparse.ArgumentParser, verb: Verb) -> None:
     for argument in verb.arguments:
         more = {}
         if argument is verb.words and verb.sets_values:
-            # The name is parsed with the values: if it were a separate argument, argparse would
-            # use the first value as the name.
+            # The name is parsed with the values: argparse would use the first value as the name.
             more = {"metavar": "[RUN] NAME=VALUE", "help": f"{_RUN}; then {argument.help_text}"}
         argument.add_to(parser, bare=False, **more)
 
 
 def _add_board(add: Callable[..., object], tab: str) -> None:
-    add("logdir", help="a folder; every run below it is shown")
-    add("--runs", metavar="RE", help="runs in whose names this regular expression is found")
-    add("--tags", metavar="RE", help="tags in which this regular expression is found")
-    add("--follow", action="store_true", help="show what is being written")
+    add("logdir", help="a folder with runs in it or below it")
+    add("--runs", metavar="RE", help="only runs whose names match this regular expression")
+    add("--tags", metavar="RE", help="only tags that match this regular expression")
+    add("--follow", action="store_true", help="follow files that are being written")
     if tab not in CURVES:
         return
     add("--smooth", type=_weight, default=0.0, metavar="S", help="smoothing, 0 to below 1 (0)")
@@ -118,4 +117,4 @@ def _add_board(add: Callable[..., object], tab: str) -> None:
 
 
 def _weight(text: str) -> float:
-    return number(text, 1, "weight: give 0 or more, below 1")
+    return number(text, 1, "a weight: give 0 or more, below 1")

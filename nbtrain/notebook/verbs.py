@@ -48,8 +48,8 @@ def execute(options: argparse.Namespace) -> Any:
     names = [None, *(run.name for run in named_runs())]
     if options.verb == "actions" and options.run not in names:
         raise UsageError(
-            f"{options.run!r} is neither a run of this kernel nor the number of an action; "
-            "%nbtrain actions lists them"
+            f"{options.run!r} is neither a run of this kernel nor the number of an action: "
+            "%nbtrain actions lists the numbers"
         )
     if verb := named(options.verb):
         asked = _asked(verb, options)
@@ -87,8 +87,8 @@ def _asked(verb: Verb, options: argparse.Namespace) -> Asked:
         options.run = None if "=" in options.values[0] else options.values.pop(0)
         if not options.values:
             raise UsageError(
-                f"%nbtrain {options.verb} {options.run}: give what to set, such as "
-                "learning_rate=1e-4."
+                f"%nbtrain {options.verb} {options.run}: give a name and a value, "
+                "such as learning_rate=1e-4."
             )
     return verb.read(vars(options))
 

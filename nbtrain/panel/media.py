@@ -48,7 +48,7 @@ def sounds(value: AudioValue) -> Sent:
         entry: dict[str, Any] = {"label": label[:CHARACTERS]}
         entries.append(entry)
         if not value.content_type.startswith("audio/"):
-            entry["problem"] = f"The sound is of no type that is played (WAV): {clip[:16]!r}."
+            entry["problem"] = f"Only WAV sounds can be played; this one begins with {clip[:16]!r}."
         elif len(clip) > left:
             entry["problem"] = f"The sound of {len(clip):,} bytes is too large for a page."
         else:
@@ -62,7 +62,7 @@ def text(value: Text) -> Sent:
     """Returns the rows of a table, or one text; from a larger tensor, the first 2-D part."""
     array, note = value.array, ""
     if array.ndim > 2:
-        note = f"Of a text of shape {array.shape} this is the first part of two dimensions."
+        note = f"The text has the shape {array.shape}; its first two-dimensional part is shown."
         array = array[(0,) * (array.ndim - 2)] if array.size else array.reshape(0, 0)
     table = array if array.ndim == 2 else array.reshape(-1, 1)
     rows: list[list[str]] = []
@@ -73,7 +73,7 @@ def text(value: Text) -> Sent:
             rows[-1].append(cell[: max(0, left)])
             left -= len(cell)
     if left < 0 or table.size > sum(map(len, rows)):
-        note = f"The text is longer: at most {CHARACTERS:,} characters of {ROWS} rows are shown."
+        note = f"The text is longer: at most {CHARACTERS:,} characters and {ROWS} rows are shown."
     return {"rows": rows, "table": array.ndim > 0, "note": note}, []
 
 

@@ -46,13 +46,13 @@ class Shown(anywidget.AnyWidget):
         self.on_msg(self._hear)
 
     def _hear(self, widget: Any, content: dict[str, Any], buffers: Any) -> None:
-        """Passes a message to the handler. A "there" only says that a page is open but not visible.
+        """Passes a message to the handler; "there" only means that a page is open but not visible.
 
         A malformed message is reported to the page: an error would be printed into a user's cell.
         """
         self.heard_at = self._clock()
         if not isinstance(content, dict):
-            self.note(f"A message was ignored, which is no object: {content!r:.80}")
+            self.note(f"A message was ignored: {content!r:.80} is not an object")
         elif content.get("t") != "there":
             self._on_message(widget, content, buffers)
 

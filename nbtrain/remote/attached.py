@@ -28,9 +28,11 @@ from nbtrain.core.text.visible import visible
 from nbtrain.remote.follower import TICK_SECS, Follower
 from nbtrain.rundir.mailbox import Address
 from nbtrain.rundir.status_file import CHECKPOINTS, SignOfLife
+from nbtrain.steer import surroundings
 from nbtrain.steer.annotations import annotate
 from nbtrain.steer.listeners import added
 from nbtrain.steer.requests import Requests, planned
+from nbtrain.steer.surroundings import Wait
 from nbtrain.steer.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -305,10 +307,10 @@ class AttachedWaiting(Waiting):
         status = self._run.status
         if status.phase is not Phase.PAUSED:
             return None
+        how = surroundings.current.how_to_resume(self._run.logdir, Wait.ATTACHED)
         return (
             f"The run {self._run.name!r} is paused at step {status.step:,}, and this waits for "
-            "its end. Resume in its panel, or run.resume(), lets it go on. Interrupting the wait "
-            "does not affect the run."
+            f"its end. {how}"
         )
 
 

@@ -50,7 +50,7 @@ from nbtrain.run.process import endings
 from nbtrain.run.saving.unsaved import Unsaved
 from nbtrain.run.thread.thread_state import ThreadState
 from nbtrain.run.thread.threads import names_of_live
-from nbtrain.steer import registry
+from nbtrain.steer import registry, surroundings
 
 _UNHEARD = (
     "SIGTERM and SIGHUP end this process without a last checkpoint: this run was started in "
@@ -149,7 +149,7 @@ class Attempt:
             threading.current_thread()
             if self.in_foreground
             else threading.Thread(
-                target=registry.context().run,
+                target=surroundings.current.context().run,
                 args=(self._main, session, train),
                 name=f"nbtrain train {self.context.folder.name}",
                 daemon=True,
@@ -244,7 +244,7 @@ class Attempt:
         """Opens the session, and restores the latest checkpoint; the calling thread trains."""
         self.ident = self.context.commands.thread = threading.get_ident()
         owner.set(self.handle.host)
-        self.context.monitor.guarded("display", *registry.entered)
+        self.context.monitor.guarded("display", surroundings.current.enter)
         with contextlib.ExitStack() as opened:
             if self._state is not None:
                 opened.enter_context(self._state.entered())

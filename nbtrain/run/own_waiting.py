@@ -11,7 +11,8 @@ from nbtrain.core.errors import WaitError
 from nbtrain.core.states import ENDED, Phase
 from nbtrain.run.attempt import Attempt
 from nbtrain.run.context import Context
-from nbtrain.steer import registry
+from nbtrain.steer import surroundings
+from nbtrain.steer.surroundings import Wait
 from nbtrain.steer.waiting import Waiting
 
 
@@ -56,7 +57,7 @@ class OwnWaiting(Waiting):
 
     def paused(self) -> str | None:
         """Returns the message for a paused run; None while the run is not paused."""
-        return words_of_pause(self._context)
+        return words_of_pause(self._context, Wait.OWN)
 
     def _check_not_its_own(self) -> None:
         name = self._context.folder.name
@@ -72,17 +73,17 @@ class OwnWaiting(Waiting):
             )
 
 
-def words_of_pause(context: Context, *, in_foreground: bool = False) -> str | None:
+def words_of_pause(context: Context, wait: Wait) -> str | None:
     """Returns a message that a run is paused and how to resume it; None while it is not paused.
 
     Args:
-        in_foreground: Whether the loop of the run waits, and not another part of the program.
+        wait: What waits in the program.
     """
     if context.lifecycle.phase is not Phase.PAUSED:
         return None
     why = f" {message}" if (message := context.monitor.notices.message) else ""
-    waits = "so is its loop" if in_foreground else "this waits for its end"
-    how = registry.how_to_resume(context.folder.path, in_foreground=in_foreground)
+    waits = "so is its loop" if wait is Wait.LOOP else "this waits for its end"
+    how = surroundings.current.how_to_resume(context.folder.path, wait)
     return (
         f"The run {context.folder.name!r} is paused at step {context.steps.step:,}, and {waits}. "
         f"{how}{why}"

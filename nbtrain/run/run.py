@@ -64,7 +64,7 @@ from nbtrain.rundir.folder import Logdir, move_aside, shown, unwritable
 from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.mailbox import Address
 from nbtrain.rundir.timeline import run_of
-from nbtrain.steer import registry
+from nbtrain.steer import registry, surroundings
 from nbtrain.steer.annotations import annotate
 from nbtrain.steer.listeners import Listener, Listeners, added, check_event
 from nbtrain.steer.options import Settings
@@ -184,7 +184,7 @@ class Run(Requests):
             mail = Mail(self, folder, note, is_gone, leaves_as_was=lambda: monitor.holds_back)
             mirror = None if opened is None else Mirror(opened, self.logdir, note, is_gone)
             attempt.start(engine.session, lambda: engine.train(self), mail, mirror)
-        registry.notify(self)
+        surroundings.current.show_start(self)
         return self
 
     def _parent(self) -> dict[str, object]:
@@ -273,7 +273,7 @@ class Run(Requests):
         try:
             ended = waiting.until_ended(timeout)
         except KeyboardInterrupt:
-            if not registry.interrupted(self):
+            if not surroundings.current.interrupted(self):
                 raise
             ended = waiting.until_ended(timeout)
         if not ended:

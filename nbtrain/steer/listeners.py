@@ -10,7 +10,7 @@ from collections.abc import Callable
 from nbtrain.core.errors import ArgumentError
 from nbtrain.rundir.entries import EVENTS
 from nbtrain.rundir.journal import Mark
-from nbtrain.steer import registry
+from nbtrain.steer import surroundings
 
 Listener = Callable[[Mark], object]
 Remove = Callable[[], None]
@@ -46,7 +46,7 @@ class Listeners:
                 "such as lambda mark: print(mark.step, mark.text)."
             )
         # Its output appears under the cell that has registered it.
-        context = registry.context()
+        context = surroundings.current.context()
         # A copy each time: two starts of a run may call it at once.
         self._calls[event, function] = lambda mark: context.copy().run(function, mark)
 

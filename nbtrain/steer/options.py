@@ -1,4 +1,4 @@
-"""The options of a run, which each function that starts one takes, and its checked settings.
+"""The options of the functions that start a run, and the checked settings of the run.
 
 @with_options(RunOptions)                            # the signature and the docstring have them all
 def start(step, **options: Unpack[RunOptions]):
@@ -35,43 +35,45 @@ class RunOptions(TypedDict, total=False):
     """The options of every function that starts a run; the defaults are those of `Settings`.
 
     Attributes:
-        logdir: The folder of the run; None takes `runs/<name>`, or that of a given Supervisor.
-        name: The run's name; None takes a new numbered one. A run in a folder with checkpoints
-            continues from the latest.
+        logdir: The folder of the run; None uses `runs/<name>`, or the logdir of a given Supervisor.
+        name: The name of the run; None uses a new numbered one. If the folder contains checkpoints,
+            the run continues from the latest.
         save_secs: Seconds between two checkpoints; None or 0 saves none by time.
         save_steps: Steps between two checkpoints; None saves none by steps.
         keep: The number of newest checkpoints to keep; None keeps all. The saver of a given
             Supervisor keeps its own number.
         on_nan: The reaction to a loss or a saved variable that is NaN or infinite. A loss is a
-            scalar whose last word is `loss`, except those of a validation. "pause" pauses before
-            the next save. "recover" goes back to the last good checkpoint and halves the
-            hyperparameter `learning_rate` or `learning_rate_factor`; the sixth time, it pauses as
-            well. None goes on. With "recover" or "pause", good states are copied to `last_good`
-            beside the checkpoints, at the start and every ten seconds, or less often if that took
-            more than 1 % of the time. The newest three stay until the run has ended well. If the
-            bad value comes with the last of the data, the run ends with a message, and saves
+            scalar whose last word is `loss`, except losses of a validation. "pause" pauses before
+            the next save. "recover" restores the last good checkpoint and halves the hyperparameter
+            `learning_rate` or `learning_rate_factor`; the sixth time in a row, it pauses. None
+            continues. With "recover" or "pause", good states are copied to `last_good` beside the
+            checkpoints: at the start, and every ten seconds or, if copying took more than 1 % of
+            the time, less often. The newest three copies are deleted once the run has ended well.
+            If the bad value comes with the last of the data, the run ends with a message, and saves
             nothing. In a cluster, only the losses of a graph are checked, and nothing is copied.
-        jump: A loss this many times the median of the last losses counts as bad too, such as 10.0;
-            None ignores jumps.
+        jump: The factor by which a loss may exceed the median of the last losses before it counts
+            as bad, such as 10.0; None ignores jumps.
         grace: Seconds that the end of the process (the end of a script, a shutdown of the kernel,
             SIGTERM, SIGHUP) waits for the run to stop and save.
         mirror: The address of a folder in a store, such as "s3://bucket/runs", to which the run's
-            folder is copied while it trains. A start in an empty folder goes on from there.
-        fresh: True begins from scratch although the folder holds an earlier run, which is moved to
+            folder is copied while the run trains. A start in an empty folder continues from there.
+        fresh: True begins from scratch: an earlier run in the folder is moved to
             `<folder>-before-1`.
-        prints: "cell" shows the prints of the training under the cell that has started the run, and
-            in its log; "log" only in its log.
+        prints: "cell" shows the prints of the training below the cell that has started the run, and
+            in the log of the run; "log" shows them only in the log.
         system: True records the use of the machine, under `system/`.
-        tags: Words by which the run can be found again, such as `["baseline", "adam"]`. If a start
-            gives none, the run keeps those that it has.
-        keep_best: The scalar whose best state is kept in `checkpoints/best`, which `keep` does not
-            count, such as "val_loss" or "max:val_f1"; `run.restore("best")` goes back to it. A loss
-            or an error is better lower, an accuracy higher, and Keras's metrics know which. For
-            everything else, say which: "max:val_f1" or "min:val_perplexity". Each value of an
-            evaluation or an epoch (`val_...`, `epoch_...`) is judged, of other scalars each mean of
-            100 values. None keeps none.
-        patience: The run finishes once this many judged values in a row are no better; None for
-            never. A restore or a new start counts from the beginning.
+        tags: Words by which the run can be found again, such as `["baseline", "adam"]`. A start
+            without tags keeps those of the run.
+        keep_best: The scalar by which the best state is chosen, such as "val_loss" or "max:val_f1".
+            The best state is saved in `checkpoints/best`, which does not count towards `keep`;
+            `run.restore("best")` restores it. A loss or an error is better if it is lower, an
+            accuracy if it is higher, and Keras knows the direction of its metrics. For every other
+            scalar, give the direction: "max:val_f1" or "min:val_perplexity". Each value of an
+            evaluation or an epoch (`val_...`, `epoch_...`) is judged, and each mean of 100 values
+            of another scalar. None keeps no best state.
+        patience: The number of judged values in a row without an improvement after which the run
+            finishes; None never finishes for that reason. A restore or a new start begins to count
+            again.
     """
 
     logdir: str | os.PathLike[str] | None
@@ -99,11 +101,11 @@ class LoopOptions(RunOptions, total=False):
         evaluate_secs: Seconds between two evaluations; None or 0 disables this.
         evaluate_steps: Steps between two evaluations; None disables this.
         stage: The name of this stage of the training, such as "fine-tune"; needs `checkpoint`. The
-            first start of another stage than that of the latest checkpoint goes on from its
-            weights, on the same curve, with a new optimizer: the old one's slots, steps and
-            learning rate are left behind, and variables that the checkpoint lacks stay as they
-            are. Later starts of the same stage go on with everything. None goes on with the stage
-            of the checkpoint.
+            first start of another stage than that of the latest checkpoint restores the weights,
+            and continues the curve with a new optimizer: the slots, steps and learning rate of the
+            old one are not restored, and variables that the checkpoint lacks keep their values.
+            Later starts of the same stage restore everything. None continues the stage of the
+            checkpoint.
     """
 
     steps: int | None
@@ -112,19 +114,19 @@ class LoopOptions(RunOptions, total=False):
     stage: str | None
 
 
-# The options of the run's folder, which are no settings.
+# The options of the run's folder, which are not settings.
 _OF_THE_FOLDER = ("logdir", "name")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The checked settings of a run: its options (see `LoopOptions`), and these.
+    """The checked settings of a run: the options of `LoopOptions`, and these.
 
     Attributes:
         stop_grace_secs: Seconds after a request to stop until the panel shows where the
             training thread is.
-        directions: Which values of the scalars are better, as far as the training knows it; with
-            what `keep_best` says.
+        directions: The known directions of scalars: those that the training knows, and the one that
+            `keep_best` gives.
 
     Raises:
         ArgumentError: A value cannot be used.
@@ -167,7 +169,7 @@ class Settings:
         for name, none in (
             ("steps", "train until stopped"),
             ("keep", "keep all checkpoints"),
-            ("patience", "never end for that"),
+            ("patience", "never finish for that reason"),
         ):
             value = getattr(self, name)
             if value is not None:
@@ -226,7 +228,7 @@ class Settings:
         if self.fresh and self.mirror is not None:
             raise ArgumentError(
                 f"fresh=True with mirror={self.mirror!r}: the mirror has one run under this name. "
-                "Give another name=, and leave fresh= out."
+                "Give another name= instead of fresh=."
             )
 
     def _check_best(self) -> None:
@@ -249,14 +251,14 @@ class Settings:
         if self.on_nan not in ("pause", "recover", None):
             raise ArgumentError(
                 f'on_nan={self.on_nan!r}: give "pause", "recover" to go back to the last good '
-                "checkpoint and halve the learning rate, or None to go on."
+                "checkpoint and halve the learning rate, or None to continue."
             )
         if self.jump is None:
             return
         if self.on_nan is None:
             raise ArgumentError(
-                f"jump={self.jump!r}, and with on_nan=None nothing is done about one: give "
-                'on_nan="pause" or "recover", or leave jump= out.'
+                f"jump={self.jump!r} has no effect with on_nan=None: give "
+                'on_nan="pause" or "recover", or no jump=.'
             )
         number = isinstance(self.jump, Real) and not isinstance(self.jump, bool)
         if not number or not 1 < self.jump < float("inf"):
@@ -269,7 +271,7 @@ class Settings:
         return None if self.on_nan is None else LossMonitor(self.jump)
 
     def best_monitor(self) -> BestMonitor | None:
-        """Returns a judge of the best value; None if no scalar is judged."""
+        """Returns the monitor that judges the best value; None if no scalar is judged."""
         if self.keep_best is None:
             return None
         return BestMonitor(*self.directions.asked("keep_best", self.keep_best), self.patience)
@@ -284,7 +286,7 @@ class Settings:
 
 
 def folder_of(options: RunOptions, *, kind: str) -> Logdir:
-    """Returns the folder of a run; `kind` is the beginning of its name if it is given none."""
+    """Returns the folder of a run; without a given name, its name begins with `kind`."""
     return Logdir(options.get("logdir"), options.get("name"), kind=kind)
 
 
@@ -292,10 +294,10 @@ class Option(NamedTuple):
     """An option of a run.
 
     Attributes:
-        name: Its name.
-        annotation: Its type.
-        default: The value that it has if it is not given.
-        meaning: Its entry in the docstring, in lines; empty under `python -OO`, as there is none.
+        name: The name.
+        annotation: The type.
+        default: The default.
+        meaning: The entry in the docstring; empty under `python -OO`, which drops docstrings.
     """
 
     name: str
@@ -305,7 +307,7 @@ class Option(NamedTuple):
 
 
 def options_of(kind: type[Any]) -> list[Option]:
-    """Returns the options of `RunOptions` or a class that extends it, whose own ones come first."""
+    """Returns the options of `RunOptions` or an extension of it, those of the extension first."""
     texts = [inspect.cleandoc(each.__doc__ or "") for each in (RunOptions, kind)]
     entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", "\n".join(texts), re.MULTILINE)
     meanings = dict(entries)
@@ -318,7 +320,7 @@ def options_of(kind: type[Any]) -> list[Option]:
 
 
 def with_options(kind: type[Any]) -> Callable[[_F], _F]:
-    """Puts options into the signature and the docstring of a function that takes them.
+    """Adds options to the signature and the docstring of a function with `**options`.
 
     Args:
         kind: `RunOptions`, or a class that extends it.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import os
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from nbtrain.core.errors import BusyError
 
@@ -17,48 +15,6 @@ _ENDED_KEPT = 8
 
 # The runs in the order of their starts.
 runs: dict[str, Any] = {}
-
-# Called with each started run, in the thread that has started it.
-listeners: list[Callable[[Any], object]] = []
-
-# Called in the training thread of each run at its beginning. A notebook adds one.
-entered: list[Callable[[], object]] = []
-
-# Returns the context for a training thread; called in the starting thread. A notebook replaces it.
-context: Callable[[], contextvars.Context] = contextvars.copy_context
-
-
-def _ends_the_wait(_run: Any) -> bool:
-    return False
-
-
-# Called if Ctrl-C interrupts the wait for a run; returns whether to continue waiting. A script
-# replaces it.
-interrupted: Callable[[Any], bool] = _ends_the_wait
-
-
-def in_its_panel(_logdir: Path, *, in_foreground: bool) -> str:
-    """Returns how to resume a paused run in a notebook."""
-    if in_foreground:
-        return (
-            "Resume in its panel lets it go on. Interrupting the cell stops the run, with a last "
-            "checkpoint."
-        )
-    return (
-        "Resume in its panel, or run.resume(), lets it go on. Interrupting the wait does not "
-        "affect the run."
-    )
-
-
-class HowToResume(Protocol):
-    """Returns how to resume the paused run of a folder."""
-
-    def __call__(self, logdir: Path, /, *, in_foreground: bool) -> str:
-        """Returns a sentence or two; `in_foreground` if the program waits in the run's loop."""
-
-
-# A script replaces it.
-how_to_resume: HowToResume = in_its_panel
 
 
 class _Claim:
@@ -101,12 +57,6 @@ def enlist(run: Any) -> None:
     ended = [name for name, other in list(runs.items()) if other.status.phase.ended]
     for name in ended[:-_ENDED_KEPT]:
         runs.pop(name, None)
-
-
-def notify(run: Any) -> None:
-    """Calls the listeners for a started run, in the thread that has started it."""
-    for listener in list(listeners):
-        listener(run)
 
 
 def claim(name: str, models: Callable[[], list[object]], describe: Callable[[], str]) -> None:
@@ -158,6 +108,6 @@ def naming_new_objects() -> Iterator[None]:
         raise BusyError(
             f"{busy} {new}, which the run {busy.run!r} does not train; no name refers to the "
             "model that it trains any more. If it saves checkpoints, stop it, wait for its end, "
-            "and run the cell again: it goes on from the last one.",
+            "and run the cell again: it continues from the last one.",
             run=busy.run,
         ) from None

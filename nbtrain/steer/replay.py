@@ -21,7 +21,7 @@ _UNSHOWN = frozenset(
 )
 
 # Reasons why a run continues with another value than the edits before its checkpoint have set.
-_OUTLIVED, _OWN = "is in no checkpoint: goes on with", "the program itself has set it"
+_OUTLIVED, _OWN = "is in no checkpoint, keeps its value", "the program itself has set it"
 
 # Characters of an outcome per line, so that a row fits into a notebook cell.
 _OUTCOME_CHARS = 60
@@ -131,8 +131,8 @@ def replay(logdir: str | os.PathLike[str]) -> ReplayPlan:
     except OSError as error:
         why = f"its {FILE} cannot be read: {error.strerror}"
     raise ArgumentError(
-        f"{folder} is no folder of a run: {why}. Give one in which a run has trained, such as "
-        f"'runs/digits': its {FILE} tells what was done."
+        f"{folder} is not the folder of a run: {why}. Give a folder in which a run has trained, "
+        "such as 'runs/digits'."
     )
 
 

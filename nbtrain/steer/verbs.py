@@ -1,10 +1,10 @@
-"""The verbs that steer a run: one table, of which every place to steer from is a view.
+"""The table of the verbs that steer a run.
 
-The places are `%nbtrain` and its completion, `nbtrain` in a terminal, and the tools of `nbtrain
-mcp`. A new verb is a new entry of `VERBS`, and a command of `core/commands.py` if it needs one.
+`%nbtrain` and its completion, `nbtrain` in a terminal, and the tools of `nbtrain mcp` read this
+table. A new verb is a new entry of `VERBS`, and a command of `core/commands.py` if it needs one.
 
 verb = VERBS["restore"]
-verb.make(checkpoint=300, halve=None)      # Restore(300): an agent sends values
+verb.make(checkpoint=300, halve=None)      # Restore(300), from the values that an agent sends
 verb.read({"checkpoint": 300, ...})        # the same, from the parsed words of a line
 """
 
@@ -34,12 +34,13 @@ class Kind:
     """A kind of argument.
 
     Attributes:
-        metavar: Its name in the help of a line.
-        type: The type of its values, for a schema.
+        metavar: The placeholder for a value in the help of a line.
+        type: The type of the values, for a schema.
         read: Reads a value from a word of a line, or from a list of `words`.
-        words: How many words it takes, as `nargs` of argparse; None for the one behind an option.
-        example: What the help of a line adds, as an agent does not write it so.
-        bounds: The bounds of its values for a schema, in the words of pydantic's `Field`.
+        words: The number of words of a line, as `nargs` of argparse; None for one word after an
+            option.
+        example: An example for the help of a line; an agent writes values in another form.
+        bounds: The bounds of the values for a schema, as arguments of pydantic's `Field`.
     """
 
     metavar: str
@@ -55,12 +56,12 @@ class Argument:
     """An argument of a verb.
 
     Attributes:
-        name: Its name for the command and for an agent.
-        kind: Its kind.
-        help: Its meaning, as the part of a sentence.
-        default: Its value if it is left out.
-        option: Its option in a line; "" for one with its own name.
-        bare: Whether a terminal takes it without the option.
+        name: The name for the command and for an agent.
+        kind: The kind.
+        help: The meaning, as a part of a sentence.
+        default: The default; `REQUIRED` if there is none.
+        option: The option in a line; "" for `--` and the name.
+        bare: Whether the argument needs no option in a terminal.
     """
 
     name: str
@@ -72,12 +73,12 @@ class Argument:
 
     @property
     def flag(self) -> str:
-        """Its option in a line, such as `--keep-if`."""
+        """The option in a line, such as `--keep-if`."""
         return self.option or f"--{self.name.replace('_', '-')}"
 
     @property
     def help_text(self) -> str:
-        """Its meaning in the help of a line, with the example of its kind and its default."""
+        """The meaning in the help of a line, with the example of the kind and the default."""
         default = "" if self.default in (REQUIRED, None) else f" ({self.default})"
         return f"{self.help}{self.kind.example}{default}"
 
@@ -85,8 +86,8 @@ class Argument:
         """Adds the argument to the parser of a line.
 
         Args:
-            bare: Whether an argument that is `bare` takes a word without its option.
-            more: Arguments of `add_argument` that this parser has differently.
+            bare: Whether the parser reads `bare` arguments without their options.
+            more: Arguments of `add_argument` that replace those of the table.
         """
         is_required = self.default is REQUIRED
         more = {"metavar": self.kind.metavar, "help": self.help_text, **more}
@@ -105,14 +106,15 @@ class Verb:
     """A verb that steers a run.
 
     Attributes:
-        name: Its name.
-        help: What it does, as the part of a sentence.
-        make: Makes the command, or the function that makes it for a run, of the arguments by name.
-        arguments: Its arguments.
-        more: Further sentences about it.
-        in_cell: Its usual name in a cell, if that is another one; both are taken everywhere.
-        secs: Seconds that an agent waits for the answer, unless it gives them.
-        is_destructive: Whether no other verb undoes it, which an agent is told.
+        name: The name.
+        help: The effect, as a part of a sentence.
+        make: Makes the command from the arguments by name, or a function that makes the command for
+            a run.
+        arguments: The arguments.
+        more: Further sentences about the effect.
+        in_cell: The usual name in a cell, if it is another one; a line may use both names.
+        secs: Seconds that an agent waits for the answer by default.
+        is_destructive: Whether no other verb can undo the effect; a hint for agents.
     """
 
     name: str
@@ -126,7 +128,7 @@ class Verb:
 
     @property
     def about(self) -> str:
-        """Its meaning, in sentences."""
+        """The effect, in sentences."""
         return f"{sentence(self.help)} {self.more}".strip()
 
     @property
@@ -136,14 +138,14 @@ class Verb:
 
     @property
     def sets_values(self) -> bool:
-        """True if these words are `NAME=VALUE ...`."""
+        """True if the words of a line are `NAME=VALUE ...`."""
         return self.words is not None and self.words.kind in (VALUES, TRIED)
 
     def read(self, given: Mapping[str, Any]) -> Asked:
         """Returns the command of a parsed line.
 
         Raises:
-            ArgumentError: It makes none.
+            ArgumentError: The values are those of no command.
         """
         values = {each.name: given[each.name] for each in self.arguments}
         if self.words is not None:
@@ -152,42 +154,42 @@ class Verb:
 
 
 def named(name: str) -> Verb | None:
-    """Returns the verb with one of its names; None if it is not in the table."""
+    """Returns the verb with this name; None if it is not in the table."""
     return next((each for each in VERBS.values() if name in (each.name, each.in_cell)), None)
 
 
 def sentence(text: str) -> str:
-    """Returns the part of a sentence as a whole one."""
+    """Turns a part of a sentence into a sentence."""
     return f"{text[0].upper()}{text[1:]}."
 
 
 def seconds(text: str) -> float:
     """Reads the seconds to wait."""
-    return number(text, threading.TIMEOUT_MAX, "time: give seconds, 0 or more")
+    return number(text, threading.TIMEOUT_MAX, "a time: give seconds, 0 or more")
 
 
 def number(text: str, limit: float, wanted: str) -> float:
     """Reads a number from 0 to below a limit.
 
     Raises:
-        ArgumentTypeError: It is none; the message says what is wanted.
+        ArgumentTypeError: The text is not such a number; the message asks for what is `wanted`.
     """
     try:
         found = float(text)
     except ValueError:
         found = math.nan
     if not 0 <= found < limit:
-        raise argparse.ArgumentTypeError(f"{text!r} is no {wanted}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
     return found
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose lines of a log, which a cell and a terminal show alike."""
+    """Adds the options that select lines of a log, for a cell or a terminal."""
     add = parser.add_argument
     add("-n", "--lines", type=int, default=20, help="the number of lines (20)")
-    add("--level", choices=LEVELS, type=str.upper, default="DEBUG", help="the least level")
-    add("--source", choices=SOURCES, help="lines of this source")
-    add("--search", default="", metavar="TEXT", help="lines that contain this, in any case")
+    add("--level", choices=LEVELS, type=str.upper, default="DEBUG", help="the lowest level")
+    add("--source", choices=SOURCES, help="only lines of this source")
+    add("--search", default="", metavar="TEXT", help="only lines that contain this, in any case")
 
 
 def _checkpoint(text: str) -> int | str:
@@ -197,7 +199,7 @@ def _checkpoint(text: str) -> int | str:
     if text == "best" or any(map(str.isdecimal, text)):  # the path of each has its step
         return text
     raise argparse.ArgumentTypeError(
-        f"{text!r} is no checkpoint: give its step, or best, or its path"
+        f"{text!r} is not a checkpoint: give its step, its path, or best"
     )
 
 
@@ -251,84 +253,85 @@ def _range_test(**limits: Any) -> Callable[[Steered], commands.Try]:
 _TABLE = (
     Verb(
         "pause",
-        "take no further step until resumed",
+        "pause the training until it is resumed",
         commands.Pause,
         more="Saving, restoring and evaluating still work.",
     ),
     Verb("resume", "continue after a pause", commands.Resume),
     Verb(
         "stop",
-        "end the run after the step at hand, with a last checkpoint",
+        "end the run after the current step, with a last checkpoint",
         commands.Stop,
-        more="No verb starts it again.",
+        more="No verb can start the run again.",
         secs=60.0,
         is_destructive=True,
     ),
     Verb("save", "write a checkpoint now", commands.Save),
     Verb(
         "restore",
-        "go back to a checkpoint",
+        "restore a checkpoint",
         commands.Restore,
         (
             Argument(
                 "checkpoint",
                 CHECKPOINT,
-                "its step or path, or best; the latest if left out",
+                "its step, its path, or best; by default, the latest",
                 None,
                 option="--step",
                 bare=True,
             ),
             Argument("halve", HYPERPARAMETER, "a hyperparameter to halve afterwards", None),
         ),
-        more="Later points and checkpoints are abandoned, and stay.",
+        more="Later points and checkpoints are abandoned, but not deleted.",
         is_destructive=True,
     ),
     Verb(
         "set",
-        "give hyperparameters other values, all of them or none",
+        "set hyperparameters: all that are given, or none",
         commands.Set,
         (Argument("values", VALUES, "new values of hyperparameters, by name"),),
-        more="Nothing undoes this by itself: use trial first if you do not know that it helps.",
+        more="The change stays until the next one: if it may not help, use trial first.",
         is_destructive=True,
     ),
     Verb(
         "trial",
-        "train some steps with another value, or several, then keep the best or go back",
+        "train some steps with one or more new values, then keep the best or rewind",
         commands.Try,
         (
             Argument(
                 "values",
                 TRIED,
-                "values to try, by name; each of a list is tried from the same state",
+                "values to try, by name; each value of a list is tried from the same state",
             ),
             Argument("steps", COUNT, "the number of steps", 200),
             Argument(
                 "keep_if",
                 SCALAR,
                 "a scalar that must not get worse: TAG, or max:TAG or min:TAG if the run does not "
-                "know which is better (val_loss; without it, several values are only compared, "
-                "the run goes back, and its actions are the choice)",
+                "know its direction (val_loss; without it, several values are only compared: the "
+                "run rewinds, and its actions offer them)",
                 None,
             ),
-            Argument("repeats", COUNT, "how often each is tried", 1),
+            Argument("repeats", COUNT, "how often each value is tried", 1),
         ),
-        more="Prefer this to set: it undoes the change unless it helped. The run saves its state, "
-        "trains with the new values, and compares a scalar before and after. If it got worse, the "
-        "run restores state and values. The answer comes at the end of the trial. Several values "
-        "are compared: each trains from the same state on the same batches, and the best goes on.",
+        more="Prefer trial to set: a trial undoes the change if it did not help. The run saves its "
+        "state, trains with the new values, and compares a scalar before and after. If the scalar "
+        "got worse, the run restores state and values. The answer comes at the end of the trial. "
+        "Several values are compared: each is trained from the same state on the same batches, "
+        "and the run continues with the best.",
         in_cell="try",
         secs=300.0,
     ),
     Verb(
         "find_learning_rate",
-        "suggest a learning rate by a range test, then go back",
+        "suggest a learning rate by a range test, then rewind",
         _range_test,
         (
             Argument("low", POSITIVE, "the rate of the first step", 1e-6),
             Argument("high", POSITIVE, "the rate of the last step", 1.0),
             Argument("steps", MANY, "the number of steps", 200),
             Argument(
-                "tag", SCALAR, "the recorded loss (loss, or the first with loss in its name)", None
+                "tag", SCALAR, "the recorded loss (loss, or the first tag with loss in it)", None
             ),
             Argument(
                 "name",
@@ -338,14 +341,14 @@ _TABLE = (
                 option="--rate",
             ),
         ),
-        more="The rate grows from step to step. Nothing is changed: use set with the suggestion.",
+        more="The rate grows from step to step. The test changes nothing: set the suggestion.",
         secs=300.0,
     ),
     Verb(
         "evaluate",
         "evaluate now, also while paused",
         commands.Evaluate,
-        more="The run must have been started with something to evaluate.",
+        more="The start of the run defines what to evaluate.",
         secs=300.0,
     ),
     Verb(
@@ -356,9 +359,9 @@ _TABLE = (
     ),
     Verb(
         "tag",
-        "give a run these tags in place of those that it has",
+        "replace the tags of a run",
         lambda tags: commands.Tag(checked(tags)),
-        (Argument("tags", TAGS, "words by which it can be found again, such as baseline"),),
+        (Argument("tags", TAGS, "words by which the run can be found again, such as baseline"),),
         is_destructive=True,
     ),
 )

@@ -116,7 +116,7 @@ def asked(options: argparse.Namespace) -> Asked:
     """Returns the command of a line, or a function that makes it for the run.
 
     Raises:
-        ArgumentError: The line is not understood, or a value is no number.
+        ArgumentError: The line cannot be parsed, or a value is not a number.
     """
     command: Asked = options.steers.read(vars(options))
     if isinstance(command, Set | Try):

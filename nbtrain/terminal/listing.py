@@ -37,7 +37,7 @@ def ls(options: argparse.Namespace) -> int:
     """Lists the runs below a folder, the latest sign of life first."""
     base = Path(options.folder).expanduser()
     if not base.is_dir():
-        raise NoRunError(f"There is no folder {options.folder!r}: give one that holds runs.")
+        raise NoRunError(f"There is no folder {options.folder!r}: give one with runs in it.")
     wanted = {*options.tag}
     shown = [each for each in runs_below(base) if wanted <= {*each.status.tags}]
     if options.json:

@@ -1,8 +1,7 @@
 """The command line: `nbtrain status runs/digits`, `nbtrain pause runs/digits`, and so on.
 
 The exit codes are: 0 done, or the run is well; 1 refused, or the run has failed; 2 the line cannot
-be understood; 3 there is no such run; 4 no answer, or no sign of life, in time; 130 ended by
-Ctrl-C.
+be parsed; 3 there is no such run; 4 no answer, or no sign of life, in time; 130 ended by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from nbtrain.terminal.exits import INTERRUPTED, NO_RUN, REFUSED, USAGE, NoRunErr
 
 _FOLDER = "the folder of a run, such as runs/digits"
 
-_MCP = "serve the runs below a folder to an agent, by the Model Context Protocol over stdio"
+_MCP = "serve the runs below a folder to an agent over stdio, by the Model Context Protocol"
 
 
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="nbtrain",
-        description="See and steer trainings from a terminal, through the folders of their runs.",
+        description="Watch and steer trainings from a terminal, through the folders of their runs.",
         epilog="Exit codes: 0 done, 1 refused or failed, 2 usage, 3 no such run, 4 no answer or "
         "no sign of life in time, 130 ended by Ctrl-C.",
     )
@@ -62,11 +61,13 @@ def _add_looking(verbs: Any) -> None:
         return sub
 
     add("ls", "list the runs below a folder", listing.ls, below=True)
-    add("status", "show how a run stands", listing.status)
-    add("watch", "show a run live, until it ends or Ctrl-C", watch.watch)
-    sub = add("log", "show what a run has printed and logged", log.show)
+    add("status", "show the status of a run", listing.status)
+    add("watch", "show a run live until its end or Ctrl-C", watch.watch)
+    sub = add("log", "show the log of a run", log.show)
     add_log_options(sub)
-    sub.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
+    sub.add_argument(
+        "-f", "--follow", action="store_true", help="show new lines until the run ends"
+    )
     sub = _add(verbs, "mcp", _MCP, _mcp)
     sub.add_argument("folder", nargs="?", default="runs", help="the folder of the runs (runs)")
     sub.add_argument(
@@ -98,7 +99,7 @@ def _mcp(options: argparse.Namespace) -> int:
         import mcp  # noqa: F401 - its own imports would hide which one is missing
     except ImportError:
         raise NbtrainError(
-            'the Model Context Protocol needs a library: pip install "nbtrain[mcp]"'
+            'The Model Context Protocol needs a library: pip install "nbtrain[mcp]"'
         ) from None
     from nbtrain.terminal.mcp import serve
 

@@ -28,18 +28,18 @@ from nbtrain.terminal.exits import DONE
 from nbtrain.terminal.mcp_tools import Fields, FolderTools, Reading, Steering
 
 _INSTRUCTIONS = (
-    "Trainings of TensorFlow, each in a folder. list_runs names them; the other tools take such a "
-    "name. Steps are counted from 1. A point, mark or checkpoint is abandoned if the run has gone "
-    "back behind it. NaN and infinities are the words NaN, Infinity and -Infinity."
+    "Trainings by TensorFlow, each in a folder. list_runs returns their names for the other tools. "
+    "Steps are counted from 1. A point, mark or checkpoint is abandoned if the run has restored an "
+    "earlier step since. NaN and infinities are the words NaN, Infinity and -Infinity."
 )
 _STEERING = (
     " Commands are executed between two steps of the training, and answered. To change a "
-    "hyperparameter, prefer trial to set: a trial undoes itself unless a metric is at least as "
-    "good as before."
+    "hyperparameter, prefer trial to set: a trial undoes its change unless a metric is at least "
+    "as good as before."
 )
 
 _READING = (
-    " This server only looks: if it is started with --allow-steering, it also pauses, saves, sets, "
+    " This server only reads. A server started with --allow-steering also pauses, saves, sets, "
     "restores and stops."
 )
 
@@ -74,7 +74,7 @@ def serve(base: Path, *, allow_steering: bool) -> int:
         ArgumentError: There is no such folder.
     """
     if not base.is_dir():
-        raise ArgumentError(f"There is no folder {str(base)!r}: give one that holds runs.")
+        raise ArgumentError(f"There is no folder {str(base)!r}: give one with runs in it.")
     server(base, allow_steering=allow_steering).run("stdio")
     return DONE
 
@@ -108,8 +108,8 @@ def _add(made: MCPServer[Any], hints: ToolAnnotations, *tools: Callable[..., Fie
 def _check(tool: str, arguments: Iterable[str], known: Sequence[str]) -> None:
     unknown = [name for name in arguments if name not in known]
     if unknown:
-        takes = f"it takes: {', '.join(known)}" if known else "it takes none"
-        raise ToolError(f"{tool} has no argument {unknown[0]!r}; {takes}. Nothing was done.")
+        has = f"its arguments: {', '.join(known)}" if known else "it has none"
+        raise ToolError(f"{tool} has no argument {unknown[0]!r}; {has}. Nothing was done.")
 
 
 def _lacks(tool: str, error: ValidationError) -> str:

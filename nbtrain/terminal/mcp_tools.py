@@ -36,9 +36,9 @@ _READ_SECS = 60.0
 _LOG_BYTES = 1 << 22
 
 Fields = dict[str, Any]
-Run = Annotated[str, Field(description="The run, as list_runs names it, such as digits.")]
+Run = Annotated[str, Field(description="The name of the run from list_runs, such as digits.")]
 Seconds = Annotated[float, Field(ge=0, le=3600, description="Seconds to wait for the answer.")]
-Lines = Annotated[int, Field(ge=1, le=1000, description="The newest lines to return, at most.")]
+Lines = Annotated[int, Field(ge=1, le=1000, description="The most lines to return, the newest.")]
 
 
 class FolderTools:
@@ -84,9 +84,9 @@ class Reading:
         self._folders = folders
 
     def list_runs(self) -> Fields:
-        """Lists the runs, the latest sign of life first, with phase and step of each.
+        """Lists the runs with their phases and steps, the latest sign of life first.
 
-        `silent` means that the process of a run that has not ended gives no sign of life.
+        `silent` means that a run has not ended, but its process gives no sign of life.
         """
         found = listing.runs_below(self._folders.base)
         runs = [
@@ -105,11 +105,11 @@ class Reading:
         return {"folder": str(self._folders.base), "runs": runs, "more": len(found) - len(runs)}
 
     def get_status(self, run: Run) -> Fields:
-        """Returns how a run stands.
+        """Returns the status of a run.
 
-        Phase, step, speed, last values, hyperparameters with their ranges, the newest checkpoints,
-        messages, and the process that trains. `silent` means that the process gives no sign of
-        life.
+        Includes phase, step, speed, last values, hyperparameters with their ranges, the newest
+        checkpoints, messages, and the process that trains. `silent` means that the process gives
+        no sign of life.
         """
         with run_in(self._folders.of(run)) as found:
             silent = listing.is_silent(found)
@@ -119,15 +119,17 @@ class Reading:
     def get_curves(
         self,
         run: Run,
-        tags: Annotated[tuple[str, ...], Field(description="Tags; without any, all.")] = (),
-        points: Annotated[int, Field(ge=2, le=1000, description="Points of each curve.")] = 20,
-        from_step: Annotated[int, Field(ge=0, description="Leave out earlier steps.")] = 0,
+        tags: Annotated[tuple[str, ...], Field(description="The tags; without any, all.")] = (),
+        points: Annotated[
+            int, Field(ge=2, le=1000, description="The most points of each curve.")
+        ] = 20,
+        from_step: Annotated[int, Field(ge=0, description="The first step to include.")] = 0,
     ) -> Fields:
         """Summarizes the recorded scalars of a run.
 
-        For each tag: the number of points, how many of them are abandoned or not finite, first,
-        last, lowest and highest as [step, value], and points spread evenly over the curve.
-        Abandoned points are only counted.
+        For each tag, returns the number of points, how many of them are abandoned or not finite,
+        the first, last, lowest and highest as [step, value], and points spread evenly over the
+        curve. Abandoned points are only counted.
         """
         with run_in(self._folders.of(run)) as found:
             complete = found.read(_READ_SECS)
@@ -137,8 +139,8 @@ class Reading:
     def get_journal(self, run: Run, last: Lines = 20) -> Fields:
         """Returns the newest lines of a run's journal.
 
-        Starts and ends, every command with its answer (`applied`, `text`) and who has asked (`by`),
-        checkpoints, and what the run did by itself.
+        Includes starts and ends, every command with its answer (`applied`, `text`) and its sender
+        (`by`), checkpoints, and what the run did by itself.
         """
         folder = self._folders.of(run)
         with run_in(folder):  # raises an error if there is no run
@@ -151,7 +153,7 @@ class Reading:
             raise NoRunError(f"{error.filename} cannot be read: {error.strerror}.") from None
 
     def get_log(self, run: Run, last: Lines = 50) -> Fields:
-        """Returns the newest lines that the process of a run has printed.
+        """Returns the newest lines of the log of a run.
 
         Each line has its time, step, level and source.
         """

@@ -71,15 +71,15 @@ class Want:
         tag, runs, x = content.get("tag"), content.get("runs"), content.get("x", "step")
         smooth, bounds = content.get("smooth", 0.0), content.get("range")
         if not isinstance(tag, str):
-            raise ArgumentError(f"tag={tag!r} is no name of a tag.")
+            raise ArgumentError(f"tag={tag!r} is not the name of a tag.")
         if runs is not None and not (
             isinstance(runs, list) and all(isinstance(run, str) for run in runs)
         ):
-            raise ArgumentError(f"runs={runs!r} is no list of names.")
+            raise ArgumentError(f"runs={runs!r} is not a list of names.")
         if x not in AXES:
-            raise ArgumentError(f"x={x!r} is no axis; there are: {', '.join(AXES)}.")
+            raise ArgumentError(f"x={x!r} is not an axis; there are: {', '.join(AXES)}.")
         if not _is_number(smooth) or not 0 <= smooth < 1:
-            raise ArgumentError(f"smooth={smooth!r} is no weight: give 0 or more, below 1.")
+            raise ArgumentError(f"smooth={smooth!r} is not a weight: give 0 or more, below 1.")
         low, high = _bounds(bounds)
         names = None if runs is None else frozenset(runs)
         return Want(tag, names, str(x), content.get("log_x") is True, low, high, float(smooth))
@@ -95,7 +95,7 @@ def _bounds(given: object) -> tuple[float, float]:
     match given:
         case [low, high] if _is_number(low) and _is_number(high) and low < high:
             return float(low), float(high)
-    raise ArgumentError(f"range={given!r} is no range: give two numbers, the lower one first.")
+    raise ArgumentError(f"range={given!r} is not a range: give two numbers, the lower one first.")
 
 
 def state_of(scalars: Scalars, want: Want) -> str:
@@ -150,8 +150,8 @@ def as_csv(scalars: Scalars, want: Want) -> bytes:
         left -= int(chosen.sum())
         if left < 0:
             raise ArgumentError(
-                f"More than {CSV_ROWS:,} points are in sight: zoom in, or write them in the "
-                "notebook, nbtrain.scalars(logdir).to_csv(path)."
+                f"More than {CSV_ROWS:,} points are visible: zoom in, or write them in the "
+                "notebook by nbtrain.scalars(logdir).to_csv(path)."
             )
         columns = (points.steps[chosen], points.wall_times[chosen], points.values[chosen])
         rows = zip(*(column.tolist() for column in columns), strict=True)

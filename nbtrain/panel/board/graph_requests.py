@@ -39,9 +39,9 @@ def graph(graphs: Graphs, content: Mapping[str, object]) -> Sent:
     if wanted is None or content.get("of") not in (of, None):  # the numbers are of another graph
         wanted, focus = beginning(hierarchy), None
     if not isinstance(wanted, list) or not all(type(each) is int for each in wanted):
-        raise ArgumentError(f"open={wanted!r} is no list of numbers.")
+        raise ArgumentError(f"open={wanted!r} is not a list of numbers.")
     if focus is not None and type(focus) is not int:
-        raise ArgumentError(f"focus={focus!r} is no number of a node.")
+        raise ArgumentError(f"focus={focus!r} is not the number of a node.")
     known = f"{of} {wanted} {focus}"
     if known == content.get("known"):
         return {"t": "same"}, []
@@ -66,9 +66,9 @@ def node(graphs: Graphs, content: Mapping[str, object]) -> Sent:
     of, hierarchy = _asked(graphs, content)
     number = content.get("number")
     if content.get("of") != of:
-        raise ArgumentError("The graph was written again: this node is of the one before.")
+        raise ArgumentError("The graph was written again: this node belongs to the previous one.")
     if type(number) is not int or not (hierarchy.is_scope(number) or _is_node(hierarchy, number)):
-        raise ArgumentError(f"number={number!r} is no node of this graph.")
+        raise ArgumentError(f"number={number!r} is not a node of this graph.")
     name = _short(hierarchy.name(number))
     told = _scope(hierarchy, number) if hierarchy.is_scope(number) else _node(hierarchy, number)
     return {"t": "node", "number": number, "name": name, **told}, []
@@ -83,7 +83,7 @@ def find(graphs: Graphs, content: Mapping[str, object]) -> Sent:
     of, hierarchy = _asked(graphs, content)
     text = content.get("text")
     if not isinstance(text, str) or not text:
-        raise ArgumentError(f"text={text!r} is nothing to find.")
+        raise ArgumentError(f"text={text!r} is not a text to find.")
     matches = list(itertools.islice(hierarchy.find(text), FOUND + 1))
     found = [_named(hierarchy, each) for each in matches[:FOUND]]
     return {"t": "found", "of": of, "found": found, "more": len(matches) > FOUND}, []
@@ -145,7 +145,7 @@ def _words(hierarchy: Hierarchy, view: View) -> list[str]:
         )
     if view.left_out:
         pairs = "pair" if view.left_out == 1 else "pairs"
-        words.append(f"The thinnest edges are left out: those of {view.left_out:,} {pairs}.")
+        words.append(f"The thinnest edges are not shown: those of {view.left_out:,} {pairs}.")
     if missing:
         at, name = missing[0]
         lead = "1 input leads" if len(missing) == 1 else f"{len(missing):,} inputs lead"

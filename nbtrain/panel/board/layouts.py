@@ -36,14 +36,14 @@ def chart_of(chart: Chart, tags: Sequence[str]) -> dict[str, Any]:
             pattern = re2.compile(expression, _OPTIONS)
         except re2.error as error:
             why = error.args[0].decode()
-            words.append(f"{expression!r} is no regular expression of RE2: {why}.")
+            words.append(f"{expression!r} is not a regular expression of RE2: {why}.")
             continue
         found = [tag for tag in tags if pattern.match(tag)]
         shown |= dict.fromkeys(found)
         if not found:
             words.append(f"No run has a tag that {expression!r} matches.")
     if len(shown) > MOST:
-        words.append(f"{len(shown)} tags match: drawn are the first {MOST}.")
+        words.append(f"{len(shown)} tags match; the first {MOST} are drawn.")
     title = chart.title or ", ".join(chart.tags) or "untitled"
     return {"title": title, "tags": list(shown)[:MOST], "series": None, "words": words}
 

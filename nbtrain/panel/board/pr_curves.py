@@ -35,14 +35,14 @@ def pr_curves(curves: Selection[History], content: Mapping[str, object]) -> Sent
     """
     tag, asked = content.get("tag"), content.get("runs")
     if not isinstance(tag, str) or not isinstance(asked, list):
-        raise ArgumentError(f"tag={tag!r} and runs={asked!r} are no name and no list of runs.")
+        raise ArgumentError(f"tag={tag!r} and runs={asked!r} are not a name and a list of runs.")
     entries, buffers = [], []
     for each in asked:
         match each:
             case {"run": str(run), "at": int(at), "known": str() | None as known} if at >= -1:
                 entry, buffer = _entry(curves, (run, tag), at, known)
             case _:
-                raise ArgumentError(f"{each!r} names no run and place.")
+                raise ArgumentError(f"{each!r} is not a run and an index of a step.")
         entries.append(entry)
         buffers += buffer
     return {"t": "pr_curves", "runs": entries}, buffers
@@ -88,7 +88,7 @@ def shown(curve: PrCurve) -> tuple[Any, str]:
     words = []
     if wrong := int(np.count_nonzero(~fits)):
         words.append(
-            f"{wrong:,} of {rows.shape[1]:,} thresholds are left out: their precision and recall "
+            f"{wrong:,} of {rows.shape[1]:,} thresholds are not shown: their precision and recall "
             "are not between 0 and 1."
         )
     rows = rows[:, fits]

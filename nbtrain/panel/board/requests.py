@@ -97,7 +97,7 @@ def _summary(found: Selections, content: Mapping[str, Any]) -> Sent:
     history, kept = _asked(found, content)
     at = content.get("at")
     if type(at) is not int or not -1 <= at < len(kept):
-        raise ArgumentError(f"at={at!r} is no place among {len(kept)} steps.")
+        raise ArgumentError(f"at={at!r} is not an index of {len(kept)} steps.")
     at, kind = at % len(kept), content["kind"]
     if kind in _SAMPLES:
         more, buffers = _SAMPLES[kind](history[kept[at]])
@@ -111,7 +111,7 @@ def _asked(found: Selections, content: Mapping[str, Any]) -> tuple[History, Any]
     kind, run, tag = (str(content.get(name)) for name in ("kind", "run", "tag"))
     if kind not in {**_SAMPLES, **_CHARTS}:
         kinds = ", ".join({**_SAMPLES, **_CHARTS})
-        raise ArgumentError(f"kind={kind!r} is no kind; there are: {kinds}.")
+        raise ArgumentError(f"kind={kind!r} is not a kind; there are: {kinds}.")
     history: History = found[KIND_OF[kind]][run, tag]
     return history, what_counts(history)
 

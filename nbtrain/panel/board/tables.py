@@ -48,7 +48,7 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
     words = [f"{scalars.reader.title(run)}: {why}" for run, why in sorted(table.unreadable.items())]
     every = {"hyperparameters": table.hparams, "metrics": table.metrics}
     words += [
-        f"There are {len(each):,} {what}: here are the first {COLUMNS:,}."
+        f"There are {len(each):,} {what}: the first {COLUMNS:,} are shown."
         for what, each in every.items()
         if len(each) > COLUMNS
     ]
@@ -138,7 +138,7 @@ def lacking(scalars: Selection[Any]) -> dict[str, str]:
     words = {
         "hparams": f"no run {where} has hyperparameters",
         "custom_scalars": f"no run {where} has a layout of custom scalars",
-        "compare": f"there are no two runs {where} to be compared",
+        "compare": f"there are no two runs {where} to compare",
     }
     return {tab: "" if there[tab] else words[tab] for tab in words}
 
@@ -147,7 +147,7 @@ def _these(content: Mapping[str, object], what: str) -> str:
     """Returns a regular expression that matches exactly the names in a message."""
     names = content.get(what)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ArgumentError(f"{what}={names!r} is no list of names.")
+        raise ArgumentError(f"{what}={names!r} is not a list of names.")
     return f"^(?:{'|'.join(map(re.escape, names))})\\Z"
 
 

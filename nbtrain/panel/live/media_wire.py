@@ -46,7 +46,7 @@ def answer(found: RunMedia, content: Mapping[str, Any]) -> Sent:
     """
     number, asked = content.get("id"), _ANSWERS.get(str(content.get("about")))
     if type(number) is not int or asked is None:
-        raise ArgumentError(f"A message was ignored: {content!r:.80} is no question about media")
+        raise ArgumentError(f"A message was ignored: {content!r:.80} is not a request about media")
     try:
         told, buffers = asked(found, content)
     except (ArgumentError, OSError) as error:
@@ -81,7 +81,7 @@ def _history(found: RunMedia, content: Mapping[str, Any]) -> Sent:
 def _value(found: RunMedia, content: Mapping[str, Any]) -> Sent:
     kind, tag, at = str(content.get("kind")), str(content.get("tag")), content.get("at")
     if type(at) is not int:
-        raise ArgumentError(f"at={at!r:.80} is no index of a value.")
+        raise ArgumentError(f"at={at!r:.80} is not the index of a value.")
     value, note = found.value(kind, tag, at)
     history = found.history(kind, tag)
     told: dict[str, Any] = {"about": "value", "step": int(history.steps[at])}

@@ -137,7 +137,7 @@ class Panel(Shown):
         """Handles a message of the front end, in a subshell's thread or the main thread."""
         kind, seq = content.get("t"), content.get("seq", 0)
         if kind == "alive" and not (type(seq) is int and seq <= self._wire.seq):
-            self.note(f"A message was ignored: seq={seq!r:.80} is the number of none that was sent")
+            self.note(f"A message was ignored: no message with seq={seq!r:.80} was sent")
             return
         self._alive_at = self._clock()
         if kind == "alive":

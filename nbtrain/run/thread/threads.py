@@ -17,7 +17,7 @@ import tensorflow as tf
 from nbtrain.inner.tensorflow import registered_with
 from nbtrain.run.process import endings
 from nbtrain.run.thread.thread_state import ThreadState
-from nbtrain.steer import registry
+from nbtrain.steer import surroundings
 
 
 class Coordinator(tf.train.Coordinator):
@@ -194,7 +194,7 @@ class LooperThread(tf.compat.v1.train.LooperThread):
 
     def start(self) -> None:
         """Starts the thread in the context of the calling thread, and with its state."""
-        context, state, run = registry.context(), ThreadState(), self.run
+        context, state, run = surroundings.current.context(), ThreadState(), self.run
 
         def run_in_state() -> None:
             with self._coord.stop_on_exception(), state.entered():

@@ -32,7 +32,7 @@ from nbtrain.steer.options import Settings
         ({"save_steps": float("nan")}, r"save_steps=nan: give a whole number"),
         (
             {"on_nan": "stop"},
-            r'on_nan=.stop.: give "pause", "recover" to .* or None to go on',
+            r'on_nan=.stop.: give "pause", "recover" to .* or None to continue',
         ),
         ({"on_nan": False}, r"on_nan=False: give"),
         ({"jump": 1.0}, r"jump=1\.0: give a factor above 1, such as 10\.0, or None for never"),
@@ -50,7 +50,7 @@ from nbtrain.steer.options import Settings
         ),
         ({"grace": float("nan")}, r"grace=nan: give a number"),
         ({"grace": "long"}, r"grace='long': give a number"),
-        ({"jump": 10.0, "on_nan": None}, r"jump=10\.0, and with on_nan=None nothing is done"),
+        ({"jump": 10.0, "on_nan": None}, r"jump=10\.0 has no effect with on_nan=None"),
     ],
 )
 def test_a_wrong_value_raises_with_its_name(given: dict[str, Any], message: str) -> None:

@@ -304,5 +304,7 @@ def test_seconds_between_two_signs_of_life_that_are_none_are_named_once(
     (cell,) = NotebookClient(notebook, timeout=120, resources=resources).execute().cells
     (printed,) = [output.text for output in cell.outputs if output.output_type == "stream"]
     (told,), again = ast.literal_eval(printed)
-    assert told.startswith(f"NBTRAIN_KEEP_ALIVE={given!r} is no number of seconds, and 30 is taken")
+    assert told.startswith(
+        f"NBTRAIN_KEEP_ALIVE={given!r} is not a number of seconds, so 30 is used"
+    )
     assert again == []

@@ -386,13 +386,16 @@ async def _of(run: AttachedRun) -> AttachedRun:
     return await run
 
 
-def test_a_paused_run_is_said_to_who_waits(
+def test_a_wait_for_a_paused_run_says_once_how_to_resume_it(
     run: AttachedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     applied(run.pause())
     with pytest.raises(WaitError):
         run.wait(1.0)
-    assert capsys.readouterr().err.count("The run 'far' is paused at step ") == 1
+    said = capsys.readouterr().err
+    assert said.count("The run 'far' is paused at step ") == 1
+    assert "Resume it by `nbtrain resume runs/far` in another terminal." in said
+    assert "Ctrl-C here ends only the wait." in said
 
 
 # --- what can be attached -----------------------------------------------------------

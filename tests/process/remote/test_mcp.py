@@ -118,7 +118,7 @@ def test_an_agent_that_may_steer_gets_receipts_and_is_named_in_the_journal(far: 
         async with connected(*words, version=LATEST_MODERN_VERSION) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert list(tools) == READING + STEERING
-            assert "Prefer this to set" in (tools["trial"].description or "")
+            assert "Prefer trial to set" in (tools["trial"].description or "")
             assert (await told(client, "pause"))["state"] == "applied"
             edit = await told(client, "set", values={"learning_rate": 0.01})
             assert edit["edits"]["learning_rate"][1] == pytest.approx(0.01)
@@ -131,7 +131,7 @@ def test_an_agent_that_may_steer_gets_receipts_and_is_named_in_the_journal(far: 
             marks = (await told(client, "get_journal", last=100))["lines"]
             wrong = await refused(client, "restore", run="far", step=1)
             assert wrong == (
-                "restore has no argument 'step'; it takes: run, checkpoint, halve, timeout. "
+                "restore has no argument 'step'; its arguments: run, checkpoint, halve, timeout. "
                 "Nothing was done."
             )
             wrong = await refused(client, "set", run="far", values={"learning_rate": "high"})

@@ -278,4 +278,4 @@ def test_the_log_of_a_run_is_followed_to_its_end(
 def test_the_module_is_the_command_line() -> None:
     asked = [sys.executable, "-m", "nbtrain", "--help"]
     text = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    assert "See and steer trainings from a terminal" in text
+    assert "Watch and steer trainings from a terminal" in text

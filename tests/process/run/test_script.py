@@ -101,7 +101,7 @@ def test_ctrl_c_stops_the_run_which_saves_and_the_script_goes_on() -> None:
     with Forked(script, None, 1) as child:
         phase, step, line = child.answer()
     assert phase == "stopped"
-    assert "script stops after the step at hand and saves a last checkpoint" in line
+    assert "script stops after the current step and saves a last checkpoint" in line
     assert listed(Path("runs/script/checkpoints"))[-1].step == step
 
 

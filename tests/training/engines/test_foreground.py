@@ -18,7 +18,7 @@ from nbtrain.checkpoints.files import listed
 from nbtrain.core.errors import ArgumentError, BusyError, PhaseError
 from nbtrain.core.states import Phase
 from nbtrain.run.boundary.session_host import owner
-from nbtrain.steer import registry
+from nbtrain.steer import surroundings
 from tests.gate import SOON, eventually
 from tests.leaving import IS_KNOWN, failure
 
@@ -490,7 +490,7 @@ def test_a_pause_is_told_once_with_what_ends_it(
     where: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if where == "notebook":
-        monkeypatch.setattr(registry, "how_to_resume", registry.in_its_panel)
+        monkeypatch.setattr(surroundings, "current", surroundings.Surroundings())
     run = nbtrain.track(range(9), name="paused")
     told: list[str] = []
 
@@ -510,7 +510,9 @@ def test_a_pause_is_told_once_with_what_ends_it(
     thread.join()
     assert run.status.step == 4
     assert "The run 'paused' is paused at step 4, and so is its loop." in told[-1]
-    stops = "Ctrl-C here stops it" if where == "script" else "Interrupting the cell stops the run"
+    stops = (
+        "Ctrl-C here stops the run" if where == "script" else "Interrupting the cell stops the run"
+    )
     assert stops in told[-1]
     assert "is paused" not in capsys.readouterr().err
 

@@ -421,14 +421,14 @@ def test_a_large_scope_is_cut_and_says_so(tmp_path: Path) -> None:
     [
         ({"t": "graph", "tag": "gone"}, "has no tag 'gone'"),
         ({"t": "graph", "run": "gone"}, "no run 'gone'"),
-        ({"t": "graph", "open": 5}, "open=5 is no list of numbers"),
-        ({"t": "graph", "open": ["x"]}, "is no list of numbers"),
-        ({"t": "graph", "open": [], "focus": "x"}, "focus='x' is no number"),
-        ({"t": "node", "number": 99}, "number=99 is no node"),
-        ({"t": "node", "number": True}, "number=True is no node"),
-        ({"t": "node", "number": -1}, "number=-1 is no node"),
-        ({"t": "find", "text": ""}, "text='' is nothing to find"),
-        ({"t": "find", "text": None}, "text=None is nothing to find"),
+        ({"t": "graph", "open": 5}, "open=5 is not a list of numbers"),
+        ({"t": "graph", "open": ["x"]}, "is not a list of numbers"),
+        ({"t": "graph", "open": [], "focus": "x"}, "focus='x' is not the number"),
+        ({"t": "node", "number": 99}, "number=99 is not a node"),
+        ({"t": "node", "number": True}, "number=True is not a node"),
+        ({"t": "node", "number": -1}, "number=-1 is not a node"),
+        ({"t": "find", "text": ""}, "text='' is not a text to find"),
+        ({"t": "find", "text": None}, "text=None is not a text to find"),
     ],
 )
 def test_odd_questions_are_refused_in_words(tmp_path: Path, question: Message, why: str) -> None:

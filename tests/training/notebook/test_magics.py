@@ -267,7 +267,7 @@ def test_an_error_in_a_function_that_makes_the_checkpoint_shows_its_line(shell: 
         ("--keep 0", "keep=0"),
         ("--on-nan stop", "argument --on-nan: invalid choice: 'stop'"),
         ("--jump 0.5", "jump=0.5: give a factor above 1"),
-        ("--jump 10 --on-nan none", "jump=10.0, and with on_nan=None nothing is done"),
+        ("--jump 10 --on-nan none", "jump=10.0 has no effect with on_nan=None"),
         ("--name a/b", "name='a/b' cannot name a folder"),
         ("--checkpoint 3", r"checkpoint=int object: give tf\.train\.Checkpoint"),
         (
@@ -491,7 +491,7 @@ def test_an_action_that_is_no_longer_offered_is_not_carried_out(shell: Any) -> N
 @pytest.mark.parametrize("word", ["x", "-1", "#1", "1,"])
 def test_a_word_that_names_no_action_is_explained(shell: Any, word: str) -> None:
     run = tuned(shell)
-    why = "is neither a run of this kernel nor the number of an action; %nbtrain actions lists them"
+    why = "is neither a run of this kernel nor the number of an action: %nbtrain actions lists"
     with pytest.raises(UsageError, match=f"'{word}' {why}"):
         line(shell, f"actions {word}")
     with pytest.raises(UsageError, match=f"'{word}' is not the number of an action") as error:
@@ -623,17 +623,17 @@ def test_an_unknown_run_is_refused_with_those_there_are(shell: Any, verb: str) -
     [
         ("explode", "invalid choice: 'explode'"),
         ("pause one two", "unrecognized arguments: two"),
-        ("restore --step latest", "'latest' is no checkpoint: give its step, or best"),
+        ("restore --step latest", "'latest' is not a checkpoint: give its step, its path, or best"),
         ("pause --step 3", "unrecognized arguments: --step"),
-        ("pause --timeout -1", "'-1' is no time: give seconds, 0 or more"),
-        ("wait --timeout soon", "'soon' is no time"),
-        ("wait --timeout nan", "'nan' is no time"),
+        ("pause --timeout -1", "'-1' is not a time: give seconds, 0 or more"),
+        ("wait --timeout soon", "'soon' is not a time"),
+        ("wait --timeout nan", "'nan' is not a time"),
         ("set", "the following arguments are required"),
-        ("set mine", "give what to set, such as learning_rate=1e-4"),
+        ("set mine", "give a name and a value, such as learning_rate=1e-4"),
         ("set mine learning_rate", "'learning_rate' sets nothing: give a name and a value"),
         ("runs a b", "unrecognized arguments: b"),
         ("replay", "the following arguments are required: logdir"),
-        ("replay nowhere", "nowhere is no folder of a run: there is none. Give one"),
+        ("replay nowhere", "nowhere is not the folder of a run: there is none. Give a"),
         ("runs nowhere", "There is no folder 'nowhere': give one with runs in it"),
         ('stop "abc', '%nbtrain stop "abc: No closing quotation; close the quotes'),
     ],
@@ -761,7 +761,7 @@ def test_hyperparameters_that_end_a_cell_show_their_table(
         ("scalars", "the following arguments are required: logdir"),
         ("scalars nowhere", "logdir='nowhere' cannot be read: there is no such folder"),
         ("scalars logs --runs (", r"runs='\(' is no regular expression"),
-        ("scalars logs --smooth 1", "'1' is no weight: give 0 or more, below 1"),
+        ("scalars logs --smooth 1", "'1' is not a weight: give 0 or more, below 1"),
         ("scalars logs --x moon", "invalid choice: 'moon'"),
     ],
 )
@@ -907,7 +907,7 @@ def test_loading_the_extension_again_offers_each_word_once(shell: Any) -> None:
 
 def test_a_question_mark_explains_the_magic(shell: Any) -> None:
     found = shell.object_inspect("%nbtrain")
-    assert "Controls the runs of this kernel" in found["docstring"]
+    assert "Steers runs, or runs a cell" in found["docstring"]
 
 
 def test_a_picture_that_cannot_be_drawn_keeps_no_board_from_being_shown(

@@ -424,16 +424,16 @@ def test_only_the_chosen_runs_and_tags_of_a_filter_are_there(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"tag": None}, "is no name of a tag"),
-        ({"runs": "a"}, "is no list of names"),
-        ({"runs": [1]}, "is no list of names"),
-        ({"x": "moon"}, "is no axis; there are: step, relative, wall"),
-        ({"smooth": 1}, "is no weight: give 0 or more, below 1"),
-        ({"smooth": "0.5"}, "is no weight"),
-        ({"smooth": True}, "is no weight"),
-        ({"range": [2, 1]}, "is no range: give two numbers, the lower one first"),
-        ({"range": [1]}, "is no range"),
-        ({"range": [None, 1]}, "is no range"),
+        ({"tag": None}, "is not the name of a tag"),
+        ({"runs": "a"}, "is not a list of names"),
+        ({"runs": [1]}, "is not a list of names"),
+        ({"x": "moon"}, "is not an axis; there are: step, relative, wall"),
+        ({"smooth": 1}, "is not a weight: give 0 or more, below 1"),
+        ({"smooth": "0.5"}, "is not a weight"),
+        ({"smooth": True}, "is not a weight"),
+        ({"range": [2, 1]}, "is not a range: give two numbers, the lower one first"),
+        ({"range": [1]}, "is not a range"),
+        ({"range": [None, 1]}, "is not a range"),
     ],
 )
 def test_a_wrong_message_is_refused_in_words(
@@ -479,7 +479,7 @@ def test_csv_that_is_too_long_for_a_page_is_refused(
     run_of(tmp_path, [1.0, 2.0, 3.0])
     content, _ = board_of(tmp_path).hear(t="csv", id=1, tag="loss")
     assert content["t"] == "refused"
-    assert "More than 2 points are in sight: zoom in" in content["text"]
+    assert "More than 2 points are visible: zoom in" in content["text"]
 
 
 # --- following --------------------------------------------------------------------

@@ -127,11 +127,11 @@ def test_a_tag_whose_points_were_all_abandoned_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"kind": "moon"}, "kind='moon' is no kind; there are: images, text, audio, histograms,"),
-        ({"kind": ["text"]}, "kind=\"['text']\" is no kind"),
+        ({"kind": "moon"}, "kind='moon' is not a kind; there are: images, text, audio, "),
+        ({"kind": ["text"]}, "kind=\"['text']\" is not a kind"),
         ({"run": "moon"}, "There is no run 'moon'"),
         ({"tag": None}, "The run 'adam' has no tag"),
-        ({"at": 1}, "at=1 is no place among 1 steps"),
+        ({"at": 1}, "at=1 is not an index of 1 steps"),
         ({"at": True}, "at=True is no place"),
         ({"at": -2}, "at=-2 is no place"),
     ],
@@ -225,7 +225,7 @@ def test_only_the_first_part_of_more_dimensions_is_shown_with_a_note(tmp_path: P
     data = np.array([[[b"a", b"b"]], [[b"c", b"d"]]], object)
     content, _ = summary(logdir_of(tmp_path, text("x", data)), "text")
     assert content["rows"] == [["a", "b"]]
-    assert "Of a text of shape (2, 1, 2)" in content["note"]
+    assert "The text has the shape (2, 1, 2)" in content["note"]
 
 
 def test_a_long_text_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +275,7 @@ def test_an_invalid_or_large_sound_is_described_in_words(
     values = audio("x", [[b"<script>", b""]]), audio("y", [[WAV, b""], [tone(1), b"long"]])
     board = logdir_of(tmp_path, *values)
     content, buffers = summary(board, "audio")
-    assert "of no type that is played" in content["samples"][0]["problem"]
+    assert "Only WAV sounds can be played" in content["samples"][0]["problem"]
     assert buffers == []
     content, buffers = summary(board, "audio", "y")
     assert "is too large for a page" in content["samples"][1]["problem"]

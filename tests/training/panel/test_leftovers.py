@@ -17,7 +17,6 @@ from ipywidgets.widgets import widget
 import nbtrain
 from nbtrain.notebook import boards, display, still
 from nbtrain.panel import board_figure, figure
-from nbtrain.steer import registry
 from nbtrain.terminal import script
 from tests.gate import SOON, Gate
 from tests.models import Counter
@@ -44,7 +43,7 @@ def test_shown_runs_leave_no_widget_no_comm_no_thread_and_no_listener(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     script.register()  # as the first run of a process does, once
-    before, listeners = held(), len(registry.listeners)
+    before = held()
     gates = [Gate() for _ in range(5)]
     shown = []
     for number, gate in enumerate(gates):
@@ -60,7 +59,6 @@ def test_shown_runs_leave_no_widget_no_comm_no_thread_and_no_listener(
         run.attempt.monitor_threads.join(SOON)
     assert more_than(before) == (set(), set(), set())
     assert [run.attempt.context.monitor.listeners for run in shown] == 5 * [[]]
-    assert len(registry.listeners) == listeners
     assert display._displays == {}
 
 

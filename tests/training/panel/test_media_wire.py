@@ -116,8 +116,8 @@ def test_a_curve_comes_as_recall_precision_and_thresholds(media: RunMedia) -> No
         ("history", "images", "none", None, "The run has no 'images' under the tag 'none'."),
         ("value", "scalars", "loss", 0, "The run has no 'scalars' under the tag 'loss'."),
         ("value", "images", "samples", 30, "30 is none of the 30 values of 'samples'."),
-        ("value", "images", "samples", "x", "at='x' is no index of a value."),
-        ("value", "images", "samples", True, "at=True is no index of a value."),
+        ("value", "images", "samples", "x", "at='x' is not the index of a value."),
+        ("value", "images", "samples", True, "at=True is not the index of a value."),
     ],
 )
 def test_what_there_is_not_is_refused(
@@ -142,4 +142,4 @@ def test_a_message_that_is_no_question_is_told_in_the_panel(content: dict[str, A
     panel = ShownPanel(run, Clock())
     panel.hear(t="media", **content)
     (note,) = [each for each, _ in panel.sent if each["t"] == "note"]
-    assert "is no question about media" in note["text"]
+    assert "is not a request about media" in note["text"]

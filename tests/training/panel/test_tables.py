@@ -73,7 +73,7 @@ def test_a_tab_is_there_only_for_what_is_there(tmp_path: Path) -> None:
     [
         ("hparams", "no run in {} has hyperparameters"),
         ("custom_scalars", "no run in {} has a layout of custom scalars"),
-        ("compare", "there are no two runs in {} to be compared"),
+        ("compare", "there are no two runs in {} to compare"),
     ],
 )
 def test_a_tab_that_was_asked_for_says_what_is_missing(
@@ -165,7 +165,7 @@ def test_only_the_first_of_very_many_columns_are_sent_with_a_note(
     content, _ = board_of(tmp_path).hear(t="hparams", id=1)
     assert content["hparams"] == ["x", "y"]
     assert content["rows"][0]["values"] == [1, 2, 1]
-    assert content["words"] == ["There are 3 hyperparameters: here are the first 2."]
+    assert content["words"] == ["There are 3 hyperparameters: the first 2 are shown."]
 
 
 def test_a_very_long_text_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_only_the_tags_of_these_very_names_are_compared(tmp_path: Path) -> None:
     content, _ = board_of(tmp_path).hear(**message, tags=["loss"])
     assert content["tags"] == ["loss"]
     content, _ = board_of(tmp_path).hear(**message, tags="loss")
-    assert content["text"] == "tags='loss' is no list of names."
+    assert content["text"] == "tags='loss' is not a list of names."
 
 
 def test_a_filter_of_the_board_holds_for_the_comparison(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_filter_of_the_board_holds_for_the_comparison(tmp_path: Path) -> None:
 @pytest.mark.parametrize("runs", [None, "a", [1]])
 def test_a_comparison_of_what_is_no_list_is_refused_in_words(tmp_path: Path, runs: Any) -> None:
     content, _ = board_of(tmp_path).hear(t="compare", id=7, runs=runs)
-    text = f"runs={runs!r} is no list of names."
+    text = f"runs={runs!r} is not a list of names."
     assert content == {"t": "refused", "id": 7, "text": text}
 
 
@@ -260,7 +260,7 @@ def test_an_invalid_pattern_is_named_and_the_others_are_drawn(tmp_path: Path) ->
     found = chart(tmp_path, ["loss"], multiline("(", "loss", "nothing"))
     assert found["tags"] == ["loss"]
     wrong, missing = found["words"]
-    assert wrong == "'(' is no regular expression of RE2: missing ): (."
+    assert wrong == "'(' is not a regular expression of RE2: missing ): (."
     assert missing == "No run has a tag that 'nothing' matches."
 
 
@@ -279,7 +279,7 @@ def test_only_the_first_of_very_many_tags_are_drawn_with_a_note(
     monkeypatch.setattr(layouts, "MOST", 2)
     found = chart(tmp_path, ["a1", "a2", "a3"], multiline("a"))
     assert found["tags"] == ["a1", "a2"]
-    assert found["words"] == ["3 tags match: drawn are the first 2."]
+    assert found["words"] == ["3 tags match; the first 2 are drawn."]
 
 
 def test_a_margin_chart_has_the_tags_of_exactly_these_names(tmp_path: Path) -> None:

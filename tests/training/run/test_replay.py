@@ -470,10 +470,10 @@ def test_a_run_that_goes_on_from_a_checkpoint_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("runs/none", "runs/none is no folder of a run: there is none. Give one"),
-        (".", "it has no steering.jsonl. Give one in which a run has trained"),
+        ("runs/none", "runs/none is not the folder of a run: there is none. Give a"),
+        (".", "it has no steering.jsonl. Give a folder in which a run"),
         (3, "logdir=3: give the folder of a run, such as 'runs/digits'."),
-        ("broken", "broken is no folder of a run: its steering.jsonl cannot be read: Is a dir"),
+        ("broken", "broken is not the folder of a run: its steering.jsonl cannot be read: Is a"),
     ],
 )
 def test_a_folder_without_a_run_raises_with_a_reason(given: Any, words: str) -> None:
@@ -562,8 +562,8 @@ def test_a_rate_that_the_program_itself_has_set_is_in_the_checkpoint_and_is_told
     rows = [row.split(maxsplit=5) for row in repr(course).splitlines()]
     assert [row[2:] for row in rows if row[1] == "segment"] == [
         [RATE, "0.2", "0.02", "the program itself has set it"],
-        ["weight", "1", "5", "is in no checkpoint: goes on with"],
-        ["weight", "1", "5", "is in no checkpoint: goes on with"],
+        ["weight", "1", "5", "is in no checkpoint, keeps its value"],
+        ["weight", "1", "5", "is in no checkpoint, keeps its value"],
     ]
     other = lowered(Weighted())
     run = other.run("b")

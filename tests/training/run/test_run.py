@@ -38,7 +38,7 @@ from nbtrain.panel.live.view import answers
 from nbtrain.run.run import Run
 from nbtrain.rundir.entries import Entry
 from nbtrain.rundir.folder import Logdir
-from nbtrain.steer import registry
+from nbtrain.steer import registry, surroundings
 from nbtrain.steer.options import Settings
 from nbtrain.steer.requests import INSTEAD
 from tests.gate import SOON, Gate, eventually
@@ -255,17 +255,20 @@ def test_a_wait_for_a_paused_run_that_gives_up_does_not_say_that_it_goes_on(gate
 
 
 SCRIPT = (
-    "`nbtrain resume runs/held` in another terminal lets it go on; Ctrl-C here stops it, with a"
+    "Resume it by `nbtrain resume runs/held` in another terminal. "
+    "Ctrl-C here stops the run, with a last checkpoint."
 )
-PANEL = "Resume in its panel, or run.resume(), lets it go on. Interrupting the wait does not affect"
+NOTEBOOK = (
+    "Resume it in its panel, or by run.resume(). Interrupting the wait does not affect the run."
+)
 
 
 @pytest.mark.parametrize(
     ("how", "where", "advice"),
     [
-        ("wait", "script", f"{SCRIPT} last checkpoint."),
-        ("await", "script", f"{SCRIPT} last checkpoint."),
-        ("wait", "notebook", f"{PANEL} the run."),
+        ("wait", "script", SCRIPT),
+        ("await", "script", SCRIPT),
+        ("wait", "notebook", NOTEBOOK),
     ],
 )
 def test_waiting_for_a_paused_run_says_once_how_to_continue(
@@ -277,7 +280,7 @@ def test_waiting_for_a_paused_run_says_once_how_to_continue(
     advice: str,
 ) -> None:
     if where == "notebook":
-        monkeypatch.setattr(registry, "how_to_resume", registry.in_its_panel)
+        monkeypatch.setattr(surroundings, "current", surroundings.Surroundings())
     run, _ = held(gate, steps=1000)
     gate.open()
     step = applied(run.pause()).step
