@@ -113,7 +113,7 @@ def seen(
     code: int | None,
     *,
     asked: bool,
-    reading: Callable[[Path], TaskStatus] = read,
+    reading: Callable[[Path], TaskStatus],
 ) -> TaskStatus:
     """Returns the status of a task, from its file and what its launcher knows.
 
@@ -122,7 +122,7 @@ def seen(
         known: The status before the task has written a file.
         code: The exit code, or minus the signal that has ended the process; None while it runs.
         asked: Whether the task was asked to end.
-        reading: Reads the file in a folder.
+        reading: Reads the file in a folder, as `read` does.
     """
     status = known
     with contextlib.suppress(OSError, Untrusted):

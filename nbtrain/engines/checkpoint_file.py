@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.checkpoints.files import misfit, reading
-from nbtrain.engines.named_variables import Found
+from nbtrain.engines.named_variables import COUNTER, Found
 from nbtrain.engines.variables import handles, is_variable
 from nbtrain.inner.tensorflow import TrackableObjectGraph
 
@@ -76,7 +76,7 @@ class CheckpointFile:
         return tuple(
             each.local_name
             for each in self._nodes[0].children
-            if each.local_name not in (NAMES[0], "save_counter")
+            if each.local_name not in (NAMES[0], COUNTER)
         )
 
     def keys(self, leave_out: str | None = None) -> set[str]:

@@ -84,7 +84,7 @@ class EagerVariable(Variable):
         """Converts a tensor to a number."""
         return as_written(value.numpy())
 
-    def heard(self) -> None:
+    def note_assignment(self) -> None:
         """Notes an assignment."""
         if not tf.executing_eagerly():
             self._traced = True
@@ -123,7 +123,7 @@ def _hook(variable: Any, name: str) -> Callable[..., Any]:
     def hook(*args: Any, **kwargs: Any) -> Any:
         result = method(variable, *args, **kwargs)
         for listener in _listeners(variable):
-            listener.heard()
+            listener.note_assignment()
         return result
 
     # Without this, AutoGraph would try to convert the hook in a graph that assigns, and fail.

@@ -19,7 +19,7 @@ from nbtrain.engines.data.tracked import Tracked, check_tracked
 from nbtrain.engines.data.tracks import Tracks
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.keras_layers import describing
-from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint
+from nbtrain.engines.object_saver import ObjectSaver, as_checkpoint, roots_of
 from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trained import Trained
 from nbtrain.run.boundary.track_loop import ProgramEnd
@@ -100,7 +100,7 @@ class LoopEngine:
 
     def roots(self) -> list[object]:
         """Returns the objects that the checkpoint was made of."""
-        return [*self._held().values()]
+        return list(self._held().values())
 
     def branched(self, folder: Logdir) -> LoopEngine:
         """Returns the same loop in another folder.
@@ -142,8 +142,7 @@ class LoopEngine:
         run.attempt.model_graph.set(*describing(self._held()))
 
     def _held(self) -> Mapping[str, object]:
-        held = self._checkpoint
-        return {} if held is None else tf.train.TrackableView(held).children(held)
+        return {} if self._checkpoint is None else roots_of(self._checkpoint)
 
     def train(self, run: Run) -> None:
         """Calls the loop."""

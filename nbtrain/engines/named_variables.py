@@ -45,7 +45,7 @@ _LISTED = (
 _PASSED_BY = ("_functional", "_operations", "_nodes", "_inbound", "_outbound", "_self_", "_tracker")
 
 # The count of its saves in a tf.train.Checkpoint.
-_COUNTER = "save_counter"
+COUNTER = "save_counter"
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ def _sorted_attributes(part: Any) -> list[tuple[str, Any]]:
     held = [
         (attribute, value)
         for attribute, value in vars(part).items()
-        if not attribute.startswith(_PASSED_BY) and attribute.strip("_") != _COUNTER
+        if not attribute.startswith(_PASSED_BY) and attribute.strip("_") != COUNTER
     ]
     return sorted(held, key=lambda each: _LISTED.index(each[0]) if each[0] in _LISTED else -1)
 

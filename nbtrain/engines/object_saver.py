@@ -19,7 +19,7 @@ from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.data.as_read import AsRead
 from nbtrain.engines.data.position import Position
 from nbtrain.engines.live_objects import LiveObjects, reached
-from nbtrain.engines.named_variables import Found, as_tree, is_within, survey
+from nbtrain.engines.named_variables import COUNTER, Found, as_tree, is_within, survey
 from nbtrain.engines.replaced_rates import replaced_rates
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
@@ -30,9 +30,6 @@ from nbtrain.rundir.timeline import RunTimeline
 
 # The name of the state of a Keras SeedGenerator.
 _SEED_STATE = "seed_generator_state"
-
-# The count of its saves in a tf.train.Checkpoint.
-_COUNTER = "save_counter"
 
 # Advice to continue from a checkpoint with other optimizers or trainable layers.
 _NEW_STAGE = (
@@ -118,11 +115,14 @@ class ObjectSaver:
         whole = self._whole()
         with writing(self.directory, f"ckpt-{step}"):
             mend_state(self.directory, saves=True)  # a clock may have been set back
-            manager = tf.train.CheckpointManager(whole, str(self.directory), max_to_keep=self._keep)
-            self._write(manager, step)
+            manager = tf.train.CheckpointManager(
+                self._writer(whole), str(self.directory), max_to_keep=self._keep
+            )
+            manager.save(checkpoint_number=step)
 
-    def _write(self, manager: tf.train.CheckpointManager, step: int) -> None:
-        manager.save(checkpoint_number=step)
+    def _writer(self, whole: tf.train.Checkpoint) -> Any:
+        """Returns the object that writes the objects, for a `tf.train.CheckpointManager`."""
+        return whole
 
     def _whole(self) -> tf.train.Checkpoint:
         """Returns the objects to save: those given, the variables by name, and the position."""
@@ -140,7 +140,7 @@ class ObjectSaver:
         reached = dict(view.children(self._checkpoint))
         if (root := reached.pop("root", None)) is not None:  # saved in the checkpoint's place
             reached = {**view.children(root), **reached}
-        reached.pop(_COUNTER, None)  # each checkpoint has its own
+        reached.pop(COUNTER, None)  # each checkpoint has its own
         besides = tf.train.Checkpoint(**more)
         besides.variables = as_tree(variables)
         kinds = [f"{name} {type(each).__name__}" for name, each in found.optimizers.items()]
@@ -418,13 +418,13 @@ def _counts_saves(item: Any) -> bool:
 
 
 def _is_counter(name: str) -> bool:
-    return name.rpartition("/")[2].partition(":")[0] == _COUNTER
+    return name.rpartition("/")[2].partition(":")[0] == COUNTER
 
 
 def roots_of(checkpoint: tf.train.Checkpoint) -> dict[str, Any]:
-    """Returns the objects that a checkpoint was made of, by name."""
+    """Returns the objects that a checkpoint was made of, by name; its first save adds a counter."""
     roots = tf.train.TrackableView(checkpoint).children(checkpoint)
-    return {name: root for name, root in roots.items() if name != _COUNTER}
+    return {name: root for name, root in roots.items() if name != COUNTER}
 
 
 def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
@@ -433,7 +433,7 @@ def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
     Raises:
         ArgumentError: Something else is given, or a checkpoint without objects.
     """
-    if isinstance(checkpoint, tf.train.Checkpoint) and _is_empty(checkpoint):
+    if isinstance(checkpoint, tf.train.Checkpoint) and not roots_of(checkpoint):
         raise ArgumentError(
             "checkpoint=tf.train.Checkpoint() holds nothing, so the next start could not go on "
             "from it: name what to save, as in tf.train.Checkpoint(model=model, "
@@ -451,8 +451,3 @@ def as_checkpoint(checkpoint: object) -> tf.train.Checkpoint | None:
         f"checkpoint={type(checkpoint).__name__} object: give "
         "tf.train.Checkpoint(model=model, optimizer=optimizer), naming what to save."
     )
-
-
-def _is_empty(checkpoint: tf.train.Checkpoint) -> bool:
-    """Returns whether a checkpoint has no objects except the counter that its first save makes."""
-    return set(tf.train.TrackableView(checkpoint).children(checkpoint)) <= {_COUNTER}

@@ -119,7 +119,7 @@ def _changed(found: Sequence[Any]) -> Iterator[Any]:
         if isinstance(item, keras.layers.Layer):
             weights = {key for each in item.trainable_variables for key in handles(each)}
             changed += _statistics(item) if weights & keys else ()
-    return filter(_goes_on, changed)
+    return filter(_counts, changed)
 
 
 def _assigned(compiled: Any) -> list[tf.Variable]:
@@ -145,7 +145,7 @@ def _variables(item: Any) -> Iterable[Any]:
     return found if isinstance(found, (list, tuple)) else ()
 
 
-def _goes_on(item: Any) -> bool:
+def _counts(item: Any) -> bool:
     """Returns whether a variable holds real numbers and does not belong to a metric."""
     return bool(tf.as_dtype(item.dtype).is_floating) and not is_of_metric(item)
 

@@ -23,11 +23,10 @@ class ServerSaver(ObjectSaver):
 
     _writes: TracedWrites | None = None
 
-    def _write(self, manager: tf.train.CheckpointManager, step: int) -> None:
-        if self._writes is None or self._writes.checkpoint is not manager.checkpoint:
-            self._writes = TracedWrites(manager.checkpoint)
-        manager._checkpoint = self._writes
-        super()._write(manager, step)
+    def _writer(self, whole: tf.train.Checkpoint) -> TracedWrites:
+        if self._writes is None or self._writes.checkpoint is not whole:
+            self._writes = TracedWrites(whole)
+        return self._writes
 
     def restore(self, path: str) -> Restored:
         """Sets the variables from a checkpoint."""
@@ -37,7 +36,7 @@ class ServerSaver(ObjectSaver):
 
 
 class TracedWrites:
-    """Replaces a checkpoint in a `tf.train.CheckpointManager`; writes by one trace.
+    """Writes a checkpoint by one trace, in its place in a `tf.train.CheckpointManager`.
 
     Attributes:
         checkpoint: The checkpoint.
