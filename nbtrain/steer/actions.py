@@ -226,7 +226,7 @@ class Actions:
     def _accept(self, arm: ArmResult) -> Action:
         values = arm.values
         text = ", ".join(f"{name} {value:.10g}" for name, value in values.items())
-        return Action(f"Go on with {text}", Set(values), self._refused(values))
+        return Action(f"Continue with {text}", Set(values), self._refused(values))
 
     def _refused(self, values: Mapping[str, float]) -> str | None:
         """Returns why values cannot be set now; None if they can."""
@@ -241,7 +241,7 @@ def _reason(phase: Phase) -> str | None:
     """The reason why no command can be executed; None if one can."""
     if phase in (Phase.PREPARING, Phase.RUNNING, Phase.PAUSED):
         return None
-    return "the run has ended: start it again to go on" if phase.ended else f"the run is {phase}"
+    return "the run has ended: start it again to continue" if phase.ended else f"the run is {phase}"
 
 
 def _edits(mark: Mark) -> list[Edit]:

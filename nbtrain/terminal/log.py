@@ -36,8 +36,8 @@ def show(options: argparse.Namespace) -> int:
         chosen = Chosen(options)
         last = list(deque(filter(chosen, lines_of(file)), options.lines))
         if options.json:
-            told = {"file": str(path), "lines": [each.rstrip("\n") for each in last]}
-            say(json.dumps(told), sys.stdout)
+            fields = {"file": str(path), "lines": [each.rstrip("\n") for each in last]}
+            say(json.dumps(fields), sys.stdout)
             return DONE
         _show(last)
         if options.follow:

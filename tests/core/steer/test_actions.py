@@ -352,7 +352,7 @@ def test_a_mark_means_its_own_checkpoint_and_not_a_copy_of_the_same_step() -> No
     ("phase", "reason"),
     [
         (Phase.STOPPING, "the run is stopping"),
-        (Phase.FAILED, "the run has ended: start it again to go on"),
+        (Phase.FAILED, "the run has ended: start it again to continue"),
         (Phase.CREATED, "the run is created"),
     ],
 )
@@ -471,7 +471,9 @@ def test_actions_are_computed_again_only_if_something_they_depend_on_has_changed
     for rate in (0.3, float("nan"), float("nan")):
         assert found(rate=rate) is first, "it is not what it was before the edit"
     assert str(found(rate=0.001)[1][0]).endswith("(it is so already)")
-    assert str(found(Phase.FINISHED)[0][0]).endswith("(the run has ended: start it again to go on)")
+    assert str(found(Phase.FINISHED)[0][0]).endswith(
+        "(the run has ended: start it again to continue)"
+    )
     history.delete(200)
     assert str(found()[0][0]).endswith("(its checkpoint was deleted)")
     history.log("pause", 400)
@@ -533,7 +535,7 @@ def test_a_trial_without_a_decision_offers_each_of_its_values() -> None:
     history = History().save(100).log("try", 150, to=100, kept=False, arms=arms, text="yours")
     first, second, *_rest = history.actions().of(-1)
     assert (str(first), repr(first)) == (
-        "Go on with learning_rate 0.01",
+        "Continue with learning_rate 0.01",
         "run.set({'learning_rate': 0.01})",
     )
     assert second.reason == "it is so already"

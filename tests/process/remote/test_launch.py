@@ -165,7 +165,7 @@ def test_only_one_launch_at_a_time_takes_a_folder(processes: list[AttachedRun]) 
     ("script", "arguments", "text"),
     [
         ("none.py", (), "There is no script 'none.py'"),
-        (".", (), "There is a folder, and no script '.'"),
+        (".", (), "'.' is a folder: give the path"),
         (3, (), r"launch\(3\): give the path"),
         ("short.py", ("a", None), "Argument 2 of the script is None"),
         ("short.py", (True,), "Argument 1 of the script is True"),
