@@ -71,13 +71,6 @@ def test_a_cell_that_starts_its_run_itself_is_the_program(shell: Any) -> None:
     assert "run.wait()" in program
 
 
-def test_a_name_that_no_cell_brings_fails_the_run_with_its_error(shell: Any) -> None:
-    run = detach(shell, "--with 1", LOOP)
-    with pytest.raises(RunFailedError, match="name 'rate' is not defined"):
-        run.wait(SOON)
-    assert run.status.phase is Phase.FAILED
-
-
 @pytest.mark.parametrize(
     ("options", "cell", "text"),
     [
