@@ -233,7 +233,7 @@ class Actions:
         missing = [name for name in values if name not in self._values]
         if self._reason is not None or not missing:
             now = {name: self._values.get(name) for name in values}
-            return self._reason or ("it is so already" if values == now else None)
+            return self._reason or ("this is the present value" if values == now else None)
         return f"there is no hyperparameter {missing[0]}"
 
 

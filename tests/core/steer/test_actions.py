@@ -297,7 +297,7 @@ def test_an_edit_can_be_set_back_or_the_checkpoint_before_it_restored() -> None:
 def test_an_edit_whose_old_value_is_there_again_is_none_to_set_back() -> None:
     history = History().set(300, 0.0003, 3.0)
     assert history.texts(values={"learning_rate": 0.0003}) == [
-        "Set learning_rate back to 0.0003 (it is so already)"
+        "Set learning_rate back to 0.0003 (this is the present value)"
     ]
     assert history.texts(values={"learning_rate": 3.0}) == ["Set learning_rate back to 0.0003"]
 
@@ -470,7 +470,7 @@ def test_actions_are_computed_again_only_if_something_they_depend_on_has_changed
     assert found(other=0.5) is first, "no mark is about this one"
     for rate in (0.3, float("nan"), float("nan")):
         assert found(rate=rate) is first, "it is not what it was before the edit"
-    assert str(found(rate=0.001)[1][0]).endswith("(it is so already)")
+    assert str(found(rate=0.001)[1][0]).endswith("(this is the present value)")
     assert str(found(Phase.FINISHED)[0][0]).endswith(
         "(the run has ended: start it again to continue)"
     )
@@ -538,7 +538,7 @@ def test_a_trial_without_a_decision_offers_each_of_its_values() -> None:
         "Continue with learning_rate 0.01",
         "run.set({'learning_rate': 0.01})",
     )
-    assert second.reason == "it is so already"
+    assert second.reason == "this is the present value"
 
 
 def test_a_trial_that_was_kept_offers_no_other_value() -> None:

@@ -218,7 +218,7 @@ def test_watching_shows_the_run_to_its_end(capsys: pytest.CaptureFixture[str]) -
         (("status", "runs/none"), 3, "no folder 'runs/none'"),
         (("pause", "."), 3, "has no status.json"),
         (("ls", "nowhere"), 3, "no folder 'nowhere'"),
-        (("log", "."), 3, "log.txt is not there"),
+        (("log", "."), 3, "There is no log.txt"),
         (("set", "runs/none", "learning_rate"), 2, "sets nothing"),
         (("set", "runs/none", "learning_rate=fast"), 2, "sets nothing"),
     ],
