@@ -62,7 +62,7 @@ def no_run_is_left_alive() -> Iterator[None]:
     if room is None:  # a test of a pure floor: nothing was imported that could run
         return
     if attached := sys.modules.get("nbtrain.remote.attached"):
-        attached.forget_ended()
+        attached._last_ended.clear()
     left = [run for run in room.registry.runs.values() if not run.status.phase.ended]
     for run in left:
         run.coord.request_stop()

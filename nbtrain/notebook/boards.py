@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.reader import Reader
 from nbtrain.logdir.scalars import Scalars
+from nbtrain.media.drawing import DRAWING
 from nbtrain.notebook import bundles, still
 from nbtrain.panel.board.board import Board
 from nbtrain.panel.comm import harden
@@ -39,7 +40,7 @@ SLICE_SECS = 0.25
 # A board whose cell was executed again is dropped.
 _KEPT = 32
 _DRAWN = ("scalars", "compare")  # the tabs whose picture is kept in a saved notebook
-_AGAIN = "To look at it live, run the cell again."
+_AGAIN = "To see the live board, run the cell again."
 
 _boards: deque[Following] = deque()
 # Running a cell again reuses its reader, so a million events are not read twice.
@@ -49,8 +50,8 @@ _readers: WeakValueDictionary[str, Reader] = WeakValueDictionary()
 class _Poll(threading.Thread):
     """Calls a function every `POLL_SECS` until it returns False, or the process ends.
 
-    This is no `LooperThread`, which would load TensorFlow only to show event files. Output of the
-    function appears below the cell that starts the thread.
+    A `LooperThread` would load TensorFlow only to show event files. The output of the function
+    appears below the cell that starts the thread.
     """
 
     def __init__(self, look: Callable[[], bool]) -> None:
@@ -93,7 +94,7 @@ class Following:
         self.still = still.Still(self.board, text, _AGAIN, picture, state)
         self._reader = scalars.reader
         self._unread = unread
-        self._told = self._reader.version
+        self._notified = self._reader.version  # the version of which the pages know
         self._lock = threading.Lock()  # protects the thread and whether it is needed
         self._thread: _Poll | None = None
 
@@ -127,7 +128,7 @@ class Following:
         return (self._unread or self.board.follow) and not self.board.closed
 
     def _tick(self) -> bool:
-        """Reads what is new, and returns whether the thread must continue."""
+        """Reads new data, and returns whether the thread must continue."""
         try:
             if self._needed():
                 self._read()
@@ -156,11 +157,11 @@ class Following:
             self._reader.scan()
         elif not unread:
             return
-        told = self._told
+        before = self._notified
         while self._reader.read(SLICE_SECS) and not self.board.closed:
             self.board.notify(reading=True)
-        self._told = self._reader.version  # the reader may be shared with another board or the user
-        if unread or self._told != told:
+        self._notified = self._reader.version  # the reader may be shared with another board or user
+        if unread or self._notified != before:
             self.board.notify()
 
 
@@ -234,5 +235,6 @@ def _picture(
     # Loaded with the first picture: a board is shown before its picture is drawn.
     from nbtrain.panel import board_figure
 
-    png = still.drawn(lambda: board_figure.png(scalars, x=x, smooth=smooth))
+    with DRAWING:
+        png = board_figure.png(scalars, x=x, smooth=smooth)
     return bundles.bundle(png, text) if png is not None else {"text/plain": text}

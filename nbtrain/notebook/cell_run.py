@@ -20,7 +20,7 @@ def start(shell: Any, options: dict[str, Any], cell: str) -> Run:
     """Starts a run whose loop is the cell; `run` of the notebook refers to it."""
     __tracebackhide__ = True
     if "cells" in options:
-        raise UsageError("--with is for --detach: a cell of this kernel has all its names.")
+        raise UsageError("--with needs --detach: a cell of this kernel can use all its names.")
     names = shell.user_ns
     values = {name: _value(names, name, options[name]) for name in EXPRESSIONS if name in options}
     return _started(background(_loop(shell, cell), start=False, **{**options, **values}), names)
@@ -63,12 +63,12 @@ def _value(names: dict[str, Any], option: str, expression: str) -> Any:
             raise  # raised in a function that the expression calls: a traceback shows where
         raise UsageError(
             f"--{option} {expression}: {type(error).__name__}: {error}. Give "
-            f"{EXPRESSIONS[option]}, or an expression that makes one."
+            f"{EXPRESSIONS[option]}, or an expression with such a value."
         ) from error
 
 
 def _explained(error: SyntaxError) -> str:
-    """Returns a text that says what is wrong with a cell, and where."""
+    """Returns a message with the line of a syntax error in a cell."""
     _, *shown = traceback.format_exception_only(SyntaxError, error)
-    advice = "; the cell runs as a loop, in a thread of its own" if "outside" in error.msg else ""
+    advice = "; the cell runs as a loop, in a separate thread" if "outside" in error.msg else ""
     return f"line {error.lineno} of the cell: {error.msg}{advice}\n{''.join(shown[:-1])}".rstrip()

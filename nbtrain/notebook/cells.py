@@ -33,8 +33,8 @@ _BOUNDARIES = frozenset({"track", "should_stop", "ShouldStop"})
 # Python's name for the code of a cell: tracebacks then show its lines as those of a cell.
 _CODE = "<module>"
 
-# Parameters of the function: the notebook's names, and `_telling(names)`.
-_NAMES, _TELL = "__nbtrain_names__", "__nbtrain_tell__"
+# Parameters of the function: the notebook's names, and `_binding(names)`.
+_NAMES, _BIND = "__nbtrain_names__", "__nbtrain_bind__"
 
 
 def loop_of(
@@ -60,7 +60,7 @@ def loop_of(
     bound = {symbol.get_name() for symbol in table.get_symbols() if _is_bound(symbol)}
     shared = _shared(tree)
     own = bound - shared - {_RUN}
-    (function,) = ast.parse(f"def loop({_RUN}, {_NAMES}, {_TELL}): pass").body
+    (function,) = ast.parse(f"def loop({_RUN}, {_NAMES}, {_BIND}): pass").body
     assert isinstance(function, ast.FunctionDef)
     function.name = _CODE
     first = [f"global {name}" for name in sorted(bound & shared)]
@@ -72,7 +72,7 @@ def loop_of(
     exec(compiled(ast.fix_missing_locations(tree), filename, "exec"), names, made)  # noqa: S102
     loop: Any = made[_CODE]
     loop.__name__ = loop.__qualname__ = "loop"
-    loop.__defaults__ = (names, _telling(names))
+    loop.__defaults__ = (names, _binding(names))
     return loop  # type: ignore[no-any-return]
 
 
@@ -97,7 +97,7 @@ class _Body(ast.NodeTransformer):
         """Handles `x = 3` and `x += 3`."""
         self.generic_visit(node)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return [node, *self._recorded_names(_stored(targets), node)]
+        return [node, *self._copied_names(_stored(targets), node)]
 
     visit_AugAssign = visit_Assign  # noqa: N815 - the names of a NodeTransformer
 
@@ -113,27 +113,27 @@ class _Body(ast.NodeTransformer):
         """Handles `(x := 3)`."""
         self.generic_visit(node)
         if node.target.id in self._own:
-            name, tell = ast.Constant(node.target.id), ast.Name(_TELL, ast.Load())
-            node.value = ast.copy_location(ast.Call(tell, [name, node.value], []), node.value)
+            name, bind = ast.Constant(node.target.id), ast.Name(_BIND, ast.Load())
+            node.value = ast.copy_location(ast.Call(bind, [name, node.value], []), node.value)
         return node
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         """Handles `for x in data:`."""
         self.generic_visit(node)
-        node.body[:0] = self._recorded_names(_stored([node.target]), node)
+        node.body[:0] = self._copied_names(_stored([node.target]), node)
         return node
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         """Handles `with open(path) as x:`."""
         self.generic_visit(node)
         targets = [item.optional_vars for item in node.items if item.optional_vars]
-        node.body[:0] = self._recorded_names(_stored(targets), node)
+        node.body[:0] = self._copied_names(_stored(targets), node)
         return node
 
     def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
         """Handles `import os.path`."""
         names = [alias.asname or alias.name.partition(".")[0] for alias in node.names]
-        return [node, *self._recorded_names(names, node)]
+        return [node, *self._copied_names(names, node)]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
         """Handles `from math import pi`; `import *`, illegal in functions, runs in the notebook."""
@@ -141,7 +141,7 @@ class _Body(ast.NodeTransformer):
             return _parsed(f"exec({ast.unparse(node)!r}, {_NAMES})", node)
         return [
             node,
-            *self._recorded_names([alias.asname or alias.name for alias in node.names], node),
+            *self._copied_names([alias.asname or alias.name for alias in node.names], node),
         ]
 
     def visit_FunctionDef(
@@ -150,7 +150,7 @@ class _Body(ast.NodeTransformer):
         """Handles `def f(): ...`: picklable as if defined in a cell, with an unchanged body."""
         renamed = f"{node.name}.__qualname__ = {node.name!r}"
         rename = [] if node.decorator_list else _parsed(renamed, node)
-        return [node, *rename, *self._recorded_names([node.name], node)]
+        return [node, *rename, *self._copied_names([node.name], node)]
 
     visit_ClassDef = visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - as above
 
@@ -158,17 +158,19 @@ class _Body(ast.NodeTransformer):
         """Does not change a lambda, because its bindings are local."""
         return node
 
-    def _recorded_names(self, names: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
-        told = [f"{_NAMES}[{name!r}] = {name}" for name in names if name in self._own]
-        return _parsed("\n".join(told), node)
+    def _copied_names(self, names: Iterable[str], node: ast.stmt) -> list[ast.stmt]:
+        copies = [f"{_NAMES}[{name!r}] = {name}" for name in names if name in self._own]
+        return _parsed("\n".join(copies), node)
 
 
-def _telling(names: dict[str, Any]) -> Callable[[str, Any], Any]:
-    def record(name: str, value: Any) -> Any:
+def _binding(names: dict[str, Any]) -> Callable[[str, Any], Any]:
+    """Returns a function that binds a name of the notebook to a value, and returns the value."""
+
+    def bind(name: str, value: Any) -> Any:
         names[name] = value
         return value
 
-    return record
+    return bind
 
 
 def _parsed(source: str, place: ast.stmt) -> list[ast.stmt]:
@@ -204,19 +206,19 @@ def _shared(tree: ast.AST) -> set[str]:
 
 
 def _check_use(table: symtable.SymbolTable, tree: ast.Module) -> None:
-    """Checks that the cell can be a loop: it has a step boundary, or passes its run on."""
+    """Checks that the cell can be a loop: it has a step boundary, or passes its run to one."""
     names = (getattr(node, "attr", getattr(node, "id", None)) for node in ast.walk(tree))
-    asks = not _BOUNDARIES.isdisjoint(names)
-    if asks or (
+    has_boundary = not _BOUNDARIES.isdisjoint(names)
+    if has_boundary or (
         any(_uses_run(part) for part in _parts(table))
-        and not (_records_at_most(tree) and _loops(tree))
+        and not (_only_records(tree) and _loops(tree))
     ):
         return
     raise ArgumentError(
-        "The cell does not tell its run what a step is: the run could neither count its steps nor "
-        "stop. Write `for batch in run.track(dataset):` in the place of the loop over the batches, "
-        "or `while not run.should_stop():` (or `sv.should_stop()` of an nbtrain.tf1.Supervisor), "
-        "or hand `run` to the function that does."
+        "The cell has no step boundary: the run could neither count its steps nor stop. Loop over "
+        "the batches by `for batch in run.track(dataset):` or `while not run.should_stop():` (or "
+        "`sv.should_stop()` of an nbtrain.tf1.Supervisor), or pass `run` to the function that "
+        "does."
     )
 
 
@@ -231,7 +233,7 @@ def _uses_run(table: symtable.SymbolTable) -> bool:
     return symbol.is_global() and symbol.is_referenced()
 
 
-def _records_at_most(tree: ast.AST) -> bool:
+def _only_records(tree: ast.AST) -> bool:
     """Returns whether `run` is only used to call its `record`."""
     nodes = list(ast.walk(tree))
     uses = sum(isinstance(node, ast.Name) and node.id == _RUN for node in nodes)

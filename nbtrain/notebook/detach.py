@@ -1,4 +1,4 @@
-"""Runs a cell as a program in a process of its own: `%%nbtrain --detach`.
+"""Runs a cell as a program in a separate process: `%%nbtrain --detach`.
 
 The program is `script.py` in the run's folder: the sources of the cells that `--with` names, then
 the cell. If the cell is the loop of a run, it is saved as `cell.py`, and the program loads it.
@@ -45,7 +45,7 @@ nbtrain.background(loop, {options}).wait()
 
 
 def detached(shell: Any, options: dict[str, Any], cell: str) -> AttachedRun:
-    """Starts a cell as a program in a process of its own, and attaches its run.
+    """Starts a cell as a program in a separate process, and attaches its run.
 
     Raises:
         UsageError: The program cannot run; nothing was started.
@@ -66,8 +66,8 @@ def detached(shell: Any, options: dict[str, Any], cell: str) -> AttachedRun:
         _check_loop(cell)
     elif given:
         raise UsageError(
-            f"{given}: these are options of a loop, and the cell does not use `run`. Give them to "
-            "nbtrain.train, fit or background in the cell."
+            f"{given}: only the loop of a run has these options, and the cell does not use `run`. "
+            "Give them to nbtrain.train, fit or background in the cell."
         )
     else:
         files = {SCRIPT: "\n\n".join([*parts, f"# The cell\n{cell}"]) + "\n" + _WAIT}
@@ -91,8 +91,8 @@ def _numbers(text: str, shell: Any) -> list[int]:
             raise UsageError(f"--with {text}: give the numbers of cells, such as 1-3,5.")
         first, end = int(found[1]), int(found[2] or found[1])
         if not 1 <= first <= end <= last:
-            there = f"1 to {last} have" if last else "none has"
-            raise UsageError(f"--with {text}: there is no cell {part}; {there} been executed.")
+            done = f"cells 1 to {last}" if last else "no cells"
+            raise UsageError(f"--with {text}: there is no cell {part}; {done} were executed.")
         numbers += range(first, end + 1)
     return list(dict.fromkeys(numbers))
 
@@ -114,9 +114,7 @@ def _compiled(source: str, where: str) -> None:
         line = (error.text or "").strip()
         advice = ""
         if re.match(r"(\w+\s*=\s*)?[%!]|\?|.*\?$", line):
-            advice = (
-                " Magics, `!` and `?` are IPython's, and a program has none: leave the line out."
-            )
+            advice = " Magics, `!` and `?` work only in IPython, not in a program: remove the line."
         raise UsageError(
             f"Line {error.lineno} of {where} is not Python: {line}\n{error.msg}.{advice}"
         ) from error

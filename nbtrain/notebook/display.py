@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from nbtrain.core.errors import BusyError, CheckpointError, NbtrainError
 from nbtrain.core.states import Phase
 from nbtrain.core.text.tracebacks import without_ours
+from nbtrain.media.drawing import DRAWING
 from nbtrain.notebook import bundles, clearing, still
 from nbtrain.notebook.execution import Place, at_end, cell, note_shown, show_at_end
 from nbtrain.notebook.kernel import runs
@@ -37,7 +38,7 @@ _RECORDS_SECS = 10.0
 
 
 class Display:
-    """The panel of one run and the outputs that show it; closed when the run ends."""
+    """The panel of one run and its outputs; closed when the run ends."""
 
     def __init__(self, run: AnyRun) -> None:
         self.panel = Panel(run)
@@ -45,7 +46,7 @@ class Display:
         harden(self.panel)
         self._run = run
         self._still = still.Still(self.panel, TEXT, _again(run), self._picture, self._state)
-        self._cells: set[str | None] = set()  # the cells that have shown it
+        self._cells: set[str | None] = set()  # the cells that have shown the panel
         self._closing = threading.RLock()  # keeps the run's end from interfering with showing it
         self._closed = False
         self._forget = run.on_tick(self._tick)
@@ -61,7 +62,7 @@ class Display:
         return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
 
     def is_elsewhere(self) -> bool:
-        """Returns whether only cells other than the calling one have shown it."""
+        """Returns whether other cells have shown the panel, but not the calling one."""
         return bool(self._cells) and cell() not in (None, *self._cells)
 
     def show(self) -> None:
@@ -100,7 +101,7 @@ class Display:
     def redraw(self) -> None:
         """Redraws the picture below the panel; see `redraw` below."""
         if self._run.status.phase is Phase.CREATED:
-            return  # it has nothing new to show
+            return  # there is nothing new to show
         note = self._run.handle.note
         note("picture", None)  # first, because the picture contains the message
         try:
@@ -212,7 +213,7 @@ def show_panel(run: AnyRun) -> None:
 def traceback_of(error: NbtrainError) -> list[str]:
     """Returns IPython's traceback of an nbtrain error: the user's own lines and the message.
 
-    If the error is about a live run that no other cell shows, the run is shown below it.
+    If the error is about a live run that no other cell shows, the run is shown below the error.
     """
     from IPython import get_ipython
 
@@ -238,7 +239,8 @@ def picture_of(run: AnyRun) -> bundles.Bundle:
     """Returns a run's picture for the saved notebook; a failed run has its traceback as HTML."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
     last = state_of(run, time.strftime("%Y-%m-%d %H:%M:%S"))
-    png = still.drawn(lambda: figure.png(status, curves, marks, last))
+    with DRAWING:
+        png = figure.png(status, curves, marks, last)
     picture = bundles.bundle(png, TEXT)
     if status.error:
         picture["text/html"] = f"<pre>{html.escape(status.error)}</pre>"
@@ -258,17 +260,17 @@ def state_of(run: AnyRun, when: str) -> str:
     if isinstance(run, AttachedRun):
         logdir = os.path.relpath(run.logdir)
         if status.phase.ended:
-            return f"As of {when}. To go on with it, start it again with logdir={logdir!r}."
-        return f"As of {when}. To see it again: nbtrain.attach({logdir!r})."
+            return f"As of {when}. To continue the run, start it again with logdir={logdir!r}."
+        return f"As of {when}. To see the run again: nbtrain.attach({logdir!r})."
     folder = Path(os.path.relpath(run.logdir))
     given = f"name={folder.name!r}" if folder.parent == Path("runs") else f"logdir={str(folder)!r}"
-    return f"As of {when}. To go on with it, run its cells again with {given}."
+    return f"As of {when}. To continue the run, run its cells again with {given}."
 
 
 def _again(run: AnyRun) -> str:
-    """Returns HTML that says how to show the recorded data later; the same on every execution.
+    """Returns HTML with the code that shows the recorded data; the same on every execution.
 
     The HTML also appears below the picture of a run that has recorded no metrics.
     """
     code = f"nbtrain.scalars({os.path.relpath(run.logdir)!r})"
-    return f"To see what it recorded: <code>{html.escape(code)}</code>"
+    return f"To see the recorded data: <code>{html.escape(code)}</code>"

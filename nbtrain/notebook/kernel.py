@@ -1,4 +1,4 @@
-"""Finds runs by name: those of this kernel, and those of other processes that it follows."""
+"""Finds runs by name: runs of this kernel, and attached runs of other processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def runs() -> dict[str, Run]:
 
 
 def named_runs() -> list[Run | AttachedRun]:
-    """Returns the runs that a magic may name.
+    """Returns the runs that a line of `%nbtrain` may name.
 
     The order is: attached runs that have ended and are not trained again, runs of this kernel, live
     attached runs.
@@ -51,7 +51,7 @@ def find_run(name: str | None = None) -> Run | AttachedRun:
     if not listed:
         raise ArgumentError(
             "No run has been started in this kernel: begin a cell with %%nbtrain, or call "
-            "nbtrain.train(...). For a run of another process: %nbtrain open LOGDIR."
+            "nbtrain.train(...). %nbtrain open LOGDIR attaches a run of another process."
         )
     if name is not None:
         return _named(name, listed)
@@ -59,7 +59,7 @@ def find_run(name: str | None = None) -> Run | AttachedRun:
     live: list[Run | AttachedRun] = [*own] if own else [*attached()]
     if len(live) > 1:
         names = ", ".join(repr(run.name) for run in live)
-        raise ArgumentError(f"Which run? {len(live)} are alive: {names}. Give the name of one.")
+        raise ArgumentError(f"{len(live)} runs are live: {names}. Give the name of one.")
     return live[0] if live else listed[-1]
 
 

@@ -1,4 +1,4 @@
-"""The actions that `%nbtrain actions` listed last for each run, by their numbers from 1.
+"""Remembers the actions that `%nbtrain actions` has listed for each run, by number from 1.
 
 A number refers to the list that the reader has seen. A new list may have other numbers, because of
 an edit, a checkpoint or a restore in the meantime.
@@ -28,7 +28,7 @@ def list_actions(run: AnyRun) -> str:
     _listed[run] = actions, run.marks.timeline.segment
     ended = f": it has ended ({run.status.phase})" if run.status.phase.ended else ""
     return "\n".join(f"{number}  {each}" for number, each in enumerate(actions, 1)) or (
-        f"There is nothing to restore or to set back in {run.name}{ended}."
+        f"There is nothing to restore or to undo in {run.name}{ended}."
     )
 
 
@@ -38,7 +38,7 @@ def listed_actions(run: AnyRun) -> Sequence[Action]:
 
 
 def action_by_number(run: AnyRun, number: int) -> Action:
-    """Returns the action with a number of the last list, and empties this list.
+    """Returns an action of the last list by its number, and empties the list.
 
     Raises:
         UsageError: There is no such action, or it is no longer possible. The message lists the
@@ -46,11 +46,11 @@ def action_by_number(run: AnyRun, number: int) -> Action:
     """
     listed, segment = _listed.get(run, (None, 0))
     if listed is None:
-        why = "Nothing was done: the number must be from a list of actions, and none was shown."
+        why = "Nothing was done: a number refers to a list of actions, and none was shown."
     elif not listed:
-        why = "Nothing was done: the list that was shown has been used, and this is the new one."
-    elif segment != run.marks.timeline.segment:  # the listed one may have been carried out already
-        why = "Nothing was done: since that list, the run has gone back or was started again."
+        why = "Nothing was done: an action of the last list was executed. The new list:"
+    elif segment != run.marks.timeline.segment:  # the action may have been executed already
+        why = "Nothing was done: since the last list, the run was rewound or started again."
     elif not 1 <= number <= len(listed):
         why = f"There is no action {number}:"
     else:

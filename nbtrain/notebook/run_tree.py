@@ -85,8 +85,8 @@ class RunFolder:
         last = lines[starts[-1] :] if starts else lines
         ends = [entry["event"] for entry in last if entry["event"] in ENDS]
         steps = [step_of(entry) for entry in lines if entry["event"] != "start"]
-        said = next((entry for entry in last if entry["event"] == "start"), {})
-        total = said.get("total_steps")
+        start = next((entry for entry in last if entry["event"] == "start"), {})
+        total = start.get("total_steps")
         step = steps[-1] if steps else 0
         if not ends:  # the steps after the last line are in the event files alone
             step = max(step, last_step(path))
@@ -115,10 +115,10 @@ class RunFolder:
             status = run.status
             if run.logdir.resolve() == self.path and not status.phase.ended:
                 phase, step, total = str(status.phase), status.step, status.total_steps
-        told = f"{step:,} of {total:,}" if total else f"{step:,}"
+        steps = f"{step:,} of {total:,}" if total else f"{step:,}"
         note = self.notes[-1] if self.notes else ""
         last = note if len(note) <= _NOTE_CHARS else f"{note[: _NOTE_CHARS - 1]}…"
-        return name, phase, told, branch, ", ".join(self.tags), last
+        return name, phase, steps, branch, ", ".join(self.tags), last
 
     def fits(self, tag: str | None, search: str) -> bool:
         """Returns whether the run has a tag, and a text in name, tags or notes (ignoring case)."""
@@ -147,8 +147,9 @@ def tree(
         return f"No run has trained in {folder}, or below it."
     found = {path: each for path, each in found.items() if each.fits(tag, search)}
     if not found:
-        asked = [f"the tag {tag!r}"] * (tag is not None) + [f"{search!r} in it"] * bool(search)
-        return f"No run in {folder}, or below it, has {' and '.join(asked)}."
+        wanted = [f"the tag {tag!r}"] * (tag is not None)
+        wanted += [f"{search!r} in its name, tags or notes"] * bool(search)
+        return f"No run in {folder}, or below it, has {' and '.join(wanted)}."
     members = sorted(found.values(), key=lambda each: (each.began, each.path))
     children: dict[Path, list[RunFolder]] = {}
     for each in members:

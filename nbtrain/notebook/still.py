@@ -1,13 +1,13 @@
 """The picture below a widget, which a notebook shows once its kernel has gone.
 
 still = Still(panel, "nbtrain run", words, draw, state)
-still.show(first)   # three outputs: the widget, and below it the picture and what to type, which a
-                    # live widget hides; other threads may print between them
-still.draw_if_due()  # now and then: redraws the picture in a thread of its own, if that is due
-still.redraw()       # redraws the picture at once, if it has changed
-still.finish()       # the same; the widget's output is empty from then on
+still.show(first)    # three outputs: the widget, and below it the picture and words, which a live
+                     # widget hides; other threads may print between them
+still.draw_if_due()  # regularly: redraws the picture in a separate thread if that is due
+still.redraw()       # redraws the picture at once if it has changed
+still.finish()       # the same, and empties the output of the widget
 
-A saved notebook contains three outputs. The first is the widget, which JupyterLab cannot show
+A saved notebook contains the three outputs. The first is the widget, which JupyterLab cannot show
 without its kernel ("model not found"). The others are the picture, and HTML whose style hides the
 output of the widget. Updates reach the outputs of a page by their `display_id`. A reloaded page
 knows none of these ids, so the picture and the HTML are also sent to the page as a message, and the
@@ -28,7 +28,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -40,8 +40,6 @@ from nbtrain.panel.widget import Shown
 
 if TYPE_CHECKING:
     from IPython.core.displaypub import DisplayPublisher
-
-Png = TypeVar("Png", bytes, bytes | None)
 
 EACH_SECS = 60.0
 # Seconds between two pictures if the phase changed or the first curves appeared.
@@ -103,7 +101,7 @@ class Still:
 
     Args:
         text: The plain text of the widget, the same on every execution.
-        words: HTML that says what to type once the kernel has gone, the same on every execution.
+        words: HTML with the code to type without the kernel, the same on every execution.
         draw: Returns a picture (see `bundle`), optionally with HTML to show below it, or only a
             text if there is no picture.
         state: Returns the state that the picture shows, the phase first.
@@ -174,7 +172,7 @@ class Still:
         return bool(before) and not self._outputs
 
     def forget(self, where: Place) -> bool:
-        """Forgets the outputs in a place that the program clears; returns whether it had any."""
+        """Forgets the outputs in a place that the program has cleared; returns whether any were."""
         before = self._outputs
         self._outputs = [each for each in before if each.place != where]
         return len(self._outputs) < len(before)
@@ -246,8 +244,7 @@ class Still:
         state = self._state()  # read before drawing: later changes are drawn the next time
         began = time.thread_time()
         try:
-            with DRAWING:
-                drawn = self._below(self._draw())
+            drawn = self._below(self._draw())
         finally:
             self._cost = time.thread_time() - began
         self._drawn = state
@@ -265,11 +262,5 @@ class Still:
 
 
 def lack(error: Exception) -> str:
-    """Returns a text that says why there is no picture."""
-    return f"No picture of it: {type(error).__name__}: {error}"
-
-
-def drawn(draw: Callable[[], Png]) -> Png:
-    """Draws a picture with a function that uses Matplotlib. Any thread may call it."""
-    with DRAWING:
-        return draw()
+    """Returns a message that there is no picture because of an error."""
+    return f"The picture cannot be drawn: {type(error).__name__}: {error}"

@@ -21,16 +21,16 @@ from nbtrain.notebook.kernel import attached, find_run, named_runs
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.run_tree import tree
 from nbtrain.remote.attach import attach
-from nbtrain.steer.posting import Asked, post
 from nbtrain.steer.replay import replay
+from nbtrain.steer.requests import Asked, post
 from nbtrain.steer.verbs import Verb, named
 
-# Seconds that a verb waits for its answer, so that the cell can show it; a step takes less.
+# Seconds to wait for an answer, so that the cell can show it; most steps are shorter.
 _ANSWER_SECS = 1.0
 
 
 def execute(options: argparse.Namespace) -> Any:
-    """Executes a line, prints or shows the answer, and returns the cell's value."""
+    """Executes a line, prints or shows the answer, and returns the value of the cell."""
     __tracebackhide__ = True
     if options.verb in (None, "list"):
         say(table(named_runs()), sys.stdout)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nbtrain.logdir.scalars import Scalars
-from nbtrain.panel.board.curves import Want, buckets_of_each, what_counts
+from nbtrain.panel.board.curves import Want, buckets_of_each, kept_buckets
 from nbtrain.panel.figure import INK, TITLE, between_gaps, frame, framed, mark, saved, writable
 from nbtrain.panel.validations import fits_of, folder_of, name_of
 from nbtrain.panel.wording import cut
@@ -50,7 +50,7 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
         ]
         limit = buckets_of_each(len(lines))
         for run, style in lines:
-            counted, _ = what_counts(scalars[run, tag], Want(tag, x=x, smooth=smooth), limit)
+            counted, _ = kept_buckets(scalars[run, tag], Want(tag, x=x, smooth=smooth), limit)
             _draw(axes, counted, style, raw=bool(smooth))
         frame(axes)
     left_out = [

@@ -46,8 +46,8 @@ def attach(logdir: str | os.PathLike[str]) -> AttachedRun | Run:
         The run; the `Run` itself if it is a live one of this process.
 
     Raises:
-        ArgumentError: No run of this version has trained in the folder; the message says what is
-            there, and what to do.
+        ArgumentError: No run of this version has trained in the folder; the message describes the
+            folder, and gives advice.
 
     Example:
         >>> run = nbtrain.attach("runs/digits")
@@ -119,19 +119,19 @@ def _sign(folder: Path) -> SignOfLife:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise ArgumentError(
                 f"{shown(folder / status_file.FILE)} cannot be read as the status of a run: {why}. "
-                f"nbtrain.scalars({shown(folder)!r}) shows what its event files hold."
+                f"nbtrain.scalars({shown(folder)!r}) shows the scalars of its event files."
             ) from None
 
 
 def _lack(folder: Path) -> str:
-    """Returns what a folder without a status contains, and what to do."""
+    """Describes a folder without a status, with advice."""
     name = shown(folder)
     none = f"{name} has no {status_file.FILE}"
     curves = f"nbtrain.scalars({name!r}) shows its curves."
     if (folder / entries.FILE).exists():
         return (
-            f"{none}: its run was last started by an earlier version of nbtrain, or had no room "
-            f"to write it. {curves} Started again, it can be attached."
+            f"{none}: its run was last started by an earlier version of nbtrain, or the disk was "
+            f"full. {curves} A run that is started again can be attached."
         )
     names = [path.name for path in folder.iterdir()]
     if any(each.endswith(ENDING) or "tfevents" in each for each in names):
@@ -141,10 +141,10 @@ def _lack(folder: Path) -> str:
 
 
 def _runs_below(folder: Path) -> str:
-    """Names some runs below a folder, the latest first; "" without any."""
+    """Names some runs below a folder, the latest first; "" if there are none."""
     found = [(path.stat().st_mtime, path.parent) for path in folder.glob(f"*/{status_file.FILE}")]
     if not found:
         return ""
     named = [repr(shown(path)) for _, path in sorted(found, reverse=True)[:_NAMED]]
     more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-    return f" These are there: {', '.join(named)}{more}."
+    return f" Runs there: {', '.join(named)}{more}."

@@ -93,7 +93,7 @@ class AttachedRun(Requests):
     def _follow_folder(self) -> None:
         follower = self._follower
         follower.outbox.thread = threading.get_ident()
-        why = "the run is followed no longer"
+        why = "the run is no longer followed"
         while not self._closing.is_set():
             more = follower.tick()
             if follower.has_ended:
@@ -142,8 +142,8 @@ class AttachedRun(Requests):
     def status(self) -> Status:
         """The state of the run by its last sign of life, at most about a second old.
 
-        If its process ended without a last status, the phase is failed, and `failure` says so. A
-        message says so if there is no sign of life, or the folder is gone.
+        If its process ended without a last status, the phase is failed, and `failure` says so. If
+        there is no sign of life, or the folder is gone, `message` says so.
         """
         liveness = self._follower.liveness
         status, said = liveness.status, liveness.message
@@ -184,7 +184,7 @@ class AttachedRun(Requests):
 
     @property
     def handle(self) -> Notes:
-        """The messages of its display."""
+        """The messages of the display."""
         return self._follower.notes
 
     @property
@@ -236,13 +236,13 @@ class AttachedRun(Requests):
         A message on the standard error says once that the run is paused.
 
         Args:
-            timeout: Seconds to wait at most; None waits as long as it takes.
+            timeout: The most seconds to wait; None waits until the end.
 
         Returns:
             The run itself, so that a cell shows how it ended.
 
         Raises:
-            WaitError: The run has not ended after `timeout` seconds, it is followed no longer, or a
+            WaitError: The run has not ended after `timeout` seconds, is no longer followed, or a
                 function of `on_tick` would wait for its own thread.
             RunFailedError: The training has failed, or its process ended without a last status.
         """
@@ -285,7 +285,7 @@ class AttachedWaiting(Waiting):
         if thread is threading.current_thread():
             raise WaitError(
                 f"A function of on_tick cannot wait for the end of the run {run.name!r}: its own "
-                "thread reads of it. Leave out wait() here."
+                "thread reads the end. Remove wait() here."
             )
 
     def awaited(self) -> Generator[Any, None, None]:
@@ -302,7 +302,7 @@ class AttachedWaiting(Waiting):
         """
         if not self._thread.is_alive() and not self._ended.is_set():
             raise WaitError(
-                f"{self._run!r} is followed no longer, because close() was called: attach again."
+                f"{self._run!r} is no longer followed, because close() was called: attach it again."
             )
         status = self._run.status
         if status.phase is not Phase.PAUSED:
@@ -317,11 +317,6 @@ class AttachedWaiting(Waiting):
 def is_known(run: AttachedRun) -> bool:
     """Returns whether a run is followed, or is one of the last that have ended."""
     return run in _followed or any(ref() is run for ref in _last_ended)
-
-
-def forget_ended() -> None:
-    """Forgets the runs that are no longer followed."""
-    _last_ended.clear()
 
 
 def followed() -> list[AttachedRun]:

@@ -69,7 +69,7 @@ class Follower:
         marks: The marks that were read.
         log: The lines of the log that were read.
         media: The pictures and media that were found.
-        notes: Messages about the reading.
+        notes: Messages about reading.
         listeners: Called at the end of each tick.
         caught_up: Set once everything in the folder has been read.
         liveness: Whether the run is alive.
@@ -173,7 +173,7 @@ class StatusTail:
 
     Args:
         folder: The run's folder.
-        note: Shows a message about a topic, or (None) clears it.
+        note: Shows a message about a topic; None clears the message.
     """
 
     def __init__(self, folder: Path, note: Callable[[str, str | None], object]) -> None:
@@ -211,7 +211,7 @@ class StatusTail:
             self._doubts += 1
             if not isinstance(error, Malformed) or self._doubts > _DOUBT_TICKS:
                 self._note(
-                    "status", f"{shown(self._folder / status_file.FILE)} is not believed: {error}."
+                    "status", f"{shown(self._folder / status_file.FILE)} cannot be used: {error}."
                 )
             return None
         if sign is self._last:

@@ -186,7 +186,7 @@ def _first(
         phase=Phase.PREPARING,
         step=last.step if last else 0,
         checkpoints=last.checkpoints if last else (),
-        notice=f"Process {process.pid} runs {script}, and has not started its run yet.",
+        notice=f"Process {process.pid} executes {script}, and has not started its run yet.",
     )
     begun = psutil.Process(process.pid).create_time()
     attempt = f"{LAUNCH}{secrets.token_hex(4)}"
@@ -206,10 +206,10 @@ def _script(script: object) -> Path:
             f"launch({script!r}): give the path of a Python script, such as 'train.py'."
         ) from None
     if not path.is_file():
-        why = "a folder, and no script" if path.is_dir() else "no script"
+        name = repr(shown(path))
+        why = f"{name} is a folder" if path.is_dir() else f"There is no script {name}"
         raise ArgumentError(
-            f"There is {why} {shown(path)!r}: give the path of a Python script. The working folder "
-            f"is {Path.cwd()}."
+            f"{why}: give the path of a Python script. The working folder is {Path.cwd()}."
         )
     return path
 

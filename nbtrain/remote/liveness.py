@@ -1,4 +1,4 @@
-"""Decides whether a run in another process still lives, by the signs of life in `status.json`.
+"""Decides whether a run in another process is alive, by the signs of life in `status.json`.
 
 liveness = Liveness(folder, sign)
 liveness.heard(sign)         # the file has changed
@@ -55,13 +55,13 @@ class Liveness:
         sign: Its last sign of life.
         clock: Returns seconds that never go backwards.
         wall: Returns seconds since the epoch.
-        gone: Returns whether the process of a sign has ended.
+        gone: Returns whether the process of a sign of life has ended.
 
     Attributes:
         sign: The last sign of life.
         message: A warning for the user; None if there is none.
-        failure: Says that the process ended without a last status; None if it did not.
-        printed: The last lines that the process printed before; None if they are not known.
+        failure: A message that the process ended without a last status; None if it did not.
+        printed: The last lines that the process printed before its end; None if unknown.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ class Liveness:
             self.failure = self._death() if dead else None
         if not there:
             self.message = (
-                f"The folder {shown(self._folder)} is gone: it was deleted, renamed or its share "
-                "is away. What is shown is from before."
+                f"The folder {shown(self._folder)} is gone: it was deleted or renamed, or its "
+                "share is unavailable. The data shown is from before."
             )
         elif self.is_silent:
             self.message = self._silence(silent)
@@ -123,7 +123,7 @@ class Liveness:
 
     @property
     def is_silent(self) -> bool:
-        """True if a run that has not ended writes no sign of life, and its process is not gone."""
+        """True if a run has not ended and writes no sign of life, and its process is not gone."""
         if self.sign.status.phase.ended or self.failure is not None or self._starts:
             return False
         return self._clock() - self._heard_at >= SILENT_SECS
@@ -156,8 +156,8 @@ class Liveness:
             last = self.printed.rpartition("\n")[2]
             return f"{process} ended before it started a run. The last line of {log}: {last}"
         return (
-            f"{process} ended without a word; its last sign of life was at step {status.step:,}. "
-            f"{_how_to_go_on(status, self._folder)}"
+            f"{process} ended without a last status; its last sign of life was at step "
+            f"{status.step:,}. {_how_to_continue(status, self._folder)}"
         )
 
     @property
@@ -190,7 +190,7 @@ class Liveness:
 
     @property
     def refusal(self) -> str | None:
-        """The reason why no command can be executed, and what to do; None if one can."""
+        """The reason why no command can be executed, with advice; None if commands can be."""
         status = self.sign.status
         if self.failure is not None:
             return self.failure
@@ -198,7 +198,7 @@ class Liveness:
             return None
         return (
             f"the run has ended ({status.phase} at step {status.step:,}). "
-            f"{_how_to_go_on(status, self._folder)}"
+            f"{_how_to_continue(status, self._folder)}"
         )
 
 
@@ -216,11 +216,11 @@ def _saved_since(status: Status, folder: Path) -> list[Checkpoint]:
     return sorted(found, key=lambda each: each.step)
 
 
-def _how_to_go_on(status: Status, folder: Path) -> str:
-    """Returns how to start a run again, and from which step it then continues."""
+def _how_to_continue(status: Status, folder: Path) -> str:
+    """Returns how to start a run again, and the step from which the run then continues."""
     more = "more steps and " if status.phase is Phase.FINISHED else ""
     start = f"Start the run again with {more}logdir={shown(folder)!r}"
     held = on_the_way(status.checkpoints)  # with the copies, from which a start continues too
     if not held:
         return f"{start}: it has no checkpoint, so it starts over."
-    return f"{start}: it goes on from its latest checkpoint, step {held[-1].step:,}."
+    return f"{start}: it continues from its latest checkpoint, step {held[-1].step:,}."

@@ -128,7 +128,7 @@ class Outbox:
         if isinstance(error, FileNotFoundError) and not self._folder.is_dir():
             why = f"the folder {shown(self._folder)} is gone"
         elif isinstance(error, FileNotFoundError):
-            why = f"there is no {where}, which the run makes"
+            why = f"there is no {where}, which the run creates"
         else:
             why = f"{where} cannot be written: {error.strerror or error}"
         return f"the command was not sent: {why}."
@@ -176,14 +176,14 @@ class Outbox:
             if sent.receipt.outcome is not None:
                 continue
             if mailbox.withdraw(self._folder, key):
-                self._refuse(key, sent.receipt, f"the command was not done: {why}")
+                self._refuse(key, sent.receipt, f"the command was not executed: {why}")
             elif sent.until is None:
                 sent.until = now + _GRACE_SECS
             elif now >= sent.until:
                 answer = shown(self._folder / MAILBOX / mailbox.ANSWERS / f"{key}.json")
                 text = (
-                    f"the command was taken, and has no answer: {why} The next start of the run "
-                    f"will say in {answer} if it was done."
+                    f"the run has read the command, and did not answer: {why} The next start of "
+                    f"the run writes to {answer} whether the command was executed."
                 )
                 self._refuse(key, sent.receipt, text, answered=False)
 
@@ -194,7 +194,7 @@ class Outbox:
         for key, sent in list(self._sent.items()):
             if sent.receipt.outcome is None:
                 withdrawn = mailbox.withdraw(self._folder, key)
-                done = "was not done" if withdrawn else "was sent, and may still be carried out"
+                done = "was not executed" if withdrawn else "was sent, and may still be executed"
                 self._refuse(key, sent.receipt, f"the command {done}: {why}", answered=withdrawn)
 
 
@@ -210,7 +210,7 @@ class SentReceipt(Receipt):
         if self.outcome is None and threading.get_ident() == self._reader:
             raise WaitError(
                 f"A function of on_tick cannot wait for {self.name}: its own thread reads the "
-                "answer. Leave out wait() here."
+                "answer. Remove wait() here."
             )
         return super().wait(timeout)
 

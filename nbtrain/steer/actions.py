@@ -226,14 +226,14 @@ class Actions:
     def _accept(self, arm: ArmResult) -> Action:
         values = arm.values
         text = ", ".join(f"{name} {value:.10g}" for name, value in values.items())
-        return Action(f"Go on with {text}", Set(values), self._refused(values))
+        return Action(f"Continue with {text}", Set(values), self._refused(values))
 
     def _refused(self, values: Mapping[str, float]) -> str | None:
         """Returns why values cannot be set now; None if they can."""
         missing = [name for name in values if name not in self._values]
         if self._reason is not None or not missing:
             now = {name: self._values.get(name) for name in values}
-            return self._reason or ("it is so already" if values == now else None)
+            return self._reason or ("this is the present value" if values == now else None)
         return f"there is no hyperparameter {missing[0]}"
 
 
@@ -241,7 +241,7 @@ def _reason(phase: Phase) -> str | None:
     """The reason why no command can be executed; None if one can."""
     if phase in (Phase.PREPARING, Phase.RUNNING, Phase.PAUSED):
         return None
-    return "the run has ended: start it again to go on" if phase.ended else f"the run is {phase}"
+    return "the run has ended: start it again to continue" if phase.ended else f"the run is {phase}"
 
 
 def _edits(mark: Mark) -> list[Edit]:

@@ -6,34 +6,22 @@ import contextlib
 import dataclasses
 import time
 from pathlib import Path
-from typing import Protocol
 
 from nbtrain.core.commands import Note, Sender, Tag
 from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.receipts import Outcome, Receipt
-from nbtrain.core.states import Status
 from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import tags_of
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import Logdir
-from nbtrain.rundir.journal import Mark, Marks
+from nbtrain.rundir.journal import Mark
+from nbtrain.steer.requests import Requests
 
 
-class Annotated(Protocol):
-    """A run that has ended."""
-
-    logdir: Path
-    marks: Marks
-
-    @property
-    def status(self) -> Status:
-        """The state of the run."""
-
-
-def annotate(run: Annotated, command: Note | Tag, sender: Sender) -> Receipt:
+def annotate(run: Requests, command: Note | Tag, sender: Sender) -> Receipt:
     """Writes a note or tags into the journal of a run that has ended; returns the receipt.
 
-    The command is refused if another run trains in the folder by now, or the folder is gone.
+    The command is refused if another run trains in the folder now, or the folder is gone.
     """
     receipt, step = Receipt(command, sender=sender), run.status.step
     text, more = described(command)
@@ -61,8 +49,8 @@ def _show_tags(path: Path, tags: tuple[str, ...]) -> None:
     """Writes new tags to the last status, where other processes read them."""
     with contextlib.suppress(OSError, Untrusted):
         sign = status_file.read(path)
-        told = dataclasses.replace(sign.status, tags=tags)
-        status_file.write(path, dataclasses.replace(sign, status=told))
+        status = dataclasses.replace(sign.status, tags=tags)
+        status_file.write(path, dataclasses.replace(sign, status=status))
 
 
 def _written(path: Path, **entry: object) -> dict[str, object]:

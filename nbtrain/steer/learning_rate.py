@@ -22,12 +22,12 @@ def rate_of(names: Iterable[str]) -> str | None:
 
 def range_test(
     status: Status,
-    low: float = 1e-6,
-    high: float = 1.0,
+    low: float,
+    high: float,
     *,
-    steps: int = 200,
-    tag: str | None = None,
-    name: str | None = None,
+    steps: int,
+    tag: str | None,
+    name: str | None,
 ) -> Try:
     """Returns the command of a range test; the arguments are those of `run.find_learning_rate`.
 
@@ -48,7 +48,7 @@ def range_test(
     if found is None:
         raise ArgumentError(
             "This run has no learning rate among its hyperparameters; they are "
-            f"{', '.join(known) or 'none'}. Start it with hyperparameters=, or give name=."
+            f"{', '.join(known) or 'none'}. Start the run with hyperparameters=, or give name=."
         )
     try:
         limits = float(low), float(high)

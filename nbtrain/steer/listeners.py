@@ -42,8 +42,8 @@ class Listeners:
         check_event(event)
         if not callable(function):
             raise ArgumentError(
-                f"on({event!r}) is given {function!r}: give a function that takes what happened, "
-                "such as lambda mark: print(mark.step, mark.text)."
+                f"on({event!r}, {function!r}): give a function that is called with a mark, such as "
+                "lambda mark: print(mark.step, mark.text)."
             )
         # Its output appears under the cell that has registered it.
         context = surroundings.current.context()

@@ -201,8 +201,8 @@ class Settings:
             )
         if self.prints not in ("cell", "log"):
             raise ArgumentError(
-                f'prints={self.prints!r}: give "cell" to show what the training prints under its '
-                'cell and in its log, or "log" for its log alone.'
+                f'prints={self.prints!r}: give "cell" to show the prints of the training below its '
+                'cell and in its log, or "log" to show them only in its log.'
             )
 
     def _check_stage(self) -> None:

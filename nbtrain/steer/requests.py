@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, NoReturn, SupportsFloat, SupportsIndex, TypeAlias
 
 from nbtrain.core.commands import (
     NO_SENDER,
@@ -25,12 +26,11 @@ from nbtrain.core.commands import (
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.receipts import Receipt
-from nbtrain.core.states import Checkpoint, Status
+from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.rundir.journal import Marks
 from nbtrain.steer.actions import Action, Actions
 from nbtrain.steer.learning_rate import range_test
-from nbtrain.steer.posting import post
 
 # Not None, which a step function returns if it lacks a return statement.
 NO_VALUES: Mapping[str, SupportsFloat] = MappingProxyType({})
@@ -57,9 +57,12 @@ class Requests:
     """The commands of a run, from any thread; each is executed at a step boundary.
 
     Attributes:
+        logdir: The run's folder.
+        marks: The marks on the curves.
         most_checkpoints: The most checkpoints that `status` lists; None if it lists all.
     """
 
+    logdir: Path
     marks: Marks
     most_checkpoints: int | None = None
 
@@ -284,6 +287,35 @@ class Requests:
             >>> run.find_learning_rate().wait().text
         """
         return post(self, range_test(self.status, low, high, steps=steps, tag=tag, name=name))
+
+
+# A command, or a function that makes it for a run.
+Asked: TypeAlias = Command | Callable[[Requests], Command]
+
+
+def post(run: Requests, asked: Asked, *, sender: Sender = NO_SENDER) -> Receipt:
+    """Posts a command; the receipt of a trial then says whether the run is paused.
+
+    A trial needs steps, and a paused run executes none.
+
+    Raises:
+        ArgumentError: There is no such command for this run.
+    """
+
+    def held() -> str:
+        status = run.status
+        if status.phase is not Phase.PAUSED:
+            return ""
+        return (
+            f"The run is paused at step {status.step:,}, and a trial needs steps: the trial "
+            "begins once the run is resumed."
+        )
+
+    command = asked(run) if callable(asked) else asked
+    receipt = run.post(command, sender=sender)
+    if receipt.takes_steps:
+        receipt.held = held
+    return receipt
 
 
 class _Instead:

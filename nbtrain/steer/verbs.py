@@ -16,14 +16,16 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbtrain.core import commands
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.core.text.log_lines import LEVELS, SOURCES
 from nbtrain.steer.learning_rate import range_test
-from nbtrain.steer.posting import Asked, Steered
+
+if TYPE_CHECKING:
+    from nbtrain.steer.requests import Asked, Requests
 
 # The default of an argument that must be given.
 REQUIRED: Any = inspect.Parameter.empty
@@ -246,7 +248,7 @@ TEXT = Kind("TEXT", str, " ".join, "+")
 TAGS = Kind("TAG", list[str], list, "*")
 
 
-def _range_test(**limits: Any) -> Callable[[Steered], commands.Try]:
+def _range_test(**limits: Any) -> Callable[[Requests], commands.Try]:
     return lambda run: range_test(run.status, **limits)
 
 

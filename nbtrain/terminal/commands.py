@@ -15,7 +15,7 @@ from nbtrain.core.errors import ArgumentError, WaitError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.text.visible import say
 from nbtrain.rundir.answers import fields_of
-from nbtrain.steer.posting import Asked, post
+from nbtrain.steer.requests import Asked, post
 from nbtrain.terminal.exits import DONE, NO_ANSWER, REFUSED, run_in
 
 # Seconds of waiting for an answer that is delayed, if nobody sees the reason of the delay.
@@ -30,16 +30,16 @@ _CODES = {
 
 def send(options: argparse.Namespace) -> int:
     """Sends the command of a line, waits for the answer and prints the answer."""
-    told = posted(options.folder, asked(options), options.timeout)
+    answer = posted(options.folder, asked(options), options.timeout)
     if options.json:
-        say(json.dumps(told.fields), sys.stdout)
-    elif told.late:
-        say(f"no answer within {options.timeout:g} s: {told.outcome.text}")
+        say(json.dumps(answer.fields), sys.stdout)
+    elif answer.late:
+        say(f"no answer within {options.timeout:g} s: {answer.outcome.text}")
     else:
-        say(told.outcome, sys.stdout if told.outcome.applied else sys.stderr)
-        if told.outcome.table:
-            say(told.outcome.table, sys.stdout)
-    return _CODES[told.state]
+        say(answer.outcome, sys.stdout if answer.outcome.applied else sys.stderr)
+        if answer.outcome.table:
+            say(answer.outcome.table, sys.stdout)
+    return _CODES[answer.state]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ def show(options: argparse.Namespace) -> int:
         chosen = Chosen(options)
         last = list(deque(filter(chosen, lines_of(file)), options.lines))
         if options.json:
-            told = {"file": str(path), "lines": [each.rstrip("\n") for each in last]}
-            say(json.dumps(told), sys.stdout)
+            fields = {"file": str(path), "lines": [each.rstrip("\n") for each in last]}
+            say(json.dumps(fields), sys.stdout)
             return DONE
         _show(last)
         if options.follow:
@@ -82,8 +82,8 @@ def opened(path: Path, most_bytes: int = _MOST_BYTES) -> FileIO:
         file = own_files.opened(path)
     except (FileNotFoundError, NotADirectoryError):
         raise NoRunError(
-            f"{path} is not there: the run has printed and logged nothing, or an earlier version "
-            "of nbtrain has trained it."
+            f"There is no {path}: the run has printed and logged nothing, or an earlier version of "
+            "nbtrain has trained it."
         ) from None
     except OSError as error:
         raise NoRunError(f"{path} cannot be read: {error.strerror or error}.") from None

@@ -22,7 +22,7 @@ from nbtrain.core.text.text_table import some
 from nbtrain.remote.outbox import sender_here
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.names import LOG
-from nbtrain.steer.posting import Asked
+from nbtrain.steer.requests import Asked
 from nbtrain.steer.verbs import REQUIRED, Argument, Verb, sentence
 from nbtrain.terminal import commands, listing, log
 from nbtrain.terminal.exits import NoRunError, run_in
@@ -72,7 +72,7 @@ class FolderTools:
         if not folder.exists():
             runs = listing.runs_below(self.base)
             there = [repr(self.name(each.folder)) for each in runs]
-            named = f" These are there: {some(there)}." if there else ""
+            named = f" Runs there: {some(there)}." if there else ""
             raise ArgumentError(f"There is no folder {run!r}: give the name of a run.{named}")
         return folder
 
@@ -113,8 +113,8 @@ class Reading:
         """
         with run_in(self._folders.of(run)) as found:
             silent = listing.is_silent(found)
-            told = listing.fields_of(found.logdir, found.sign, found.status)
-        return told | {"checkpoints": told["checkpoints"][-_CHECKPOINTS:], "silent": silent}
+            fields = listing.fields_of(found.logdir, found.sign, found.status)
+        return fields | {"checkpoints": fields["checkpoints"][-_CHECKPOINTS:], "silent": silent}
 
     def get_curves(
         self,
@@ -133,8 +133,8 @@ class Reading:
         """
         with run_in(self._folders.of(run)) as found:
             complete = found.read(_READ_SECS)
-            told = summaries(found.scalars, tags, points=points, from_step=from_step)
-        return told | {"complete": complete}
+            fields = summaries(found.scalars, tags, points=points, from_step=from_step)
+        return fields | {"complete": complete}
 
     def get_journal(self, run: Run, last: Lines = 20) -> Fields:
         """Returns the newest lines of a run's journal.

@@ -52,15 +52,15 @@ def summary(columns: Columns, points: int, from_step: int = 0) -> dict[str, Any]
     def pair(at: int) -> list[float]:
         return [int(steps[at]), float(values[at])]
 
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "count": len(values),
         "abandoned": int(np.count_nonzero(within & columns.abandoned)),
         "not_finite": len(values) - len(finite),
     }
     if len(finite):
         lowest, highest = (finite[find(values[finite])] for find in (np.argmin, np.argmax))
-        told |= {"min": pair(lowest), "max": pair(highest)}
+        result |= {"min": pair(lowest), "max": pair(highest)}
     if len(values):
         chosen = np.unique(np.linspace(0, len(values) - 1, points).round().astype(int))
-        told |= {"first": pair(0), "last": pair(-1), "points": [pair(at) for at in chosen]}
-    return told
+        result |= {"first": pair(0), "last": pair(-1), "points": [pair(at) for at in chosen]}
+    return result

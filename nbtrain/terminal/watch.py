@@ -71,8 +71,8 @@ def _lines(run: AttachedRun) -> None:
         ended = run.status.phase.ended
         if sign is not last or ended:
             last = sign
-            told = status_file.SignOfLife(sign.writer, sign.alive, run.status)
-            say(json.dumps(status_file.fields_of(told, run.logdir)), sys.stdout, flush=True)
+            current = status_file.SignOfLife(sign.writer, sign.alive, run.status)
+            say(json.dumps(status_file.fields_of(current, run.logdir)), sys.stdout, flush=True)
         if ended:
             return
         time.sleep(_SECS / 5)

@@ -127,7 +127,7 @@ shell.run_line_magic("nbtrain", "scalars runs")
 packages = ("inner", "steer", "run", "remote", "checkpoints", "engines", "keras", "tf1")
 loaded = {name for name in sys.modules if name.split(".")[1:2] in [[each] for each in packages]}
 print(sorted(name for name in loaded if name.startswith("nbtrain.")))"""
-    steer = ("learning_rate", "posting", "surroundings", "verbs")  # of the magic's help
+    steer = ("learning_rate", "surroundings", "verbs")  # of the magic's help
     loaded = ["nbtrain.steer", *(f"nbtrain.steer.{name}" for name in steer)]
     assert in_ipython(code, tmp_path) == str(loaded)
 

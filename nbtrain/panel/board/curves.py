@@ -118,13 +118,13 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
     parts: list[FloatArray] = []
     for run in runs:
         points = scalars[run, want.tag]
-        kept, stride = what_counts(points, want, limit)
+        kept, stride = kept_buckets(points, want, limit)
         unseen = sparse(kept[:, 5:])
         tails = _tails(points, want)
         direction = scalars.reader.directions(run).of(want.tag)
-        told: dict[str, object] = {"run": run, "higher": is_highest(direction)}
-        told |= {"left_out": _left_out(points, want), "n": len(kept), "stride": stride}
-        entries.append({**told, "unseen": len(unseen), "tails": [len(tail) for tail in tails]})
+        entry: dict[str, object] = {"run": run, "higher": is_highest(direction)}
+        entry |= {"left_out": _left_out(points, want), "n": len(kept), "stride": stride}
+        entries.append({**entry, "unseen": len(unseen), "tails": [len(tail) for tail in tails]})
         numbers = np.array(extent_of(points).numbers)
         parts += [numbers, kept[:, :5], unseen, *(tail[:, :5] for tail in tails)]
     return entries, b"".join(part.astype("<f8").tobytes() for part in parts)
@@ -187,7 +187,7 @@ def buckets_of_each(runs: int) -> int:
     return max(RUN_BUCKETS, min(LIMIT, CHART_BUCKETS // max(1, runs)))
 
 
-def what_counts(points: Points, want: Want, limit: int) -> tuple[FloatArray, int]:
+def kept_buckets(points: Points, want: Want, limit: int) -> tuple[FloatArray, int]:
     """Reduces the points that were not abandoned to buckets in the order of the axis.
 
     Returns:
@@ -253,7 +253,7 @@ def _starts(x: FloatArray, want: Want, limit: int) -> IntArray:
 
 
 def _buckets(x: FloatArray, values: FloatArray, smooth: FloatArray, starts: IntArray) -> FloatArray:
-    """Computes the rows of `what_counts` from the first index of each bucket.
+    """Computes the rows of `kept_buckets` from the first index of each bucket.
 
     A last bucket that is smaller than the one before is extended backwards: the mean of one point
     among means of many would look like a bend in the curve.

@@ -70,8 +70,10 @@ def node(graphs: Graphs, content: Mapping[str, object]) -> Sent:
     if type(number) is not int or not (hierarchy.is_scope(number) or _is_node(hierarchy, number)):
         raise ArgumentError(f"number={number!r} is not a node of this graph.")
     name = _short(hierarchy.name(number))
-    told = _scope(hierarchy, number) if hierarchy.is_scope(number) else _node(hierarchy, number)
-    return {"t": "node", "number": number, "name": name, **told}, []
+    properties = (
+        _scope(hierarchy, number) if hierarchy.is_scope(number) else _node(hierarchy, number)
+    )
+    return {"t": "node", "number": number, "name": name, **properties}, []
 
 
 def find(graphs: Graphs, content: Mapping[str, object]) -> Sent:

@@ -72,7 +72,7 @@ def _tags(keys: list[tuple[str, str]], numbers: Mapping[str, int]) -> dict[str, 
     return {"tags": tags, "sets": [list(each) for each in sets], "of": of}
 
 
-def what_counts(history: History) -> IntArray:
+def kept_indices(history: History) -> IntArray:
     """Returns the indices of a history's values that were not abandoned.
 
     Raises:

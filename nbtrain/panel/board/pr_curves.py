@@ -15,7 +15,7 @@ import numpy as np
 from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.logdir.history import History
 from nbtrain.logdir.selection import Selection
-from nbtrain.panel.board.index import what_counts
+from nbtrain.panel.board.index import kept_indices
 from nbtrain.panel.board.refusals import refusal
 from nbtrain.panel.media import Sent
 from nbtrain.tfevents.pr_curves import PrCurve
@@ -54,7 +54,7 @@ def _entry(
     run = key[0]
     try:
         history = curves[key]
-        kept = what_counts(history)
+        kept = kept_indices(history)
         place = len(kept) - 1 if at < 0 else min(at, len(kept) - 1)
         walls = history.wall_times[kept]
         state = f"{len(kept)}:{float(walls[-1])!r}:{place}"

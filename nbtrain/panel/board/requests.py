@@ -25,7 +25,7 @@ from nbtrain.panel import media
 from nbtrain.panel.board.curves import Want, as_csv, curves, state_of
 from nbtrain.panel.board.graph_requests import GRAPHS
 from nbtrain.panel.board.histograms import bands, buckets_of, ridges, spread
-from nbtrain.panel.board.index import KIND_OF, Selections, what_counts
+from nbtrain.panel.board.index import KIND_OF, Selections, kept_indices
 from nbtrain.panel.board.pr_curves import pr_curves
 from nbtrain.panel.board.tables import TABLES, table
 from nbtrain.panel.media import Sent
@@ -113,7 +113,7 @@ def _asked(found: Selections, content: Mapping[str, Any]) -> tuple[History, Any]
         kinds = ", ".join({**_SAMPLES, **_CHARTS})
         raise ArgumentError(f"kind={kind!r} is not a kind; there are: {kinds}.")
     history: History = found[KIND_OF[kind]][run, tag]
-    return history, what_counts(history)
+    return history, kept_indices(history)
 
 
 def _ridges(history: History, kept: Any, at: int) -> Sent:

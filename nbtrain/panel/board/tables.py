@@ -69,7 +69,7 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
     """
     tags = None if content.get("tags") is None else _these(content, "tags")
     found = Comparison(scalars.filter(_these(content, "runs"), tags))
-    told = [
+    settings = [
         {
             "name": name,
             "values": _plain(found.hparams.get(run, {}).get(name) for run in found.runs),
@@ -84,7 +84,9 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
     ]
     higher = [is_highest(found.directions[tag]) for tag in found.metrics]
     columns = {"tags": list(found.metrics), "higher": higher}
-    return {"runs": found.runs, "hparams": told, **columns}, [np.array(numbers, "<f8").tobytes()]
+    return {"runs": found.runs, "hparams": settings, **columns}, [
+        np.array(numbers, "<f8").tobytes()
+    ]
 
 
 def layout(scalars: Scalars, _content: Mapping[str, object]) -> Sent:

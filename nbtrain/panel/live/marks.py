@@ -1,4 +1,4 @@
-"""Signs for marks, on the page and in the picture, and their places in the picture.
+"""Chooses the signs of marks on the page and in the picture, and their places in the picture.
 
 Periodic checkpoints have the lowest priority: they never move the sign of a nearby mark.
 """
@@ -92,8 +92,8 @@ def signs(marks: Sequence[Mark], low: float, high: float, apart: float) -> list[
     for mark in marks:
         if low <= mark.place <= high:
             kind = kind_of(mark)
-            told = (mark.place, (mark.abandoned, kind))
-            (others if kind in _BY_CADENCE else events).append(told)
+            placed = (mark.place, (mark.abandoned, kind))
+            (others if kind in _BY_CADENCE else events).append(placed)
     fixed = _joined(events, apart)
     free: list[list[tuple[float, tuple[bool, str]]]] = [[] for _ in range(len(fixed) + 1)]
     for place, kind_there in sorted(others):
@@ -112,10 +112,10 @@ def legend(marks: Iterable[Mark]) -> str:
     The counts include all marks, unlike the counts at the signs: see `Sign.text`.
     """
     counts = Counter(map(kind_of, marks))
-    told = sorted(counts, key=lambda kind: (rank(kind), kind))
+    kinds = sorted(counts, key=lambda kind: (rank(kind), kind))
     many = {kind: f" ({count})" if count > 1 else "" for kind, count in counts.items()}
-    parts = [f"{glyph(kind)} {kind}{many[kind]}".replace(" ", _JOINING) for kind in told]
-    more = ". Numbers at signs leave out checkpoints near other marks."
+    parts = [f"{glyph(kind)} {kind}{many[kind]}".replace(" ", _JOINING) for kind in kinds]
+    more = ". Numbers at signs do not count checkpoints near other marks."
     mixed = _BY_CADENCE & counts.keys() and counts.keys() - _BY_CADENCE
     return "Marks: " + f"{_JOINING}· ".join(parts) + (more if mixed else "")
 

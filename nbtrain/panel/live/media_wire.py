@@ -48,13 +48,13 @@ def answer(found: RunMedia, content: Mapping[str, Any]) -> Sent:
     if type(number) is not int or asked is None:
         raise ArgumentError(f"A message was ignored: {content!r:.80} is not a request about media")
     try:
-        told, buffers = asked(found, content)
+        fields, buffers = asked(found, content)
     except (ArgumentError, OSError) as error:
-        told, buffers = {"about": "refused", "text": cut(fact_of(error), NOTE_CHARS)}, []
-    return {"t": "media", "id": number, **told}, buffers
+        fields, buffers = {"about": "refused", "text": cut(fact_of(error), NOTE_CHARS)}, []
+    return {"t": "media", "id": number, **fields}, buffers
 
 
-def counting(history: History) -> npt.NDArray[np.int64]:
+def kept_by_step(history: History) -> npt.NDArray[np.int64]:
     """Returns the indices of the values that were not abandoned, in the order of their steps."""
     kept = np.flatnonzero(~history.abandoned)
     return kept[np.argsort(history.steps[kept], kind="stable")]
@@ -68,14 +68,14 @@ def _tags(found: RunMedia, _content: Mapping[str, Any]) -> Sent:
 def _history(found: RunMedia, content: Mapping[str, Any]) -> Sent:
     """Returns steps, wall times and indices of some of the values, including the last."""
     history = found.history(str(content.get("kind")), str(content.get("tag")))
-    kept = counting(history)
+    kept = kept_by_step(history)
     state = f"{len(history)}:{len(kept)}"
     if state == content.get("known"):
         return {"about": "same"}, []
     shown = kept[spread(len(kept), STEPS)] if len(kept) else kept
     columns = np.concatenate([history.steps[shown], history.wall_times[shown], shown])
-    told = {"about": "history", "known": state, "count": len(kept)}
-    return told, [columns.astype("<f8").tobytes()]
+    fields = {"about": "history", "known": state, "count": len(kept)}
+    return fields, [columns.astype("<f8").tobytes()]
 
 
 def _value(found: RunMedia, content: Mapping[str, Any]) -> Sent:
@@ -84,25 +84,25 @@ def _value(found: RunMedia, content: Mapping[str, Any]) -> Sent:
         raise ArgumentError(f"at={at!r:.80} is not the index of a value.")
     value, note = found.value(kind, tag, at)
     history = found.history(kind, tag)
-    told: dict[str, Any] = {"about": "value", "step": int(history.steps[at])}
+    step = int(history.steps[at])
     if kind == "histograms":
         more, buffers = _ridges(history, at)
     else:
         more, buffers = _SHOWN[kind](value)
-    return {**told, "said": cut(note, NOTE_CHARS), **more}, buffers
+    return {"about": "value", "step": step, "said": cut(note, NOTE_CHARS), **more}, buffers
 
 
 def _ridges(history: History, at: int) -> Sent:
     """Returns the steps, bin edges and counts of some histograms, including the one at `at`."""
-    kept = counting(history)
+    kept = kept_by_step(history)
     shown = kept[spread(len(kept), RIDGES)] if len(kept) else kept
     shown = np.unique(np.append(shown, at))
     shown = shown[np.argsort(history.steps[shown], kind="stable")]
     edges, counts = ridges(buckets_of(history, shown))
     numbers = np.concatenate([edges, counts.ravel()])
     steps = history.steps[shown].tolist()
-    told = {"steps": steps, "marked": int(np.flatnonzero(shown == at)[0])}
-    return told, [numbers.astype("<f8").tobytes()]
+    marked = int(np.flatnonzero(shown == at)[0])
+    return {"steps": steps, "marked": marked}, [numbers.astype("<f8").tobytes()]
 
 
 def _curve(value: Value) -> Sent:

@@ -242,7 +242,7 @@ def _receipt(receipt: Receipt) -> Fields:
     if outcome is None:
         return {"id": key, "command": receipt.name, "state": REQUESTED, "text": "requested"}
     by = f", asked by {cut(receipt.sender.by, _BY_CHARS)}" if receipt.sender.by else ""
-    # The panel shows the results of a trial of several values, and remarks on them, below.
-    told = without_results(outcome.text).partition("; ")[0] if outcome.arms else outcome.text
-    text = f"{cut(told, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
+    # The panel shows the results of a trial of several values, and remarks, below the receipts.
+    result = without_results(outcome.text).partition("; ")[0] if outcome.arms else outcome.text
+    text = f"{cut(result, RECEIPT_CHARS)} (step {outcome.step:,}{by})"
     return {"id": key, "command": receipt.name, "state": outcome.state, "text": text}

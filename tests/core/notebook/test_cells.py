@@ -200,10 +200,10 @@ def test_a_cell_without_a_step_boundary_raises_with_what_to_write(
     with pytest.raises(ArgumentError) as raised:
         loop_of(source, "<cell>", names)
     assert str(raised.value) == (
-        "The cell does not tell its run what a step is: the run could neither count its steps nor "
-        "stop. Write `for batch in run.track(dataset):` in the place of the loop over the batches, "
-        "or `while not run.should_stop():` (or `sv.should_stop()` of an nbtrain.tf1.Supervisor), "
-        "or hand `run` to the function that does."
+        "The cell has no step boundary: the run could neither count its steps nor stop. Loop over "
+        "the batches by `for batch in run.track(dataset):` or `while not run.should_stop():` (or "
+        "`sv.should_stop()` of an nbtrain.tf1.Supervisor), or pass `run` to the function that "
+        "does."
     )
 
 

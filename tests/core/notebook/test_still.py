@@ -68,7 +68,7 @@ def test_a_first_picture_that_cannot_be_drawn_leaves_the_widget_and_says_why(
     shows.still.show()
     live, _picture, words = outputs.shown.values()
     assert still._VIEW in live
-    assert "No picture of it: ValueError: no font" in words["text/html"]
+    assert "The picture cannot be drawn: ValueError: no font" in words["text/html"]
 
 
 def test_a_picture_is_drawn_once_a_minute_while_something_changes(shows: Shows) -> None:
@@ -159,7 +159,7 @@ def test_a_failed_last_picture_is_reported_only_in_place_of_the_widget(
     shows.state = ("finished", 9)
     shows.still.finish()
     live, *_ = outputs.shown.values()
-    assert live == {"text/plain": "text\nNo picture of it: ValueError: no font"}
+    assert live == {"text/plain": "text\nThe picture cannot be drawn: ValueError: no font"}
 
 
 def test_if_no_thread_can_be_started_a_later_look_retries(
@@ -240,7 +240,7 @@ def test_a_widget_that_the_user_has_closed_still_gets_its_last_picture(outputs: 
     shows.widget.close()  # as `Widget.close_all()` does
     shows.state = ("ended", 1)
     shows.still.finish()
-    assert "No picture of it" not in str(outputs.shown)
+    assert "The picture cannot be drawn" not in str(outputs.shown)
     assert len(shows.threads) == 2, "the first and the last were drawn"
 
 

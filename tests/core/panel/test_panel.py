@@ -275,7 +275,7 @@ def test_a_new_start_sends_the_changed_actions_of_all_marks_at_once(
     opened.tick()
     ((content, _buffers),) = opened.sent
     reasons = {row[3] for _, rows in content["actions"] for row in rows}
-    assert reasons == {"the run has ended: start it again to go on"}
+    assert reasons == {"the run has ended: start it again to continue"}
     opened.sent.clear()
     source.now(phase=Phase.PREPARING)
     opened.tick()

@@ -64,14 +64,14 @@ def test_a_status_that_stays_a_part_is_said(tmp_path: Path, notes: Notes) -> Non
     tail = StatusTail(tmp_path, notes)
     (tmp_path / FILE).write_text('{"nbtrain": 1, ')
     assert steps(tail, 20) == []
-    assert f"{FILE} is not believed: it is not JSON" in notes.said[-1]
+    assert f"{FILE} cannot be used: it is not JSON" in notes.said[-1]
 
 
 def test_a_status_that_is_none_is_said_at_once(tmp_path: Path, notes: Notes) -> None:
     tail = StatusTail(tmp_path, notes)
     (tmp_path / FILE).write_text('{"nbtrain": 1}')
     assert steps(tail) == []
-    assert "is not believed: it is not the status of a run" in notes.said[0]
+    assert "cannot be used: it is not the status of a run" in notes.said[0]
 
 
 def test_a_run_whose_status_is_seen_late_and_in_parts_can_be_attached(

@@ -116,9 +116,9 @@ def test_a_process_that_is_gone_has_failed_and_it_is_said_what_to_do() -> None:
         liveness.status.failure
         == liveness.refusal
         == (
-            "Process 4711 on lab-3 ended without a word; its last sign of life was at step 1,240. "
-            "Start the run again with logdir='runs/x': it goes on from its latest checkpoint, step "
-            "1,230."
+            "Process 4711 on lab-3 ended without a last status; its last sign of life was at step "
+            "1,240. Start the run again with logdir='runs/x': it continues from its latest "
+            "checkpoint, step 1,230."
         )
     )
 
@@ -144,8 +144,8 @@ def test_a_process_of_this_machine_that_died_long_ago_is_gone_at_the_first_look(
 def test_a_folder_that_is_gone_is_said_at_once_and_until_it_is_back() -> None:
     watched = Watched(sign())
     assert watched.after(0.1, there=False).message == (
-        "The folder runs/x is gone: it was deleted, renamed or its share is away. What is shown is "
-        "from before."
+        "The folder runs/x is gone: it was deleted or renamed, or its share is unavailable. The "
+        "data shown is from before."
     )
     assert watched.after(0.1).message is None
 

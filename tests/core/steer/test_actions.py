@@ -297,7 +297,7 @@ def test_an_edit_can_be_set_back_or_the_checkpoint_before_it_restored() -> None:
 def test_an_edit_whose_old_value_is_there_again_is_none_to_set_back() -> None:
     history = History().set(300, 0.0003, 3.0)
     assert history.texts(values={"learning_rate": 0.0003}) == [
-        "Set learning_rate back to 0.0003 (it is so already)"
+        "Set learning_rate back to 0.0003 (this is the present value)"
     ]
     assert history.texts(values={"learning_rate": 3.0}) == ["Set learning_rate back to 0.0003"]
 
@@ -352,7 +352,7 @@ def test_a_mark_means_its_own_checkpoint_and_not_a_copy_of_the_same_step() -> No
     ("phase", "reason"),
     [
         (Phase.STOPPING, "the run is stopping"),
-        (Phase.FAILED, "the run has ended: start it again to go on"),
+        (Phase.FAILED, "the run has ended: start it again to continue"),
         (Phase.CREATED, "the run is created"),
     ],
 )
@@ -470,8 +470,10 @@ def test_actions_are_computed_again_only_if_something_they_depend_on_has_changed
     assert found(other=0.5) is first, "no mark is about this one"
     for rate in (0.3, float("nan"), float("nan")):
         assert found(rate=rate) is first, "it is not what it was before the edit"
-    assert str(found(rate=0.001)[1][0]).endswith("(it is so already)")
-    assert str(found(Phase.FINISHED)[0][0]).endswith("(the run has ended: start it again to go on)")
+    assert str(found(rate=0.001)[1][0]).endswith("(this is the present value)")
+    assert str(found(Phase.FINISHED)[0][0]).endswith(
+        "(the run has ended: start it again to continue)"
+    )
     history.delete(200)
     assert str(found()[0][0]).endswith("(its checkpoint was deleted)")
     history.log("pause", 400)
@@ -533,10 +535,10 @@ def test_a_trial_without_a_decision_offers_each_of_its_values() -> None:
     history = History().save(100).log("try", 150, to=100, kept=False, arms=arms, text="yours")
     first, second, *_rest = history.actions().of(-1)
     assert (str(first), repr(first)) == (
-        "Go on with learning_rate 0.01",
+        "Continue with learning_rate 0.01",
         "run.set({'learning_rate': 0.01})",
     )
-    assert second.reason == "it is so already"
+    assert second.reason == "this is the present value"
 
 
 def test_a_trial_that_was_kept_offers_no_other_value() -> None:

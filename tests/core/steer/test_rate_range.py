@@ -159,4 +159,6 @@ def test_too_few_steps_are_refused() -> None:
 @pytest.mark.parametrize(("low", "high"), [("a", "1"), (None, 1.0), ([1e-6], 1.0)])
 def test_limits_that_are_no_numbers_are_refused(low: Any, high: Any) -> None:
     with pytest.raises(ArgumentError, match="give two positive numbers"):
-        range_test(Status("digits", "fit", Phase.PREPARING), low, high)
+        range_test(
+            Status("digits", "fit", Phase.PREPARING), low, high, steps=200, tag=None, name=None
+        )

@@ -90,10 +90,10 @@ def test_a_list_is_tried_and_its_outcome_is_a_table_with_the_choice(
     names = [f"learning_rate {rate}" for rate in ("0.002", "0.0005", "0.001")]
     expect(rows).to_have_text(names)
     assert result.evaluate("e => getComputedStyle(e).userSelect") != "none"
-    refused = result.get_by_role("button", name="Go on with learning_rate 0.001")
+    refused = result.get_by_role("button", name="Continue with learning_rate 0.001")
     expect(refused).to_be_disabled()
     picture(panel, "trial-result")
-    result.get_by_role("button", name="Go on with learning_rate 0.002").click()
+    result.get_by_role("button", name="Continue with learning_rate 0.002").click()
     expect(result).to_be_hidden()
     assert journal(FOLDER, "set")[-1]["edits"] == {"learning_rate": [0.001, 0.002]}
     begun = [entry["arm"] for entry in journal(FOLDER, "try") if "arm" in entry]
@@ -146,7 +146,7 @@ def test_the_range_test_suggests_a_rate_which_a_click_sets(page: BarePage, panel
     expect(result).to_contain_text("suggested learning_rate")
     expect(result.locator("th")).to_have_count(0)
     picture(panel, "trial-range-result")
-    chosen = result.get_by_role("button", name="Go on with learning_rate")
+    chosen = result.get_by_role("button", name="Continue with learning_rate")
     words = chosen.inner_text()
     chosen.click()
     expect(result).to_be_hidden()

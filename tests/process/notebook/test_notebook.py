@@ -149,7 +149,7 @@ def test_a_picture_stays_in_place_of_a_live_run(cells: Any, index: int) -> None:
 @pytest.mark.parametrize("index", [0, 1])
 def test_below_the_picture_stands_what_shows_the_records(cells: Any, index: int) -> None:
     page = html.unescape(picture(cells[index])["text/html"])
-    assert "To see what it recorded: <code>nbtrain.scalars('runs/shown')</code>" in page
+    assert "To see the recorded data: <code>nbtrain.scalars('runs/shown')</code>" in page
     assert "To go on" not in page, "the picture says so, of a run that can"
 
 

@@ -269,12 +269,12 @@ def test_a_killed_process_is_said_with_what_to_do_and_its_next_start_followed() 
         run = attached()
         saved = applied(run.save()).step
         first.kill()
-        with pytest.raises(RunFailedError, match="ended without a word"):
+        with pytest.raises(RunFailedError, match="ended without a last status"):
             run.wait(SOON)
     assert run.status.phase is Phase.FAILED
     why = str(run.status.failure)
     assert why.startswith(f"Process {first.pid} on ")
-    assert "Start the run again with logdir='runs/far': it goes on from its latest" in why
+    assert "Start the run again with logdir='runs/far': it continues from its latest" in why
     assert refused(run.save()).text == why
     assert run.status.values_at is not None
     with Forked(train) as second:
@@ -302,7 +302,7 @@ def test_a_command_that_was_not_taken_is_taken_back_if_the_process_dies() -> Non
         child.kill()
         outcome = refused(receipt)
     assert (outcome.state, outcome.answered) == ("refused", True)
-    assert outcome.text.startswith("the command was not done: Process ")
+    assert outcome.text.startswith("the command was not executed: Process ")
     assert list((FOLDER / "mailbox").glob("*.json")) == []
     run.close()
 
@@ -316,8 +316,8 @@ def test_a_command_that_was_taken_is_unanswered_if_the_process_dies() -> None:
         child.kill()
         outcome = refused(receipt)
     assert (outcome.state, str(outcome).partition(" ")[0]) == ("unanswered", "unanswered")
-    assert "the command was taken, and has no answer" in outcome.text
-    assert "The next start of the run will say in runs/far/mailbox/answers/" in outcome.text
+    assert "the run has read the command, and did not answer" in outcome.text
+    assert "The next start of the run writes to runs/far/mailbox/answers/" in outcome.text
     run.close()
 
 
@@ -335,7 +335,7 @@ def test_a_run_that_falls_silent_is_said_until_it_is_heard_again(
 def test_a_folder_that_was_renamed_is_said_until_it_is_back(run: AttachedRun) -> None:
     eventually(lambda: "count" in run.scalars)
     FOLDER.rename("runs/elsewhere")
-    assert "runs/far is gone: it was deleted, renamed" in said(run, "is gone")
+    assert "runs/far is gone: it was deleted or renamed" in said(run, "is gone")
     assert "the folder runs/far is gone" in refused(run.pause()).text
     assert len(run.scalars["count"]) > 0, "what was read stays"
     Path("runs/elsewhere").rename(FOLDER)
@@ -363,7 +363,7 @@ def test_an_ended_run_can_be_looked_at_and_takes_no_commands() -> None:
     text = refused(run.save()).text
     assert text == (
         "the run has ended (finished at step 30). Start the run again with more steps and "
-        "logdir='runs/far': it goes on from its latest checkpoint, step 30."
+        "logdir='runs/far': it continues from its latest checkpoint, step 30."
     )
 
 
@@ -377,9 +377,9 @@ def test_waiting_has_an_end_without_touching_the_run(run: AttachedRun) -> None:
     with pytest.raises(asyncio.TimeoutError):
         asyncio.run(wait())
     run.close()
-    with pytest.raises(WaitError, match="attach again"):
+    with pytest.raises(WaitError, match="attach it again"):
         run.wait()
-    assert "the run is followed no longer" in refused(run.pause()).text
+    assert "the run is no longer followed" in refused(run.pause()).text
 
 
 async def _of(run: AttachedRun) -> AttachedRun:
@@ -419,7 +419,7 @@ def test_a_live_run_of_this_process_is_itself() -> None:
         ("old/steering.jsonl", "runs/old", r"earlier version.*nbtrain.scalars\('runs/old'\)"),
         ("tb/events.out.tfevents.1", "runs/tb", r"another program.*nbtrain.scalars\('runs/tb'\)"),
         ("bad/status.json", "runs/bad", "cannot be read as the status of a run: it is not JSON"),
-        ("a/b/status.json", "runs/a", "Give the folder of a run. These are there: 'runs/a/b'"),
+        ("a/b/status.json", "runs/a", "Give the folder of a run. Runs there: 'runs/a/b'"),
         (None, 7, "give the folder of a run on this machine"),
         (None, "gs://bucket/x", "give the folder of a run on this machine"),
     ],

@@ -78,7 +78,7 @@ def test_a_cell_shows_an_attached_run_like_one_of_its_kernel(child: Forked) -> N
     _, first, paused, again, listed, last = [cell.outputs for cell in cells]
     assert "application/vnd.jupyter.widget-view+json" not in first[0].data, "it has ended"
     assert any("image/png" in each.data for each in first)
-    assert "To see it again" not in str(first), "only the picture has that line"
+    assert "To see the run again" not in str(first), "only the picture has that line"
     assert "applied at step" in paused[0].data["text/plain"]
     assert any("image/png" in each.data for each in again)
     assert "far  paused" in listed[0].text
@@ -128,7 +128,7 @@ def test_an_attached_run_that_died_before_it_was_saved_has_nothing_to_restore(
             child.kill()
             eventually(lambda: run.status.phase is Phase.FAILED)
             line(shell, "actions far")
-            nothing = "There is nothing to restore or to set back in far: it has ended (failed)."
+            nothing = "There is nothing to restore or to undo in far: it has ended (failed)."
             assert nothing in capsys.readouterr().out
 
 
@@ -173,9 +173,9 @@ def test_a_run_that_is_followed_no_longer_is_held_by_no_display(run: AttachedRun
 
 
 def test_the_picture_of_an_attached_run_says_how_to_go_on(run: AttachedRun) -> None:
-    assert state_of(run, "now") == "As of now. To see it again: nbtrain.attach('runs/far')."
+    assert state_of(run, "now") == "As of now. To see the run again: nbtrain.attach('runs/far')."
     run.request_stop()
     run.wait(SOON)
     assert state_of(run, "now") == (
-        "As of now. To go on with it, start it again with logdir='runs/far'."
+        "As of now. To continue the run, start it again with logdir='runs/far'."
     )

@@ -28,12 +28,7 @@ import nbtrain
 
 print("given", sys.argv[1:], os.environ["SEED"], flush=True)
 rate = tf.Variable(0.5)
-run = nbtrain.train(
-    lambda: {"rate": rate.read_value()},
-    name=os.environ.get("NAME"),
-    checkpoint=tf.train.Checkpoint(rate=rate),
-    hyperparameters={"rate": rate},
-)
+run = nbtrain.train(lambda: {"rate": rate.read_value()}, name=os.environ["NAME"])
 run.wait()
 print("over", run.status.phase)
 """
@@ -65,12 +60,12 @@ def is_over(process: int) -> bool:
 
 def launch_and_wait(pipe: Connection) -> None:
     """Launches a script, and stays until it is killed."""
-    run = launch("train.py", "--epochs", 3, Path("data"), env={"SEED": "7"})
+    run = launch("train.py", "--epochs", 3, Path("data"), env={"SEED": "7", "NAME": "own"})
     pipe.send((str(run.logdir), run.status.phase, run.sign.writer.process))
     pipe.recv()
 
 
-def test_a_launched_script_outlives_its_kernel_and_is_steered_by_another(
+def test_a_launched_script_outlives_its_kernel_and_commands_wait_for_its_run(
     processes: list[AttachedRun],
 ) -> None:
     Path("train.py").write_text(TRAIN)
@@ -81,33 +76,17 @@ def test_a_launched_script_outlives_its_kernel_and_is_steered_by_another(
     run = nbtrain.attach(folder)
     assert isinstance(run, AttachedRun)
     processes.append(run)
-    eventually(lambda: run.status.phase is Phase.RUNNING)
-    assert (run.name, run.sign.writer.process) == ("train-1", process)
-    assert os.getsid(process) == process
-    assert applied(run.set(rate=0.25)).edits[0].new == 0.25
+    pause = run.pause()
+    assert run.status.phase is Phase.PREPARING
+    assert applied(pause).text == "paused"
+    assert (run.name, run.status.notice, run.status.message) == ("own", None, None)
+    assert (run.sign.writer.process, os.getsid(process)) == (process, process)
+    assert Path(folder).readlink() == Path("own"), "the script has named the run"
     applied(run.request_stop())
     assert run.wait(SOON).status.phase is Phase.STOPPED
     eventually(lambda: is_over(process))
     assert "given ['--epochs', '3', 'data'] 7\n" in log(run)
     assert log(run).endswith("over stopped\n")
-
-
-def test_the_run_may_have_a_name_of_its_own_and_commands_wait_for_it(
-    processes: list[AttachedRun],
-) -> None:
-    Path("train.py").write_text(TRAIN)
-    run = launch("train.py", env={"NAME": "own", "SEED": "7"})
-    processes.append(run)
-    pause = run.pause()
-    assert run.status.phase is Phase.PREPARING
-    assert applied(pause).text == "paused"
-    assert (run.name, run.status.notice, run.status.message) == ("own", None, None)
-    assert run.logdir == Path.cwd() / "runs" / "train-1"
-    assert run.logdir.readlink() == Path("own")
-    applied(run.request_stop())
-    run.wait(SOON)
-    eventually(lambda: is_over(run.sign.writer.process))
-    assert Path("runs/own/log.txt").read_text().endswith("over stopped\n")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +144,7 @@ def test_only_one_launch_at_a_time_takes_a_folder(processes: list[AttachedRun]) 
     ("script", "arguments", "text"),
     [
         ("none.py", (), "There is no script 'none.py'"),
-        (".", (), "There is a folder, and no script '.'"),
+        (".", (), "'.' is a folder: give the path"),
         (3, (), r"launch\(3\): give the path"),
         ("short.py", ("a", None), "Argument 2 of the script is None"),
         ("short.py", (True,), "Argument 1 of the script is True"),

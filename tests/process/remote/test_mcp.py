@@ -100,12 +100,12 @@ def test_an_agent_sees_runs_and_steers_none(far: Forked) -> None:
             assert loss["min"][1] <= loss["last"][1] <= loss["max"][1]
             assert (await told(client, "get_journal", last=9))["lines"][0]["event"] == "start"
             wrong = await refused(client, "get_status", run="runs/far")
-            assert wrong.endswith("give the name of a run. These are there: 'far'.")
+            assert wrong.endswith("give the name of a run. Runs there: 'far'.")
             assert "is not below" in await refused(client, "get_status", run="../..")
             wrong = await refused(client, "get_curves", run="far", tags=["los"])
             assert "No scalar has the tag 'los'; recorded so far: " in wrong
             assert "points" in await refused(client, "get_curves", run="far", points=0)
-            assert "log.txt is not there" in await refused(client, "get_log", run="far")
+            assert "There is no " in await refused(client, "get_log", run="far")
             assert "Unknown tool" in await refused(client, "pause", run="far")
             assert "--allow-steering" in (client.instructions or "")
 

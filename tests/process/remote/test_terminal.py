@@ -94,7 +94,7 @@ def test_a_run_is_paused_edited_saved_restored_and_stopped(
     wrong = said(capsys, "find_learning_rate", FOLDER, "--low", "1", "--high", "0.1", code=1)
     assert "give two positive numbers, the lower one first" in wrong
     late = said(capsys, "trial", FOLDER, *several[:1], "--steps", "50000", "--timeout", "1", code=4)
-    assert late.startswith("no answer within 1 s: the command was sent, and may still be carried")
+    assert late.startswith("no answer within 1 s: the command was sent, and may still be executed")
     assert "a trial of several values was left" in told(capsys, "pause", FOLDER)["text"]
     assert "running again" in told(capsys, "resume", FOLDER)["text"]
     assert "nothing to evaluate" in told(capsys, "evaluate", FOLDER, code=1)["text"]
@@ -123,8 +123,8 @@ def test_runs_are_listed_with_their_phases(far: Forked, capsys: pytest.CaptureFi
 def test_a_killed_run_has_failed(far: Forked, capsys: pytest.CaptureFixture[str]) -> None:
     far.kill()
     eventually(lambda: told_phase(capsys) == "failed")
-    assert "ended without a word" in said(capsys, "status", FOLDER, code=1)
-    assert "ended without a word" in said(capsys, "resume", FOLDER, code=1)
+    assert "ended without a last status" in said(capsys, "status", FOLDER, code=1)
+    assert "ended without a last status" in said(capsys, "resume", FOLDER, code=1)
 
 
 def test_a_process_that_stands_still_is_listed_as_silent(
@@ -162,11 +162,11 @@ def test_a_run_that_stands_still_answers_late_and_says_so(
 ) -> None:
     far.signal(signal.SIGSTOP)
     text = said(capsys, "pause", FOLDER, "--timeout", "0.2", code=4)
-    assert text.startswith("no answer within 0.2 s: the command was not done")
+    assert text.startswith("no answer within 0.2 s: the command was not executed")
     late = told(capsys, "pause", FOLDER, "--timeout", "0.2", code=4)
     assert (late["state"], late["text"].partition(":")[0]) == (
         "unanswered",
-        "the command was not done",
+        "the command was not executed",
     )
     eventually(lambda: main(["status", FOLDER]) == 4)
     assert "No sign of life" in capsys.readouterr().err
@@ -218,7 +218,7 @@ def test_watching_shows_the_run_to_its_end(capsys: pytest.CaptureFixture[str]) -
         (("status", "runs/none"), 3, "no folder 'runs/none'"),
         (("pause", "."), 3, "has no status.json"),
         (("ls", "nowhere"), 3, "no folder 'nowhere'"),
-        (("log", "."), 3, "log.txt is not there"),
+        (("log", "."), 3, "There is no log.txt"),
         (("set", "runs/none", "learning_rate"), 2, "sets nothing"),
         (("set", "runs/none", "learning_rate=fast"), 2, "sets nothing"),
     ],

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 import nbtrain
 from nbtrain.checkpoints.files import listed
-from nbtrain.notebook import still
+from nbtrain.media.drawing import DRAWING
 from tests.forked import Forked
 from tests.gate import SOON
 from tests.on_disk import journal
@@ -436,12 +436,12 @@ def draws(pipe: Connection) -> None:
     run = trained(pipe)
     drawing = threading.Event()
 
-    def draw() -> bytes:
-        drawing.set()
-        pipe.send(run.coord.wait_for_stop(2.0))
-        return b""
+    def draw() -> None:
+        with DRAWING:
+            drawing.set()
+            pipe.send(run.coord.wait_for_stop(2.0))
 
-    threading.Thread(target=still.drawn, args=(draw,), name="nbtrain picture", daemon=True).start()
+    threading.Thread(target=draw, name="nbtrain picture", daemon=True).start()
     assert drawing.wait(SOON)
 
 

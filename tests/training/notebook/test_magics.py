@@ -233,14 +233,14 @@ def test_a_refused_cell_leaves_run_as_it_was(shell: Any) -> None:
 def test_a_cell_that_would_leave_its_thread_is_refused_with_the_line(
     shell: Any, statement: str
 ) -> None:
-    message = r"line 3 of the cell: .* outside function; the cell runs as a loop, in a thread"
+    message = r"line 3 of the cell: .* outside function; the cell runs as a loop, in a separate"
     with pytest.raises(UsageError, match=message):
         cell(shell, "", f"while not run.should_stop():\n    {statement}\n")
     assert nbtrain.runs() == {}
 
 
 def test_a_cell_without_a_step_boundary_is_refused(shell: Any) -> None:
-    with pytest.raises(UsageError, match=r"does not tell its run what a step is"):
+    with pytest.raises(UsageError, match=r"The cell has no step boundary"):
         cell(shell, "", "print('hello')\n")
     assert nbtrain.runs() == {}
 
@@ -404,7 +404,7 @@ def test_actions_are_listed_by_number_and_done(
 ) -> None:
     run = tuned(shell)
     line(shell, "actions")
-    assert capsys.readouterr().out == "There is nothing to restore or to set back in mine.\n"
+    assert capsys.readouterr().out == "There is nothing to restore or to undo in mine.\n"
     applied(run.pause())
     applied(run.set(learning_rate=0.25))
     line(shell, "actions mine")
@@ -436,10 +436,12 @@ def test_the_number_of_an_action_is_used_only_once(shell: Any) -> None:
     applied(run.pause())
     applied(run.set(learning_rate=0.25))
     listed = r"\n1  Set learning_rate back to 0\.5"
-    with pytest.raises(UsageError, match=f"must be from a list of actions.*{listed}"):
+    with pytest.raises(UsageError, match=f"a number refers to a list of actions.*{listed}"):
         line(shell, "actions 1")
     applied(line(shell, "actions 1"))
-    with pytest.raises(UsageError, match=r"list .* has been used.*\n1  Set learning_rate back to"):
+    with pytest.raises(
+        UsageError, match=r"of the last list was executed.*\n1  Set learning_rate back to"
+    ):
         line(shell, "actions 1")
     assert run.hyperparameters["learning_rate"] == 0.5
     ended(run)
@@ -468,7 +470,7 @@ def test_a_list_from_before_a_restore_carries_out_nothing(shell: Any) -> None:
     applied(run.set(learning_rate=0.25))
     line(shell, "actions")
     applied(run.restore(step))
-    with pytest.raises(UsageError, match="since that list, the run has gone back"):
+    with pytest.raises(UsageError, match="since the last list, the run was rewound"):
         line(shell, "actions 1")
     ended(run)
 
@@ -566,7 +568,7 @@ def test_without_a_name_the_live_run_is_steered(shell: Any) -> None:
 @pytest.mark.parametrize("verb", ["stop", "wait", "show", "pause"])
 def test_without_a_name_nothing_is_done_if_several_runs_are_live(shell: Any, verb: str) -> None:
     both = [cell(shell, f"--name {name}") for name in ("one", "two")]
-    with pytest.raises(UsageError, match=r"Which run. 2 are alive: 'one', 'two'. Give the name"):
+    with pytest.raises(UsageError, match=r"2 runs are live: 'one', 'two'. Give the name"):
         line(shell, verb)
     assert {run.status.phase for run in both} <= {Phase.PREPARING, Phase.RUNNING}
     for run in both:
@@ -922,7 +924,7 @@ def test_a_picture_that_cannot_be_drawn_keeps_no_board_from_being_shown(
     live, _, words = [each.data for each in out.outputs]
     assert "application/vnd.jupyter.widget-view+json" in live
     assert live["text/plain"] == "<scalars in 'logs'>"
-    assert "No picture of it: OverflowError: too large to be drawn" in words["text/html"]
+    assert "The picture cannot be drawn: OverflowError: too large to be drawn" in words["text/html"]
 
 
 def test_a_range_test_answers_with_its_suggestion(shell: Any) -> None:

@@ -132,8 +132,8 @@ def test_a_tag_whose_points_were_all_abandoned_is_named(tmp_path: Path) -> None:
         ({"run": "moon"}, "There is no run 'moon'"),
         ({"tag": None}, "The run 'adam' has no tag"),
         ({"at": 1}, "at=1 is not an index of 1 steps"),
-        ({"at": True}, "at=True is no place"),
-        ({"at": -2}, "at=-2 is no place"),
+        ({"at": True}, "at=True is not an index"),
+        ({"at": -2}, "at=-2 is not an index"),
     ],
 )
 def test_a_wrong_question_is_refused_in_words(

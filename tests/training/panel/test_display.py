@@ -27,7 +27,7 @@ WHEN = "2026-11-23 16:17:51"
 
 def test_the_picture_of_a_run_that_can_go_on_says_how(gate: Gate) -> None:
     run = nbtrain.train(Counter(gate).step, name="night", steps=9)
-    go_on = f"As of {WHEN}. To go on with it, run its cells again with name='night'."
+    go_on = f"As of {WHEN}. To continue the run, run its cells again with name='night'."
     assert state_of(run, WHEN) == go_on
     run.request_stop()
     gate.open()

@@ -115,7 +115,7 @@ def test_a_board_that_cannot_be_drawn_is_told_in_its_own_cell_when_it_is_closed(
     monkeypatch.setattr(board_figure, "png", fail)
     boards.show(nbtrain.scalars(tmp_path), text="board")
     first, *_ = outputs.shown.values()
-    assert first == {"text/plain": "board\nNo picture of it: ValueError: no font"}
+    assert first == {"text/plain": "board\nThe picture cannot be drawn: ValueError: no font"}
 
 
 def test_the_picture_of_a_board_comes_after_the_answers_of_an_open_page(
@@ -188,8 +188,8 @@ def test_a_run_that_cannot_be_drawn_is_told_in_its_own_cell_when_another_takes_i
         display.show(second)
         display.redraw()
     told, *_ = outputs.shown.values()
-    assert told == {"text/plain": "nbtrain run\nNo picture of it: ValueError: no font"}
-    assert second.status.message == "No picture of it: ValueError: no font"
+    assert told == {"text/plain": "nbtrain run\nThe picture cannot be drawn: ValueError: no font"}
+    assert second.status.message == "The picture cannot be drawn: ValueError: no font"
     display.redraw()
     assert second.status.message is None
     gate.open()

@@ -53,7 +53,7 @@ def test_the_suggestion_is_an_action_of_the_mark_and_is_not_applied_by_itself() 
     assert (outcome.table, suggested.after) == ("", ())
     assert run.hyperparameters["learning_rate"] == pytest.approx(1e-3)
     action = run.actions()[0]
-    assert str(action) == f"Go on with {suggested.name}"
+    assert str(action) == f"Continue with {suggested.name}"
     applied(run.do(action))
     assert run.hyperparameters["learning_rate"] == pytest.approx(suggested.values["learning_rate"])
     ended(run)

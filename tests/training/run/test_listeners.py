@@ -186,7 +186,7 @@ def test_an_unknown_event_is_refused_with_those_there_are(run: Run) -> None:
 
 
 def test_an_argument_that_is_not_callable_raises(run: Run) -> None:
-    with pytest.raises(ArgumentError, match=r"on\('failed'\) is given 'mail'"):
+    with pytest.raises(ArgumentError, match=r"on\('failed', 'mail'\): give a function"):
         run.on("failed", "mail")  # type: ignore[arg-type]
 
 

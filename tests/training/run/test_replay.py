@@ -374,7 +374,7 @@ def test_a_trial_that_leaves_the_choice_replays_as_the_choice() -> None:
     run.start()
     applied(trial)
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
-    choice = next(each for each in run.actions() if str(each) == f"Go on with {RATE} 0.04")
+    choice = next(each for each in run.actions() if str(each) == f"Continue with {RATE} 0.04")
     applied(run.post(choice.command))
     run.resume()
     run.wait(SOON)

@@ -84,7 +84,7 @@ def test_without_a_tag_the_run_goes_back_and_its_actions_are_the_choice(gate: Ga
         "back to step 1, rate 0.5 again: the choice is yours: rate 0.25 loss 0.5 → 0.25; rate 0.125"
     )
     first, second = run.actions()[:2]
-    assert (str(first), str(second)) == ("Go on with rate 0.25", "Go on with rate 0.125")
+    assert (str(first), str(second)) == ("Continue with rate 0.25", "Continue with rate 0.125")
     applied(run.do(second))
     assert run.hyperparameters["rate"] == 0.125
     ended(run)

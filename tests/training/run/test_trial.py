@@ -576,9 +576,7 @@ def test_a_trial_on_a_paused_run_says_that_it_waits_and_begins_when_the_run_resu
     trial = run.trial(rate=rates, steps=20, keep_if="loss")
     waits = "; it takes its steps once the paused run is resumed."
     reached(run, lambda run: waits in (run.status.message or ""))
-    held = (
-        "The run is paused at step 1, and a trial takes steps: it goes on once the run is resumed"
-    )
+    held = "The run is paused at step 1, and a trial needs steps: the trial begins once the run is"
     assert repr(trial).startswith(f"<try: requested. {held}")
     with pytest.raises(nbtrain.NbtrainError, match=r"No answer to try within 1 s: The run is pau"):
         trial.wait(1)

@@ -108,7 +108,7 @@ def test_an_action_after_the_end_is_refused_and_not_logged(run: nbtrain.Run) -> 
     run.request_stop()
     run.wait(SOON)
     assert run.status.phase is Phase.STOPPED
-    assert "the run has ended: start it again to go on" in refused(run.do(action)).text
+    assert "the run has ended: start it again to continue" in refused(run.do(action)).text
     assert last_line(run)[0] == "stopped"
 
 
