@@ -1,5 +1,5 @@
 // The runs of a board as a reader counts them: Keras writes a fit as two runs, `train` and
-// `validation`, which are one run with two curves. The kernel says which are. Knows no page.
+// `validation`, which are one run with two curves. The kernel says which are. Uses no DOM.
 
 /** @import { Fit } from "../protocol.d.ts" */
 

@@ -1,5 +1,5 @@
 // The options that the reader of a board has chosen. The kernel keeps them as a text, so that a
-// reloaded page or another view begins with them. Knows no page.
+// reloaded page or another view begins with them. Uses no DOM.
 
 /** @import { Axis, Index } from "../protocol.d.ts" */
 

@@ -121,6 +121,6 @@ export class Tabs {
     this.choose(name);
     this.tabs.get(name)?.focus();
     event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
   }
 }

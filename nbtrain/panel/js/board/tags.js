@@ -1,4 +1,4 @@
-// Groups of tags, filters by name, and the look of a run's line. Knows no page.
+// Groups of tags, filters by name, and the look of a run's line. Uses no DOM.
 
 import { getOrMake } from "../shared/collections.js";
 

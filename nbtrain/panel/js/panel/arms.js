@@ -1,4 +1,4 @@
-// The arms of the newest trial of several values, as its marks and curves show them. Knows no page.
+// The arms of the newest trial of several values, as its marks and curves show them. Uses no DOM.
 
 import { nearest, valueOf } from "../shared/buckets.js";
 import { lastOf } from "../shared/collections.js";

@@ -259,7 +259,7 @@ export class ChartGrid {
       const by = { ArrowUp: -BY_KEY, ArrowDown: BY_KEY }[event.key];
       if (!by && event.key !== "Home") return;
       event.preventDefault();
-      event.stopPropagation(); // not a command of the notebook's
+      event.stopPropagation(); // not a command of the notebook
       if (by) choose(this.room + by);
       else choices.choose({ height: null });
     });

@@ -1,5 +1,5 @@
-// How many charts fit into the width and the height that they may take, and how high each is. Knows no
-// page.
+// How many charts fit into the width and the height that they may take, and how high each is. Uses no
+// DOM.
 
 export const HEAD = 24; // pixels above a plot
 // Pixels of all charts, of a panel that is about 600 high: one that is narrow has a higher head.

@@ -1,4 +1,4 @@
-// The lines of a run's log that have been received, and the way to more. Knows no page.
+// The lines of a run's log that have been received, and the way to more. Uses no DOM.
 
 /** @import { Level, LogRow, LogRows, LogSource } from "../protocol.d.ts" */
 

@@ -1,4 +1,4 @@
-// The marks of a run: their groups and descriptions. Knows no page.
+// The marks of a run: their groups and descriptions. Uses no DOM.
 
 import { clock, place } from "../shared/format.js";
 

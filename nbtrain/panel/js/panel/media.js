@@ -146,7 +146,7 @@ export class Media {
       this.choose(at >= steps.length - 1 ? null : steps[at]);
       point(steps[at], this.#wallOf(steps[at]));
     });
-    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // not a command of the notebook
     this.range.addEventListener("blur", () => this.pointAt(null));
   }
 

@@ -1,4 +1,4 @@
-// The questions of a page about pictures and media: one at a time, and few. Knows no page.
+// The questions of a page about pictures and media: one at a time, and few. Uses no DOM.
 
 /** @import { MediaAnswer, MediaQuestion, ToPanel } from "../protocol.d.ts" */
 /** @import { Bytes } from "../shared/connection.js" */

@@ -16,7 +16,7 @@ export class Popover {
       "data-role": name,
       "data-lm-suppress-shortcuts": "true",
     });
-    this.root.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.root.addEventListener("keydown", (event) => event.stopPropagation()); // not a command of the notebook
     this.root.addEventListener("toggle", () => this.#follow());
     /** @type {HTMLElement} */
     this.anchor = this.root; // until it is opened

@@ -1,4 +1,4 @@
-// The places of a slider and the values that they stand for, and values as texts. Knows no page.
+// The places of a slider and the values that they stand for, and values as texts. Uses no DOM.
 
 /** @import { Scale } from "../protocol.d.ts" */
 

@@ -1,4 +1,4 @@
-// The data of one run as received: its status, curves and marks. Knows no page.
+// The data of one run as received: its status, curves and marks. Uses no DOM.
 
 import { countsIn, divided } from "../shared/buckets.js";
 import { aligned, floats } from "../shared/columns.js";

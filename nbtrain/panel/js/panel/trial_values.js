@@ -1,4 +1,4 @@
-// The texts typed into the form of a trial, and the command that they mean. Knows no page.
+// The texts typed into the form of a trial, and the command that they mean. Uses no DOM.
 
 import { numberIn } from "./scale.js";
 

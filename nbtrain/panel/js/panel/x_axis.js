@@ -1,4 +1,4 @@
-// The places of a run's points and marks on the horizontal axis of its charts. Knows no page.
+// The places of a run's points and marks on the horizontal axis of its charts. Uses no DOM.
 
 import { isMetric } from "../shared/side_tags.js";
 

@@ -18,7 +18,7 @@ export class StepSlider {
       "data-role": "step",
     });
     this.range.addEventListener("input", () => moved(Number(this.range.value)));
-    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // not a command of the notebook
     this.output = el("output", { class: "nbt-soft", "data-role": "shown-step" });
     this.root = el("div", { class: "nbt-step", children: [this.range, this.output] });
   }

@@ -1,4 +1,4 @@
-// The lines of a chart of several tags. Knows no page.
+// The lines of a chart of several tags. Uses no DOM.
 
 /** @import { LayoutChart } from "../../protocol.d.ts" */
 /** @import { RunCurve } from "./overlay.js" */

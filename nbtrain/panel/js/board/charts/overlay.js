@@ -1,4 +1,4 @@
-// The curves of several runs as uPlot's columns; columns.js has those of one. Knows no page.
+// The curves of several runs as uPlot's columns; columns.js has those of one. Uses no DOM.
 
 import { countsIn, nearest, valueOf } from "../../shared/buckets.js";
 import { column, floats, union } from "../../shared/columns.js";

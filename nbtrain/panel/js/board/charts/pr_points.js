@@ -1,4 +1,4 @@
-// The points of precision-recall curves, decoded, and merged for one chart. Knows no page.
+// The points of precision-recall curves, decoded, and merged for one chart. Uses no DOM.
 
 import { floats } from "../../shared/columns.js";
 

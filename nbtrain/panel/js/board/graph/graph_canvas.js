@@ -239,7 +239,7 @@ export class GraphCanvas {
     else if (key === "0") this.fit();
     else return;
     event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
   }
 
   /**

@@ -42,7 +42,7 @@ export class GraphSearch {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    event.stopPropagation(); // no command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
     if (event.key === "Escape") this.clear();
     if (event.key === "Enter" && this.names.length) this.reveal(this.names[0]);
   }

@@ -1,5 +1,5 @@
-// The places of a graph's nodes and the ways of its edges: by dagre, from top to bottom. Knows no
-// page.
+// The places of a graph's nodes and the ways of its edges: by dagre, from top to bottom. Uses no
+// DOM.
 
 import { graphlib, layout } from "@dagrejs/dagre";
 import { get } from "../../shared/collections.js";

@@ -1,4 +1,4 @@
-// The open scopes of a graph, each with the parts of edges within it. Knows no page.
+// The open scopes of a graph, each with the parts of edges within it. Uses no DOM.
 
 import { getOrMake, get, lastOf } from "../../shared/collections.js";
 

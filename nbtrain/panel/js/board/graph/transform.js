@@ -1,4 +1,4 @@
-// How a drawing is seen in its frame: moved, enlarged, fitted. Knows no page.
+// How a drawing is seen in its frame: moved, enlarged, fitted. Uses no DOM.
 
 import { get } from "../../shared/collections.js";
 

@@ -1,5 +1,5 @@
 // A part of an axis that somebody has brushed, as the filters of the table have it, and back.
-// Knows no page.
+// Uses no DOM.
 
 import { numberAt, placeOfNumber } from "./value_axis.js";
 

@@ -290,6 +290,6 @@ export class ParallelView {
     else if (event.key === "Escape") this.#point(null);
     else return;
     event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
   }
 }

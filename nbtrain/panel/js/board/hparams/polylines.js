@@ -1,4 +1,4 @@
-// The lines of parallel coordinates: where they are, and which is nearest to a point. Knows no page.
+// The lines of parallel coordinates: where they are, and which is nearest to a point. Uses no DOM.
 
 import { get } from "../../shared/collections.js";
 import { placeOf } from "./value_axis.js";

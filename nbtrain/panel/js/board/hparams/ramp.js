@@ -1,4 +1,4 @@
-// The colours from a low value to a high one. Knows no page.
+// The colours from a low value to a high one. Uses no DOM.
 
 const STEPS = 32; // colours that are told apart: lines of one colour are drawn at once
 

@@ -1,5 +1,5 @@
 // The axis of a hyperparameter or a metric: where a value lies on it. A place is a part of the
-// axis, from 0 to 1. Knows no page.
+// axis, from 0 to 1. Uses no DOM.
 
 import { isNumeric, shown, sorted, whole } from "../table/cells.js";
 import { logTicks, ticks } from "../../shared/format.js";

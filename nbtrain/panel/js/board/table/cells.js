@@ -1,4 +1,4 @@
-// The texts and the order of a table's values. Knows no page.
+// The texts and the order of a table's values. Uses no DOM.
 // A value is a number, a text, true or false, or null for none.
 
 /** @import { Cell } from "../../protocol.d.ts" */

@@ -1,4 +1,4 @@
-// Filters of a table's rows by the values of a column. Knows no page.
+// Filters of a table's rows by the values of a column. Uses no DOM.
 
 import { isNumeric, sorted } from "./cells.js";
 

@@ -1,4 +1,4 @@
-// Differences between the values of runs. Knows no page.
+// Differences between the values of runs. Uses no DOM.
 
 import { number } from "../../shared/format.js";
 

@@ -1,4 +1,4 @@
-// The runs of each session of a hyperparameter search. Knows no page.
+// The runs of each session of a hyperparameter search. Uses no DOM.
 
 import { get } from "../../shared/collections.js";
 

@@ -1,5 +1,5 @@
 // Runs side by side as fits: a column has the results of a training, and those of its validation.
-// Knows no page.
+// Uses no DOM.
 
 import { decoded } from "./cells.js";
 import { decodeNumbers } from "../charts/overlay.js";
