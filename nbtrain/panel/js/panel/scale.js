@@ -3,15 +3,15 @@
 /** @import { Scale } from "../protocol.d.ts" */
 
 /**
- * The places of a slider: whole numbers from 0 to last.
+ * The places of a slider, whole numbers from 0 to last.
  * @typedef {object} Places
  * @property {number} last
  * @property {(place: number) => number} valueAt
  * @property {(value: number) => number} placeOf
  */
 
-const PER_DECADE = 20; // a place is 12 % more than the one before, and has two digits of its own
-const EACH = 200; // so many whole numbers have a place each
+const PER_DECADE = 20; // each place is 12 % more than the one before, and differs from it in two digits
+const EACH = 200; // up to so many whole numbers have a place each
 
 /**
  * kind: "log", "linear" or "whole"; places are whole numbers from 0 to last.
@@ -88,7 +88,7 @@ export function exact(value) {
 }
 
 /**
- * The number in a typed text, or any other text as it is: the run says what is wrong with it.
+ * The number in a typed text; any other text stays as it is, and the run refuses it with a reason.
  * @param {string} typed
  */
 export function numberIn(typed) {
