@@ -1,4 +1,4 @@
-// The list of a board's runs: those that are drawn, and a sample of each line.
+// The list of a board's runs: check boxes that choose the drawn ones, and a sample of each line.
 
 import { brief } from "./fits.js";
 import { button, el, partOf, say } from "../shared/dom.js";
@@ -13,8 +13,8 @@ import { filter } from "./tags.js";
 /** @typedef {{row: HTMLElement, fit: Fit, box: HTMLInputElement, name: HTMLElement, label: HTMLElement}} Row */
 
 /**
- * folder: what the names of all begin with; labels: the tags of runs; bare: the runs without
- * scalars, which are folded away.
+ * folder: the common beginning of all names; labels: the tags of runs; bare: the runs without
+ * scalars, which are collapsed.
  * @typedef {{folder?: string, labels?: Record<string, string[]>, bare?: Set<string>}} About
  */
 
@@ -26,7 +26,7 @@ export class RunList {
   /** @type {Record<string, string[]>} */
   labels = {}; // the tags of runs
   /** @type {Map<string, string[]>} */
-  names = new Map(); // of each run the names of its fit, as a whole and as it is shown
+  names = new Map(); // for each run, the whole and the shown name of its fit
   /** @type {Chosen} */
   fits = () => true;
   input = el("input", {
@@ -84,7 +84,7 @@ export class RunList {
   }
 
   /**
-   * True if a run is drawn.
+   * Returns whether a run is drawn.
    * @param {string} run
    */
   has(run) {
@@ -172,7 +172,7 @@ export class RunList {
   }
 
   /**
-   * True if the filter means one of the runs of a fit.
+   * Returns whether a run of a fit matches the filter.
    * @param {Fit} fit
    */
   #meant({ runs }) {
@@ -213,7 +213,7 @@ export class RunList {
 }
 
 /**
- * For each run of a fit the names of the fit, as a whole and without the folder of all.
+ * For each run of a fit, the fit's whole name and its name without the common folder.
  * @param {Fit} fit
  * @param {string} folder
  * @returns {[run: string, names: [string, string]][]}

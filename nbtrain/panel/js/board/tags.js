@@ -13,7 +13,7 @@ import { getOrMake } from "../shared/collections.js";
  */
 
 /**
- * Returns whether a run or a tag is meant, by its name.
+ * Returns whether the name of a run or a tag matches.
  * @typedef {(name: string) => boolean} Chosen
  */
 
@@ -39,7 +39,7 @@ export function groups(tags) {
 }
 
 /**
- * The cards of pinned tags in the order of the pins, and the others by their tags.
+ * Returns the cards of pinned tags in the order of the pins, and the other cards by tag.
  * @template Key
  * @param {Map<string, Key[]>} found
  * @param {string[]} pins
@@ -89,10 +89,10 @@ export function filter(text) {
 }
 
 /**
- * The line of the n-th run: all colours are used once before dashes tell lines apart.
+ * The look of the n-th run: dashes are used once each colour has been used.
  * @param {number} n
  * @param {string[]} colours
- * @param {boolean} [validates] true for the validation of a fit
+ * @param {boolean} [validates] whether it is the validation of a fit
  * @returns {Look}
  */
 export function style(n, colours, validates = false) {

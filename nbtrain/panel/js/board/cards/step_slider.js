@@ -1,4 +1,4 @@
-// The slider that chooses the step of a card, and beside it that step and its time.
+// The slider that chooses the step of a card, and a text with that step and its time.
 
 import { el } from "../../shared/dom.js";
 import { place } from "../../shared/format.js";
@@ -6,7 +6,7 @@ import { place } from "../../shared/format.js";
 export class StepSlider {
   /**
    * @param {string} label
-   * @param {(at: number) => void} moved called with the place among the steps that the reader chooses
+   * @param {(at: number) => void} moved called with the place of the chosen step
    */
   constructor(label, moved) {
     this.range = el("input", {

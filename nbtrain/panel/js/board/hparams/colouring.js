@@ -1,4 +1,4 @@
-// The colours of runs: each its own, or by a hyperparameter or a metric, with a legend.
+// The colours of runs: one for each, or by a hyperparameter or a metric, with a legend.
 
 import { el, labelled } from "../../shared/dom.js";
 import { getOrMake, get } from "../../shared/collections.js";
@@ -10,7 +10,7 @@ import { axisOf, placeOf } from "./value_axis.js";
 /** @import { Value } from "../table/cells.js" */
 /** @import { ValueAxis } from "./value_axis.js" */
 
-const RUN = "run"; // no id of a column, which has a space
+const RUN = "run"; // not an id of a column, which contains a space
 const NAMED = 12; // values in the legend
 
 export class Colouring {
@@ -21,9 +21,9 @@ export class Colouring {
   constructor(host, changed) {
     this.host = host;
     /** @type {string | null} */
-    this.chosen = null; // the id of a column, or RUN; null until somebody has chosen
+    this.chosen = null; // the id of a column, or RUN; null until the user chooses
     /** @type {{column: HparamsColumn, axis: ValueAxis} | null} */
-    this.by = null; // what the colours tell; null: each run has its own
+    this.by = null; // the column that sets the colours; null: each run has its own
     this.select = el("select", { "aria-label": "colour", "data-role": "colour" });
     this.select.addEventListener("change", () => {
       this.chosen = this.select.value;
@@ -37,7 +37,7 @@ export class Colouring {
   }
 
   /**
-   * Offer the columns, the metrics first.
+   * Lists the columns, the metrics first.
    * @param {HparamsColumn[]} columns
    */
   show(columns) {

@@ -1,5 +1,5 @@
-// Parallel coordinates: an axis for each hyperparameter and metric, a line for each run. To brush
-// an axis sets the filter of its column.
+// Parallel coordinates: an axis for each hyperparameter and metric, a line for each run. Brushing an
+// axis sets the filter of its column.
 
 import { el, focusedIn, partOf, say } from "../../shared/dom.js";
 import { filterOf, stretchesOf } from "./brush.js";
@@ -20,7 +20,7 @@ import { axisOf, ticksOf } from "./value_axis.js";
  * @typedef {{column: HparamsColumn, axis: ValueAxis, ticks: ReturnType<typeof ticksOf>, missing: number, stretches: ReturnType<typeof stretchesOf>}} Drawing
  */
 /**
- * A whole drawing: the rows of each colour, and the others faintly.
+ * A whole drawing: the rows of each colour, and the others, drawn faintly.
  * @typedef {{shown: HparamsShown, size: {width: number, height: number}, room: Room, lines: Polylines, shades: Map<string, HparamsRow[]>, others: HparamsRow[], axes: Drawing[], paint: Paint}} Drawn
  */
 
@@ -31,9 +31,9 @@ const EACH = 96; // pixels of an axis, at least
 const SIDE = 56; // pixels before the first axis and after the last one
 const TOP = 8;
 const HEIGHT = 300; // pixels of an axis
-const NONE = 22; // pixels from an axis to what has no place on it
+const NONE = 22; // pixels between an axis and the lines without a place on it
 const NEAR = 10; // pixels from the pointer to a line
-const GRIP = 14; // and to an axis that is brushed
+const GRIP = 14; // pixels from the pointer to an axis to brush
 const MOVED = 4; // pixels that make a brush
 
 /** @implements {HparamsView} */
@@ -264,7 +264,7 @@ export class ParallelView {
     this.host.filters.choose(column.id, filterOf(axis, one, other));
   }
 
-  // A click at the axis of a filter ends the filter; elsewhere it marks the run.
+  // A click on a filtered axis clears the filter; elsewhere it marks the run.
   /** @param {PointerEvent} event */
   #up(event) {
     if (!this.drawn || event.button) return;

@@ -1,6 +1,6 @@
-// The colours from a low value to a high one. Uses no DOM.
+// Colours from a low value to a high one. Uses no DOM.
 
-const STEPS = 32; // colours that are told apart: lines of one colour are drawn at once
+const STEPS = 32; // the number of different colours; lines of one colour are drawn together
 
 /**
  * The colour of a place from 0 to 1 among colours like #1a6fb0.

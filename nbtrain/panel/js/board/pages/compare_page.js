@@ -1,4 +1,4 @@
-// The page that compares the drawn runs: a table side by side, and their curves below.
+// The page that compares the drawn runs: a table, and their curves below.
 
 import { CompareTable } from "../table/compare_table.js";
 import { el, labelled, say } from "../../shared/dom.js";
@@ -14,14 +14,14 @@ import { sideBySide } from "../table/side_by_side.js";
 /** @import { Chosen } from "../tags.js" */
 /** @import { Page } from "./pages.js" */
 
-const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
+const MOST = 1000; // up to so many tags are requested at once, whatever the filter
 const FEW = "Check two or more runs in the list to compare them.";
 
 export class ComparePage {
   /** @type {Comparison | null} */
   there = null;
   few = false;
-  look = ""; // of what is drawn
+  look = ""; // identifies the drawn contents
   refused = "";
   /** @type {ComparisonOptions} */
   options = { base: null, same: false, extent: false };
@@ -109,7 +109,7 @@ export class ComparePage {
     this.#draw();
   }
 
-  // The charts wait for the table, which would push them down.
+  // Shows the charts only with the table, which would otherwise push them down.
   #draw() {
     say(this.words, this.few ? FEW : this.refused);
     const { few, there } = this;
@@ -129,7 +129,7 @@ export class ComparePage {
   }
 
   /**
-   * A baseline stays chosen while it is not compared, in case it is compared again.
+   * Lists the baselines. A chosen one stays while its run is not compared.
    * @param {Comparison} there
    */
   #offerBase({ fits }) {

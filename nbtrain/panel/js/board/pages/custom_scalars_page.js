@@ -27,7 +27,7 @@ export class CustomScalarsPage {
     this.open = new Map();
     /** @type {Map<string, string[]>} */
     this.runsByTag = new Map();
-    this.key = ""; // of what is drawn
+    this.key = ""; // identifies the drawn contents
     /** @type {Chosen} */
     this.fits = () => true;
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
@@ -83,7 +83,7 @@ export class CustomScalarsPage {
     );
     for (const [key, chart] of this.charts)
       if (!there.has(key)) (this.viewport.leave(chart), this.charts.delete(key));
-    this.board.draw(); // with it this page, and how many charts there are
+    this.board.draw(); // also draws this page, and the number of charts
   }
 
   #draw() {

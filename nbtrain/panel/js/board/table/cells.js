@@ -9,7 +9,7 @@
  */
 
 const NUMBER = /([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)/;
-const BEGINS = /^[=+\-@\t\r\n]/; // of a text that a spreadsheet would take for a formula
+const BEGINS = /^[=+\-@\t\r\n]/; // the start of a text that a spreadsheet would read as a formula
 
 /**
  * The value of a cell: a number that JSON lacks comes as {float: "NaN"}.
@@ -39,7 +39,7 @@ export function whole(value) {
 }
 
 /**
- * True if a column has numbers, and nothing else.
+ * Returns whether a column has numbers, and nothing else.
  * @param {Value[]} values
  */
 export function isNumeric(values) {
@@ -65,8 +65,8 @@ export function sorted(rows, valueOf, down = false) {
 }
 
 /**
- * Comma-separated values by RFC 4180. A text that a spreadsheet would take for a formula gets an
- * apostrophe, so that nothing in a file can run there either.
+ * Comma-separated values by RFC 4180. A text that a spreadsheet would read as a formula gets an
+ * apostrophe, so that it cannot run there.
  * @param {Value[][]} rows
  */
 export function csv(rows) {

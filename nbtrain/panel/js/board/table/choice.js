@@ -10,7 +10,7 @@ import { isNumeric, sorted } from "./cells.js";
  */
 
 /**
- * The choice in a column: null is an open end; without: the values that are not meant.
+ * The filter of a column. null: an open end; without: the excluded values.
  * @typedef {{low: number | null, high: number | null} | {without: Set<Value>}} Filter
  */
 
@@ -27,8 +27,7 @@ export function domainOf(values) {
 }
 
 /**
- * True if a value is chosen. A choice is {low, high}, with null for an open end, or {without}, the
- * set of values that are left out; null chooses every value.
+ * Returns whether a value matches a filter; without a filter, every value does.
  * @param {Value} value
  * @param {Filter | null | undefined} choice
  */

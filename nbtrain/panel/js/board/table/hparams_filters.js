@@ -42,7 +42,7 @@ export class HparamsFilters {
   }
 
   /**
-   * True if a row matches.
+   * Returns whether a row matches.
    * @param {(id: string) => Value} valueOf returns the row's value in a column
    */
   fits(valueOf) {
@@ -50,7 +50,7 @@ export class HparamsFilters {
   }
 
   /**
-   * Choose for a column, as its fields do; null ends its choice.
+   * Sets the filter of a column, as its fields do; null clears it.
    * @param {string} id
    * @param {Filter | null} choice
    */

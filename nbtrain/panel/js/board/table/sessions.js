@@ -3,7 +3,7 @@
 import { get } from "../../shared/collections.js";
 
 /**
- * Maps each session to the runs in its folder; a run belongs to the deepest session around it.
+ * Maps each session to the runs in its folder; a run belongs to the innermost session folder that contains it.
  * @param {string[]} sessions
  * @param {string[]} runs
  */
