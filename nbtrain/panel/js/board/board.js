@@ -251,10 +251,10 @@ class View {
     const there = Object.keys(PAGES).filter((tab) => tab === name || index.tabs.includes(tab));
     this.tabs.show(Object.fromEntries(there.map((tab) => [tab, PAGES[tab][0]])), name);
     const page = this.#turnTo(name);
-    const { fits, error } = filter(this.tagInput.value);
+    const { matches, error } = filter(this.tagInput.value);
     this.tagInput.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
-    this.tagCount.textContent = page.show(index, (run) => this.runs.has(run), fits);
+    this.tagCount.textContent = page.show(index, (run) => this.runs.has(run), matches);
     this.#showState();
   }
 

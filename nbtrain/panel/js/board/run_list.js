@@ -8,7 +8,7 @@ import { filter } from "./tags.js";
 /** @import { Fit } from "../protocol.d.ts" */
 /** @import { Board } from "./board.js" */
 /** @import { Page } from "./pages/pages.js" */
-/** @import { Chosen } from "./tags.js" */
+/** @import { NameTest } from "./tags.js" */
 
 /** @typedef {{row: HTMLElement, fit: Fit, box: HTMLInputElement, name: HTMLElement, label: HTMLElement}} Row */
 
@@ -27,8 +27,8 @@ export class RunList {
   labels = {}; // the tags of runs
   /** @type {Map<string, string[]>} */
   names = new Map(); // for each run, the whole and the shown name of its fit
-  /** @type {Chosen} */
-  fits = () => true;
+  /** @type {NameTest} */
+  matches = () => true;
   input = el("input", {
     type: "search",
     placeholder: "filter runs (regex)",
@@ -88,7 +88,7 @@ export class RunList {
    * @param {string} run
    */
   has(run) {
-    return !this.off.has(run) && this.fits(run);
+    return !this.off.has(run) && this.matches(run);
   }
 
   /**
@@ -120,7 +120,7 @@ export class RunList {
       say(name, brief(get(this.names, fit.runs[0])[1]));
       const tags = new Set(fit.runs.flatMap((run) => labels[run] ?? []));
       say(label, [...tags].map((each) => `#${each}`).join(" "));
-      row.hidden = !this.#meant(fit);
+      row.hidden = !this.#isListed(fit);
     }
     this.#update();
   }
@@ -175,28 +175,28 @@ export class RunList {
    * Returns whether a run of a fit matches the filter.
    * @param {Fit} fit
    */
-  #meant({ runs }) {
-    return runs.some((run) => this.fits(run));
+  #isListed({ runs }) {
+    return runs.some((run) => this.matches(run));
   }
 
   /** @param {boolean} on */
   #checkShown(on) {
     const shown = [...this.rows.values()].flatMap(({ fit }) => fit.runs);
     this.check(
-      shown.filter((run) => this.fits(run)),
+      shown.filter((run) => this.matches(run)),
       on,
     );
   }
 
   #fit() {
-    const { fits, error } = filter(this.input.value);
-    this.fits = (run) =>
-      fits(run) ||
-      (this.names.get(run) ?? []).some(fits) ||
-      (this.labels[run] ?? []).some((label) => fits(`#${label}`));
+    const { matches, error } = filter(this.input.value);
+    this.matches = (run) =>
+      matches(run) ||
+      (this.names.get(run) ?? []).some(matches) ||
+      (this.labels[run] ?? []).some((label) => matches(`#${label}`));
     this.input.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
-    for (const { row, fit } of this.rows.values()) row.hidden = !this.#meant(fit);
+    for (const { row, fit } of this.rows.values()) row.hidden = !this.#isListed(fit);
     this.#update();
   }
 

@@ -14,7 +14,7 @@ import { getOrMake } from "../shared/collections.js";
 
 /**
  * Returns whether the name of a run or a tag matches.
- * @typedef {(name: string) => boolean} Chosen
+ * @typedef {(name: string) => boolean} NameTest
  */
 
 /** The dash of a validation, which has the colour of its training. */
@@ -77,14 +77,14 @@ export function runsWithoutScalars({ sets, runs }) {
 /**
  * A test of names by a regular expression. If it is invalid, every name passes.
  * @param {string} text
- * @returns {{fits: Chosen, error: string | null}}
+ * @returns {{matches: NameTest, error: string | null}}
  */
 export function filter(text) {
   try {
     const pattern = new RegExp(text, "i");
-    return { fits: (name) => pattern.test(name), error: null };
+    return { matches: (name) => pattern.test(name), error: null };
   } catch (error) {
-    return { fits: () => true, error: error instanceof Error ? error.message : String(error) };
+    return { matches: () => true, error: error instanceof Error ? error.message : String(error) };
   }
 }
 

@@ -11,7 +11,7 @@ import { sideBySide } from "../table/side_by_side.js";
 /** @import { Reply } from "../board_connection.js" */
 /** @import { ComparisonOptions } from "../table/compare_table.js" */
 /** @import { Comparison } from "../table/side_by_side.js" */
-/** @import { Chosen } from "../tags.js" */
+/** @import { NameTest } from "../tags.js" */
 /** @import { Page } from "./pages.js" */
 
 const MOST = 1000; // up to so many tags are requested at once, whatever the filter
@@ -25,8 +25,8 @@ export class ComparePage {
   refused = "";
   /** @type {ComparisonOptions} */
   options = { base: null, same: false, extent: false };
-  /** @type {Chosen} */
-  fits = () => true;
+  /** @type {NameTest} */
+  matches = () => true;
   base = el("select", { "data-role": "baseline" });
   words = el("div", {
     class: "nbt-notice",
@@ -71,13 +71,13 @@ export class ComparePage {
   }
 
   /** @type {Page["show"]} */
-  show(index, chosen, fits) {
+  show(index, chosen, matches) {
     const runs = index.runs.filter(chosen);
-    this.fits = fits;
+    this.matches = matches;
     this.few = fitsOf(runs, this.board.connection.fitOf).size < 2;
-    const tags = index.tags.length > MOST ? index.tags.filter(fits).slice(0, MOST) : null;
+    const tags = index.tags.length > MOST ? index.tags.filter(matches).slice(0, MOST) : null;
     if (!this.few) this.latest.want({ t: "compare", runs, tags }, index.version);
-    const count = this.scalars.show(index, chosen, fits);
+    const count = this.scalars.show(index, chosen, matches);
     this.#draw();
     return count;
   }
@@ -115,7 +115,7 @@ export class ComparePage {
     const { few, there } = this;
     this.body.hidden = few || !there;
     if (few || !there) return;
-    const scalars = there.scalars.filter(({ tag }) => this.fits(tag));
+    const scalars = there.scalars.filter(({ tag }) => this.matches(tag));
     const look = JSON.stringify([
       this.latest.known,
       scalars.map(({ tag }) => tag),

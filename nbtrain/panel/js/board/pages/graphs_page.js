@@ -71,12 +71,12 @@ export class GraphsPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, chosen, fits) {
+  show(index, chosen, matches) {
     const tags = index.kinds.graphs;
     const all = [...runsByTag(tags, index.runs)].flatMap(([tag, runs]) =>
       runs.map((run) => ({ run, tag })),
     );
-    this.keys = all.filter(({ run, tag }) => chosen(run) && fits(tag));
+    this.keys = all.filter(({ run, tag }) => chosen(run) && matches(tag));
     const key = this.keys.find((each) => same(each, this.key)) ?? this.keys[0] ?? null;
     this.#offer(key);
     if (!same(key, this.key)) this.#choose(key);

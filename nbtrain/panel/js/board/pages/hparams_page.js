@@ -19,7 +19,7 @@ import { getOrMake } from "../../shared/collections.js";
 /** @import { Contents, Reply } from "../board_connection.js" */
 /** @import { Value } from "../table/cells.js" */
 /** @import { TableColumn } from "../table/sort_table.js" */
-/** @import { Chosen } from "../tags.js" */
+/** @import { NameTest } from "../tags.js" */
 /** @import { Page } from "./pages.js" */
 
 /**
@@ -96,8 +96,8 @@ export class HparamsPage {
   runs = new Map(); // of each session
   /** @type {Map<string, HparamsView>} */
   views = new Map();
-  /** @type {Chosen} */
-  fits = () => true;
+  /** @type {NameTest} */
+  matches = () => true;
   problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
   left = el("div", { class: "nbt-notice", role: "status", hidden: "" });
   chooser = el("div", {
@@ -132,9 +132,9 @@ export class HparamsPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, _chosen, fits) {
+  show(index, _chosen, matches) {
     this.index = index;
-    this.fits = fits;
+    this.matches = matches;
     this.latest.want({ t: "hparams" }, index.version);
     return this.#draw();
   }
@@ -214,7 +214,9 @@ export class HparamsPage {
 
   // Builds the view of the chosen columns; returns their number in words.
   #draw() {
-    const fitting = this.columns.filter(({ id, text }) => !this.hidden.has(id) && this.fits(text));
+    const fitting = this.columns.filter(
+      ({ id, text }) => !this.hidden.has(id) && this.matches(text),
+    );
     const columns = fitting.slice(0, MOST);
     say(
       this.left,
@@ -238,9 +240,11 @@ export class HparamsPage {
     const places = new Map(this.columns.map(({ id, valueOf }) => [id, valueOf]));
     const { runs } = this.board;
     const rows = this.rows.filter((row) =>
-      [row.run, ...this.runsOf(row)].some((name) => runs.fits(name)),
+      [row.run, ...this.runsOf(row)].some((name) => runs.matches(name)),
     );
-    const chosen = rows.filter((row) => this.filters.fits((id) => places.get(id)?.(row) ?? null));
+    const chosen = rows.filter((row) =>
+      this.filters.matches((id) => places.get(id)?.(row) ?? null),
+    );
     Object.assign(this.shown, { rows, chosen });
     this.#turn().show({ ...this.shown });
     this.#showCounts();

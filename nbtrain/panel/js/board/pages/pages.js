@@ -15,15 +15,15 @@ import { TextBody } from "../../shared/cards/text_body.js";
 
 /** @import { Board } from "../board.js" */
 /** @import { Contents } from "../board_connection.js" */
-/** @import { Chosen } from "../tags.js" */
+/** @import { NameTest } from "../tags.js" */
 
 /**
  * A page of a board.
  * @typedef {object} Page
  * @property {HTMLElement} root
  * @property {HTMLElement} [tools] its own controls
- * @property {(index: Contents, chosen: Chosen, fits: Chosen) => string} show
- *   draws the runs that are `chosen` and the tags that match `fits`. Called whenever one of the three may
+ * @property {(index: Contents, chosen: NameTest, matches: NameTest) => string} show
+ *   draws the runs that are `chosen` and the tags that match `matches`. Called whenever one of the three may
  *   have changed while the page is in front; returns its count in words
  * @property {(run: string | null) => void} highlight
  *   highlights the runs of a fit, by its leader; null highlights none

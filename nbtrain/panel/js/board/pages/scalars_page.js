@@ -40,10 +40,10 @@ export class ScalarsPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, chosen, fits) {
+  show(index, chosen, matches) {
     this.runsByTag = runsByTag(index, index.runs);
     const tags = [...this.runsByTag]
-      .filter(([tag, runs]) => fits(tag) && runs.some(chosen))
+      .filter(([tag, runs]) => matches(tag) && runs.some(chosen))
       .map(([tag]) => tag);
     this.groups.show(new Map(tags.map((tag) => [tag, [tag]])));
     this.axis.show();

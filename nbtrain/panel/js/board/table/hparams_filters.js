@@ -45,7 +45,7 @@ export class HparamsFilters {
    * Returns whether a row matches.
    * @param {(id: string) => Value} valueOf returns the row's value in a column
    */
-  fits(valueOf) {
+  matches(valueOf) {
     return [...this.choices].every(([id, choice]) => chosen(valueOf(id), choice));
   }
 
