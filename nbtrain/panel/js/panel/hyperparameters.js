@@ -5,7 +5,8 @@
 
 import { el } from "../shared/dom.js";
 import { getOrMake } from "../shared/collections.js";
-import { brief, exact, numberIn, places } from "./scale.js";
+import { numberIn } from "../shared/format.js";
+import { brief, exact, places } from "./scale.js";
 
 /** @import { Receipt, Scale, Status } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */

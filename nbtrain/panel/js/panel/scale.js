@@ -86,13 +86,3 @@ export function exact(value) {
     ? value.toExponential()
     : String(value);
 }
-
-/**
- * The number in a typed text; any other text stays as it is, and the run refuses it with a reason.
- * @param {string} typed
- */
-export function numberIn(typed) {
-  const text = typed.trim().replace("−", "-");
-  const number = Number(text);
-  return text === "" || !Number.isFinite(number) ? text : number;
-}

@@ -1,6 +1,6 @@
 // The contents of the form of a trial, and the command that they make. Uses no DOM.
 
-import { numberIn } from "./scale.js";
+import { numberIn } from "../shared/format.js";
 
 /** @import { Command } from "../protocol.d.ts" */
 

@@ -170,6 +170,16 @@ export function inWords(names) {
 }
 
 /**
+ * The number in a typed text; any other text stays as it is, and is refused with a reason.
+ * @param {string} typed
+ */
+export function numberIn(typed) {
+  const text = typed.trim().replace("−", "-");
+  const number = Number(text);
+  return text === "" || !Number.isFinite(number) ? text : number;
+}
+
+/**
  * A value as "7.5e-5", with two digits more than it needs to differ from its neighbour.
  * @param {number} value
  * @param {number} gap

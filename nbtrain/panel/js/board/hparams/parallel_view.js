@@ -1,11 +1,10 @@
 // Parallel coordinates: an axis for each hyperparameter and metric, a line for each run. Brushing an
 // axis sets the filter of its column.
 
-import { el, focusedIn, partOf, say } from "../../shared/dom.js";
+import { button, el, focusedIn, partOf, say } from "../../shared/dom.js";
 import { filterOf, stretchesOf } from "./brush.js";
 import { Colouring } from "./colouring.js";
 import { drawLines, drawOut } from "./parallel_canvas.js";
-import { headOf, wordsOf } from "./parallel_words.js";
 import { Polylines } from "./polylines.js";
 import { tipOf } from "./tip.js";
 import { axisOf, ticksOf } from "./value_axis.js";
@@ -292,4 +291,33 @@ export class ParallelView {
     event.preventDefault();
     event.stopPropagation(); // not a command of the notebook
   }
+}
+
+/**
+ * The head of an axis; left: where the axis stands; toggle: makes it logarithmic, or not any more.
+ * @param {HparamsColumn} column
+ * @param {ValueAxis} axis
+ * @param {{left: number, toggle: () => void}} how
+ */
+function headOf({ id, text }, { canLog, scale }, { left, toggle }) {
+  const name = el("span", { text, title: text });
+  const how = { text: "log", title: "Logarithmic scale", "aria-label": `log ${text}` };
+  const log = button({ ...how, "aria-pressed": String(scale === "log") }, toggle);
+  log.hidden = !canLog;
+  const head = el("div", { "data-axis": id, children: [name, log] });
+  head.style.left = `${left}px`;
+  return head;
+}
+
+/**
+ * The words beside parallel coordinates. most: how many axes there may be; lacking: true if a run has
+ * no value of a column.
+ * @param {{columns: number, rows: number, most: number, lacking: boolean}} of
+ */
+function wordsOf({ columns, rows, most, lacking }) {
+  if (!rows) return "No run matches the filter.";
+  if (!columns) return "No column is selected: see Columns.";
+  const none = lacking ? " The number after – below an axis counts the runs without a value." : "";
+  const words = `Drag along an axis to filter runs; click it to clear the filter.${none}`;
+  return columns > most ? `The first ${most} of ${columns} columns. ${words}` : words;
 }

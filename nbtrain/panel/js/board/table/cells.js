@@ -1,5 +1,7 @@
-// The texts and the order of a table's values. Uses no DOM.
+// The texts, the order and the differences of a table's values. Uses no DOM.
 // A value is a number, a text, true or false, or null for none.
+
+import { number } from "../../shared/format.js";
 
 /** @import { Cell } from "../../protocol.d.ts" */
 
@@ -78,6 +80,22 @@ export function csv(rows) {
   return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
 
+/**
+ * The difference of a value from a base, such as "+0.05, +10 %"; "" if one is not a number.
+ * @param {number} value
+ * @param {number} base
+ */
+export function difference(value, base) {
+  if (!Number.isFinite(value) || !Number.isFinite(base)) return "";
+  const more = value - base;
+  if (more === 0) return "±0";
+  const part =
+    base === 0
+      ? ""
+      : `, ${signed(100 * (more / Math.abs(base)), (n) => `${Number(n.toPrecision(2))} %`)}`;
+  return signed(more, number) + part;
+}
+
 /** @param {Value} value */
 function absence(value) {
   return value === null ? 2 : Number.isNaN(value) ? 1 : 0;
@@ -110,4 +128,12 @@ function natural(one, other) {
     if (difference) return difference;
   }
   return parts.length - others.length || one.localeCompare(other, "en");
+}
+
+/**
+ * @param {number} value
+ * @param {(size: number) => string} text
+ */
+function signed(value, text) {
+  return `${value < 0 ? "-" : "+"}${text(Math.abs(value))}`;
 }

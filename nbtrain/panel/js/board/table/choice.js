@@ -40,12 +40,3 @@ export function chosen(value, choice) {
     typeof value === "number" && (low === null || value >= low) && (high === null || value <= high)
   );
 }
-
-/**
- * The number in a text; null for an empty text, undefined for anything else.
- * @param {string} text
- */
-export function written(text) {
-  const value = text.trim() === "" ? null : Number(text);
-  return Number.isNaN(value) ? undefined : value;
-}

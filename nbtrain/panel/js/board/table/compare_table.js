@@ -1,7 +1,6 @@
 // Runs side by side: their hyperparameters, the differences, and their results.
 
-import { shown, whole } from "./cells.js";
-import { difference } from "./difference.js";
+import { difference, shown, whole } from "./cells.js";
 import { bestStep } from "../charts/run_table.js";
 import { button, el, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
