@@ -88,7 +88,7 @@ export class Tabs {
     );
   }
 
-  // Scrolls the row, and nothing around it, until the chosen tab is in sight.
+  // Scrolls the row, and nothing around it, until the chosen tab is visible.
   #reveal() {
     const tab = this.tabs.get(this.chosen);
     if (!tab) return;

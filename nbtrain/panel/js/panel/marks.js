@@ -47,8 +47,8 @@ const byCadence = ({ event }) => BY_CADENCE.includes(event);
 /**
  * Groups the marks that lie closer than `apart` or whose signs would overlap. In a group, the most
  * important mark comes first, then the newest, then those by cadence, then abandoned ones. The number
- * of a group leaves out marks by cadence, unless there are no others.
- * lefts: the positions of the marks; those outside of `from` and `to` are left out. wide: the width of
+ * of a group excludes marks by cadence, unless it has no others.
+ * lefts: the positions of the marks; those outside of `from` and `to` are omitted. wide: the width of
  * the sign for a number. A mark by cadence that is near another mark does not move its sign.
  * @param {Mark[]} marks
  * @param {number[]} lefts

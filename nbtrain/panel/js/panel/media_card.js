@@ -81,7 +81,7 @@ export class MediaCard {
 
   /**
    * Requests missing data until the wanted step is shown.
-   * @param {number} [count] the number of values that there are
+   * @param {number} [count] the number of values
    */
   async want(count = this.wanted) {
     this.wanted = count;

@@ -46,7 +46,7 @@ export function bucketsAt(u, left, { lines, smooth }) {
  * Adds the smoothed values to the buckets of the lines.
  * @param {uPlot} u
  * @param {(Bucket | null)[]} buckets
- * @param {number} lines how many there are
+ * @param {number} lines the number of lines
  */
 function averaged(u, buckets, lines) {
   const first = u.data.length - COLUMNS * lines; // of the first line

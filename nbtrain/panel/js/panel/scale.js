@@ -61,7 +61,7 @@ function even(lowest, highest, whole) {
 }
 
 /**
- * A value in at most so many characters: all its digits, or as many as there is room for.
+ * A value in at most `most` characters: all its digits, or as many as fit.
  * @param {number | string} value
  * @param {number} most
  */

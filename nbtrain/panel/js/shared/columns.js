@@ -8,7 +8,7 @@ import { lastOf } from "./collections.js";
 /** @import { Bytes } from "./connection.js" */
 
 /**
- * uPlot's column: null is a gap, and undefined says that there is nothing at this step.
+ * uPlot's column: null is a gap, and undefined means no value at this step.
  * @typedef {(number | null | undefined)[]} Column
  */
 

@@ -15,7 +15,7 @@ import { axisOf, ticksOf } from "./value_axis.js";
 /** @import { ValueAxis } from "./value_axis.js" */
 
 /**
- * An axis as it is drawn; missing: how many rows have no place on it.
+ * An axis as it is drawn; missing: the number of rows without a place on it.
  * @typedef {{column: HparamsColumn, axis: ValueAxis, ticks: ReturnType<typeof ticksOf>, missing: number, stretches: ReturnType<typeof stretchesOf>}} Drawing
  */
 /**
@@ -294,7 +294,7 @@ export class ParallelView {
 }
 
 /**
- * The head of an axis; left: where the axis stands; toggle: makes it logarithmic, or not any more.
+ * The head of an axis; left: the position of the axis; toggle: changes its scale.
  * @param {HparamsColumn} column
  * @param {ValueAxis} axis
  * @param {{left: number, toggle: () => void}} how

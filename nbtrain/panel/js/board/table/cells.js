@@ -6,7 +6,7 @@ import { number } from "../../shared/format.js";
 /** @import { Cell } from "../../protocol.d.ts" */
 
 /**
- * A cell of a table; null where there is no value.
+ * A cell of a table; null without a value.
  * @typedef {number | string | boolean | null} Value
  */
 
