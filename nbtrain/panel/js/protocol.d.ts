@@ -1,8 +1,8 @@
 // The messages between a page and its kernel, both ways. The page is checked against them by
 // `npm run types`; what Python sends and takes, by tests/training/panel/test_protocol.py.
 //
-// JSON has no NaN and no infinities: where a message may hold one, it has its name as a text.
-// Buffers travel beside a message; their contents are described where they belong.
+// JSON has neither NaN nor infinities; a message has their names as texts.
+// Binary buffers accompany a message; they are described with its type.
 
 // --- the panel of a run -------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ export interface Hello {
   t: "hello";
 }
 
-/** A page that nobody looks at is still open. */
+/** A hidden page is still open. */
 export interface There {
   t: "there";
 }
@@ -44,14 +44,14 @@ export type Command =
   | { command: "tag"; tags: string[] }
   | {
       command: "try";
-      /** A list has each of its values tried, several lists each combination. */
+      /** Each value of a list is tried; of several lists, each combination. */
       values: Record<string, number | string | (number | string)[]>;
       steps: number;
-      /** null: a trial of several values goes back, and the user chooses. */
+      /** null: a trial of several values restores the start, and the user chooses. */
       keep_if: string | null;
-      /** How often each is tried; 1 if it is left out. */
+      /** The number of times that each is tried; 1 by default. */
       repeats?: number;
-      /** For a range test: its only value grows from the first to the second. */
+      /** For a range test: the limits between which the only value grows. */
       sweep?: [low: number, high: number];
     };
 
@@ -68,9 +68,9 @@ export interface SetArguments {
 /** Lines of the log. */
 export interface LogRows {
   t: "log";
-  /** How many lines come before these. */
+  /** The number of lines before these. */
   first: number;
-  /** How many lines there are, these included. */
+  /** The number of all lines, including these. */
   count: number;
   rows: LogRow[];
 }
@@ -94,11 +94,11 @@ export type MediaAnswer =
   | { about: "same" }
   /** more: the number of tags that are not listed. */
   | { about: "tags"; tags: [kind: MediaKind, tag: string, count: number][]; more: number }
-  /** count: of all its steps. Buffer: some of them, their wall times, and the indices (float64). */
+  /** count: the number of all steps. Buffer: some of the steps, their wall times and indices (float64). */
   | { about: "history"; known: string; count: number }
   | ({ about: "value" } & MediaValue);
 
-/** said: what the writer says about it. */
+/** said: the description by the writer. */
 export type MediaValue = { step: number; said: string } & (
   Images | Sounds | Text | PRCurves | Ridges
 );
@@ -107,19 +107,19 @@ export type MediaValue = { step: number; said: string } & (
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface PRCurves {}
 
-/** The steps of several histograms, and the place of the one that was asked for. */
+/** The steps of several histograms, and the place of the requested one. */
 export interface Ridges {
   steps: number[];
   marked: number;
 }
 
-/** How many tags have pictures or media, and how many values. */
+/** The numbers of tags with pictures or media, and of their values. */
 export interface MediaExtent {
   tags: number;
   count: number;
 }
 
-/** How many lines a log has, how many of them are warnings and errors, and the newest one. */
+/** The numbers of lines, warnings and errors in the log, and its newest line. */
 export interface LogExtent {
   count: number;
   warnings: number;
@@ -128,28 +128,28 @@ export interface LogExtent {
 }
 
 /**
- * Everything there is. Buffers: the steps of all series (float64); mean, lo, hi (float32); the wall
+ * The whole state. Buffers: the steps of all series (float64); mean, lo, hi (float32); the wall
  * times, in seconds since `origin` (float32); of each bucket with values that are not finite its index
- * and how many are NaN, ∞ and −∞ (uint32).
+ * and the numbers of NaN, ∞ and −∞ (uint32).
  */
 export interface Snapshot {
   t: "snap";
   seq: number;
   status: Status;
   series: { tag: string; segment: number; stride: number; n: number; abandoned: boolean }[];
-  /** Only if there are series. */
+  /** Present if there are series. */
   origin?: number;
-  /** The places of the series that bring steps and times, unless all do; others have those before. */
+  /** The places of the series with steps and times of their own; others share the preceding ones. */
   own?: number[];
   marks: MarkRow[];
-  /** How many marks there ever were, up to the newest that was sent. */
+  /** The number of all marks of the run, up to the newest sent one. */
   marked: number;
-  /** The numbers of those that are abandoned, of all there ever were. */
+  /** The ranges of the numbers of abandoned marks. */
   abandoned: [first: number, end: number][];
   actions: MarkActions[];
 }
 
-/** The changes since the message before: buffers as in a snapshot. */
+/** The changes since the preceding message. Buffers as in a snapshot. */
 export interface Update {
   t: "pts";
   seq: number;
@@ -160,19 +160,19 @@ export interface Update {
   marks?: MarkRow[];
   marked?: number;
   abandoned?: [first: number, end: number][];
-  /** The ones that have changed. */
+  /** The actions that have changed. */
   actions?: MarkActions[];
 }
 
-/** The actions for the mark with this number among all there ever were, the best first. */
+/** The actions for the mark with this number, the best first. */
 export type MarkActions = [number: number, actions: Action[]];
 
-/** reason: why it cannot be done now; null if it can. */
+/** reason: why the action is not possible now; null if it is. */
 export type Action =
   | [text: string, command: "restore", arguments_: RestoreArguments, reason: string | null]
   | [text: string, command: "set", arguments_: SetArguments, reason: string | null];
 
-/** The index of a curve, its stride, the bucket from which on it is sent, and how many are sent. */
+/** The index of a curve, its stride, the first sent bucket, and the number of sent buckets. */
 export type SeriesUpdate =
   | [index: number, stride: number, from: number, n: number]
   | [
@@ -199,32 +199,32 @@ export interface Status {
   /** From 0 to 1. */
   progress: number | null;
   /**
-   * How many epochs are done at some steps, in order; between them every epoch has the same number of
-   * steps. Fewer than two: that number is not known.
+   * The number of completed epochs at some steps, in order; between two of them all epochs have equal
+   * length. Fewer than two: the length is unknown.
    */
   epochs: [step: number, epochs: number][];
   /** The numbers of the head line: label and text. */
   line: [label: string, text: string][];
-  /** The last value of each tag; an update has those that changed. */
+  /** The last value of each tag; an update has the changed ones. */
   last: Record<string, string>;
-  /** For each tag of a validation the tag in whose chart it is. */
+  /** For each tag of a validation, the tag of its chart. */
   validations: Record<string, string>;
-  /** For each tag whether its best value is the highest (true) or the lowest, if that is known. */
+  /** For each tag whose direction is known, whether its best value is the highest. */
   higher: Record<string, boolean>;
   /** The newest first. */
   checkpoints: Checkpoint[];
-  /** The name of the one that a restore goes back to that names none; null if it cannot be done. */
+  /** The checkpoint of a restore that names none; null if there is none. */
   latest: string | null;
   controls: Controls;
   receipts: Receipt[];
   hyperparameters: [name: string, lowest: number, highest: number, scale: Scale][];
-  /** For each hyperparameter, in their order. */
+  /** The value of each hyperparameter, in their order. */
   values: (number | string)[];
-  /** The one of the learning rate, whose range can be tested; null if there is none. */
+  /** The hyperparameter of the learning rate, for a range test; null if there is none. */
   rate: string | null;
-  /** The rates that schedules give now; null for a hyperparameter without one. */
+  /** The current rates of schedules; null for a hyperparameter without a schedule. */
   rates: (string | null)[];
-  /** The number of the newest mark of a NaN; null if the run has gone on or back since. */
+  /** The number of the newest mark of a NaN; null once the run has continued or been restored. */
   open_nan: number | null;
   message: string | null;
   notice: string | null;
@@ -232,22 +232,22 @@ export interface Status {
   failure: string | null;
   /** null: the log has no lines. */
   log: LogExtent | null;
-  /** null: there are none. */
+  /** null: nothing is recorded. */
   media: MediaExtent | null;
   usage: Usage | null;
-  /** null: it trains on no cluster. */
+  /** null: the run has no cluster. */
   tasks: TaskTable | null;
-  /** The words by which the run can be found again. */
+  /** The tags of the run, by which lists are filtered. */
   tags: string[];
-  /** null: the run has none. */
+  /** null: the run has no mailbox. */
   mailbox: MailboxPlace | null;
 }
 
-/** The mailbox of a run's folder, which a page may reach without the kernel. */
+/** The mailbox of a run's folder, which a page can reach without the kernel. */
 export interface MailboxPlace {
-  /** The run's folder, absolute, also without symbolic links. */
+  /** The absolute paths of the run's folder, with and without symbolic links. */
   folders: string[];
-  /** The forms of the `~` with which a server's root may begin. */
+  /** The paths that `~` may stand for in a server's root. */
   homes: string[];
   /** Identifies the start of the run. */
   attempt: string;
@@ -260,7 +260,7 @@ export type Checkpoint = [name: string, step: number, wall: number, abandoned: b
 
 export type Scale = "log" | "linear" | "whole";
 
-/** Which buttons can do something now; `try` and `evaluate` only where the run has them. */
+/** Whether each command is possible now; `try` and `evaluate` are present if the run has them. */
 export interface Controls {
   pause: boolean;
   resume: boolean;
@@ -274,10 +274,10 @@ export interface Controls {
 }
 
 export interface Receipt {
-  /** The number of the click; for another command, the number that its sender gave it, or null. */
+  /** The id of the click; for other commands, the id given by the sender, or null. */
   id: string | null;
   command: string;
-  /** Unanswered: another process may have done it or not. */
+  /** Unanswered: another process may or may not have executed it. */
   state: "requested" | "applied" | "refused" | "unanswered";
   text: string;
 }
@@ -292,7 +292,7 @@ export interface TaskTable {
   /** Such as "1 ps, 2 workers; worker 1 is lost". */
   summary: string;
   rows: TaskRow[];
-  /** The tasks that have no row, in words. */
+  /** The number of tasks without a row, in words. */
   more: string | null;
 }
 
@@ -310,11 +310,11 @@ export type MarkRow = [
 ];
 
 export interface MarkDetails {
-  /** The step that the run went to. */
+  /** The step from which the run continued. */
   to?: number;
-  /** At the beginning of an arm of a trial of several values: its turn, from 0, and its name. */
+  /** At the start of an arm of a trial of several values: its number, from 0, and its name. */
   arm?: [turn: number, name: string];
-  /** At the end of such a trial. */
+  /** At the end of a trial of several values. */
   trial?: TrialTable;
 }
 
@@ -322,7 +322,7 @@ export interface TrialTable {
   /** The scalar that was compared. */
   tag: string;
   rows: TrialRow[];
-  /** How many more arms there are. */
+  /** The number of arms without a row. */
   more: number;
 }
 
@@ -336,20 +336,20 @@ export type TrialRow = [
   note: string,
 ];
 
-/** A click has arrived; a text other than "requested" says why it is refused. */
+/** The receipt of a click; a text other than "requested" is the reason of a refusal. */
 export interface Acknowledgement {
   t: "ack";
   id: string;
   text: string;
 }
 
-/** Something went wrong, in words. */
+/** An error, in words. */
 export interface Note {
   t: "note";
   text: string;
 }
 
-/** The picture below the widget, and the words below that, as outputs of the notebook. */
+/** The picture and the words below the widget, as outputs of the notebook. */
 export interface Still {
   t: "still";
   id: string;
@@ -392,18 +392,18 @@ export type Kind = "images" | "histograms" | "distributions" | "text" | "audio";
 export interface GraphWanted {
   run: string;
   tag: string;
-  /** The graph that the numbers belong to; null for any. */
+  /** The graph that the numbers refer to; null for any. */
   of: string | null;
-  /** The numbers of open scopes, in the order in which they were opened; null: as it begins. */
+  /** The numbers of open scopes, in the order of opening; null: the initial ones. */
   open: number[] | null;
-  /** A node that is seen even in a scope with too many. */
+  /** A node that is shown even in a scope with too many nodes. */
   focus: number | null;
 }
 
 /** The curves of a tag. */
 export interface Want {
   tag: string;
-  /** null: of all runs that have the tag. */
+  /** null: all runs that have the tag. */
   runs: string[] | null;
   x: Axis;
   log_x: boolean;
@@ -413,34 +413,34 @@ export interface Want {
 
 export interface Progress {
   version: number;
-  /** True if the files have not been read to their end yet. */
+  /** Whether the files have not been read to their end yet. */
   reading: boolean;
   /** The part that has been read, from 0 to 1; only while `reading`. */
   progress?: number;
   follow: boolean;
 }
 
-/** There are more points, and no other names. */
+/** There are more points, but no new names. */
 export interface Grew extends Progress {
   t: "grew";
 }
 
-/** Everything there is by name. */
+/** The names of all data. */
 export interface Index extends Progress, Tags {
   t: "index";
   runs: string[];
-  /** The fits of a training and its validation; each other run is one by itself. */
+  /** The fits with a training and a validation; every other run is a fit by itself. */
   fits: Fit[];
-  /** The folders that the names of all fits begin with, with the last slash; "" for one fit. */
+  /** The common folder of all fits, with the last slash; "" for one fit. */
   folder: string;
   /** The name of the run ".", whose event files are in the logdir itself. */
   own: string;
-  /** The tags of the runs that have some: the words by which they can be found. */
+  /** The tags of the runs that have any, by which the list is filtered. */
   labels: Record<string, string[]>;
-  /** The tags of each kind but the scalars, which are beside it. */
+  /** The tags of each kind except scalars, whose tags are those of the index itself. */
   kinds: Record<string, Tags>;
   tabs: string[];
-  /** For a tab without anything to show, why. */
+  /** For each tab without contents, the reason. */
   empty: Record<string, string>;
   begin: { tab: string; x: Axis; smooth: number; kept?: string };
   damaged: [run: string, bytes: number][];
@@ -449,16 +449,16 @@ export interface Index extends Progress, Tags {
   unreadable: [path: string, why: string][];
 }
 
-/** Runs that are one to the reader, such as the training and the validation of Keras. */
+/** Runs shown as one, such as the training and the validation of Keras. */
 export interface Fit {
-  /** The run that names it: the only one, or the training. */
+  /** The run that leads it: the only one, or the training. */
   lead: string;
   name: string;
   /** The training first. */
   runs: string[];
 }
 
-/** Tags; of each the index of the set of runs that have it; of each set the indices of its runs. */
+/** Tags, the index of each tag's set of runs, and the indices of the runs of each set. */
 export interface Tags {
   tags: string[];
   of: number[];
@@ -486,13 +486,13 @@ export interface Curves {
   known: string;
   runs: {
     run: string;
-    /** Whether the best value is the highest (true) or the lowest; null if that is not known. */
+    /** Whether the best value is the highest; null if unknown. */
     higher: boolean | null;
-    /** How many points have no place on the axis. */
+    /** The number of points without a place on the axis. */
     left_out: number;
     n: number;
     stride: number;
-    /** How many buckets have values that are not finite. */
+    /** The number of buckets with values that are not finite. */
     unseen: number;
     /** The lengths of the abandoned tails. */
     tails: number[];
@@ -521,7 +521,7 @@ export interface Text {
   note: string;
 }
 
-/** The places among the steps that are shown. Buffer: edges and counts, or percentiles. */
+/** The places of the shown steps. Buffer: edges and counts, or percentiles. */
 export interface Histograms {
   shown: number[];
 }
@@ -536,24 +536,24 @@ export type PrCurve =
 export interface Graph {
   t: "graph";
   known: string;
-  /** Identifies the graph: numbers of another one are others. */
+  /** Identifies the graph that the numbers refer to. */
   of: string;
   open: number[];
-  /** A scope comes before what is in it. */
+  /** A scope comes before its contents. */
   items: GraphItem[];
   edges: GraphEdge[];
   words: string[];
 }
 
-/** rest: the nodes of a scope that has too many. */
+/** rest: the further nodes of a scope with too many. */
 export interface GraphItem {
   number: number;
-  /** The number of its scope; 0: of none. */
+  /** The number of its scope; 0 for the graph. */
   parent: number;
   label: string;
   kind: "scope" | "node" | "rest";
   op: string;
-  /** How many nodes it stands for. */
+  /** The number of nodes that it stands for. */
   count: number;
   open: boolean;
 }
@@ -563,9 +563,9 @@ export interface GraphEdge {
   source: number;
   target: number;
   count: number;
-  /** How many control dependencies there are besides. */
+  /** The number of control dependencies, which `count` excludes. */
   control: number;
-  /** For a single edge, if it is known. */
+  /** The shape of a single edge, if known. */
   shape: string;
 }
 
@@ -577,7 +577,7 @@ export interface NodeDetails {
   attributes: [name: string, text: string][];
   inputs: GraphEnds;
   outputs: GraphEnds;
-  /** Inputs that name no node. */
+  /** Inputs whose node does not exist. */
   missing: string[];
   shapes: string[];
   /** Functions of the library. */
@@ -597,7 +597,7 @@ export interface GraphEnds {
   more: number;
 }
 
-/** scopes: the numbers of the scopes that it is in, the outermost first. */
+/** scopes: the numbers of the scopes that contain the node, the outermost first. */
 export interface GraphName {
   number: number;
   name: string;
@@ -638,7 +638,7 @@ export interface Layout {
 export interface LayoutChart {
   title: string;
   tags: string[];
-  /** For a chart of margins, else null. */
+  /** The series of a margin chart; null for others. */
   series: { value: string; lower: string; upper: string }[] | null;
   words: string[];
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chosen, domainOf, written } from "../../../nbtrain/panel/js/board/table/choice.js";
+import { chosen, domainOf } from "../../../nbtrain/panel/js/board/table/choice.js";
 
 test("of numbers a range is chosen, of texts and truths each value", () => {
   assert.deepEqual(domainOf([3, 1, null, NaN, 2]), { low: 1, high: 3 });
@@ -35,14 +35,4 @@ test("values that are not wanted are left out, what is missing being one of them
     ["adam", "sgd", null].map((value) => chosen(value, choice)),
     [true, false, false],
   );
-});
-
-test("a bound is read as a number; nothing is none, and other things are told apart", () => {
-  assert.deepEqual([" 1e-3 ", "", "  ", "0", "many"].map(written), [
-    0.001,
-    null,
-    null,
-    0,
-    undefined,
-  ]);
 });

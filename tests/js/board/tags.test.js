@@ -20,14 +20,14 @@ test("tags are grouped by what stands before their first slash", () => {
 });
 
 test("a filter is a regular expression, found anywhere, in any case", () => {
-  const { fits, error } = filter("LOSS$|^acc");
-  assert.deepEqual(["train/loss", "accuracy", "loss/train"].map(fits), [true, true, false]);
+  const { matches, error } = filter("LOSS$|^acc");
+  assert.deepEqual(["train/loss", "accuracy", "loss/train"].map(matches), [true, true, false]);
   assert.equal(error, null);
 });
 
 test("what is no regular expression hides nothing, and is told", () => {
-  const { fits, error } = filter("(");
-  assert.ok(fits("anything"));
+  const { matches, error } = filter("(");
+  assert.ok(matches("anything"));
   assert.match(error, /\(/);
 });
 

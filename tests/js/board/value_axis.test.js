@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { filterOf, stretchesOf } from "../../../nbtrain/panel/js/board/hparams/brush.js";
-import { colourAt } from "../../../nbtrain/panel/js/board/hparams/ramp.js";
+import { colourAt } from "../../../nbtrain/panel/js/board/hparams/colouring.js";
 import {
   axisOf,
   fitting,

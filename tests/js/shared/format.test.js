@@ -5,6 +5,7 @@ import {
   describeValidation,
   logTicks,
   number,
+  numberIn,
   shortened,
   tally,
   ticks,
@@ -130,4 +131,14 @@ test("a long text is told by its first words", () => {
   );
   assert.equal(shortened("restore it with a smaller learning rate", 24), "restore it with a …");
   assert.equal(shortened("a" + "/path".repeat(20), 30), "a/path/path/path/path/path/path …");
+});
+
+test("a number is read as people write it, and what is none stays a text", () => {
+  assert.deepEqual([" 1e-3 ", "−2", "fast", "", "1e999"].map(numberIn), [
+    1e-3,
+    -2,
+    "fast",
+    "",
+    "1e999",
+  ]);
 });

@@ -195,7 +195,7 @@ def test_the_line_leads_through_buckets_with_some_finite_values(page: BarePage) 
 
     def arrived(count: int) -> bool:
         widget.tick()
-        return legend.all_text_contents() == [f"{count} are ∞"]
+        return legend.all_text_contents() == [f"{count} ∞"]
 
     for begin in range(0, 2100, 210):  # the page folds what it has
         add(run.scalars, "error", begin, *values[begin : begin + 210])

@@ -144,7 +144,7 @@ def test_after_a_trial_that_was_left_nothing_speaks_of_it_but_the_answer(
     click(panel, "pause")
     phase(panel, "paused")
     panel.get_by_role("button", name="Try…").click()
-    expect(form.get_by_label("new value")).to_have_value("0.0005")  # half of 0.001, not 0.0003
+    expect(form.get_by_label("new value")).to_have_value("0.0003")  # as typed
     page.page.keyboard.press("Escape")
     rate.fill("0.3")
     rate.press("Enter")

@@ -213,5 +213,5 @@ def test_a_run_of_another_process_goes_on_without_the_kernel(page: BarePage) -> 
     page.kernel.die()
     expect(panel.locator("[data-role=silence]")).to_contain_text(
         "The run does not need it: process 4711 on lab-3 trains. "
-        'nbtrain.attach("/lab/runs/digits") follows it again.',
+        'To follow it again, call nbtrain.attach("/lab/runs/digits").',
     )

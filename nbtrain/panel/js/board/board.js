@@ -44,14 +44,14 @@ import { wordsOf } from "./words.js";
  * @property {() => Paint} paint
  * @property {(run: string) => Look} styleOf
  * @property {(...runs: string[]) => SVGElement} swatch
- * @property {(run: string) => string} leaderOf the run that names the fit of a run
+ * @property {(run: string) => string} leaderOf the run that leads the fit of a run
  * @property {(run: string) => string} nameOf the name of a run as it is shown
  */
 
-// The tabs of scalars. They fold runs without scalars away.
+// The tabs that show scalars. They collapse the runs without scalars.
 const CURVES = ["scalars", "custom_scalars", "hparams", "compare"];
 /** @type {Index["begin"]} */
-const DEFAULTS = { tab: "", x: "step", smooth: 0 }; // until the index tells
+const DEFAULTS = { tab: "", x: "step", smooth: 0 }; // until the index arrives
 
 const STYLE = uplotCss + css + boardCss + cardsCss + graphCss + tablesCss + hparamsCss;
 
@@ -81,12 +81,12 @@ class View {
   /** @type {Map<string, Page>} */
   pages = new Map();
   /** @type {Page | null} */
-  page = null; // at the front
+  page = null; // the page in front
   /** @type {Paint | null} */
   paints = null;
-  tab = ""; // of this page
-  frame = 0; // of the next drawing; 0 if nothing is new
-  begun = false; // whether the options are those of the board
+  tab = ""; // the name of that page
+  frame = 0; // the requested animation frame; 0 if none
+  begun = false; // whether the board's options have been applied
   choices = new BoardChoices(() => this.changed());
   visible = true;
   stale = false;
@@ -134,14 +134,14 @@ class View {
       { rootMargin: "120px" },
     );
     this.observer.observe(this.root);
-    // JupyterLab hides the notebook while it changes its theme.
+    // JupyterLab hides the notebook while it changes its theme, so this waits for the next frame.
     this.unwatch = theme.watch(() => requestAnimationFrame(() => this.retheme()));
     this.changed();
   }
 
   // --- what pages call
 
-  // They paint when the view is in the document.
+  // The colours of the current theme.
   paint = () => this.paints ?? theme.paints(this.root);
 
   /** @type {Board["styleOf"]} */
@@ -165,7 +165,7 @@ class View {
     if (this.begun) this.connection.keep(written(this.options));
   };
 
-  // Call this when the curves get another axis.
+  // Call this after the axis of the curves has changed.
   axisChanged() {
     this.options.zooms.clear();
     this.pages.forEach((page) => page.axisChanged?.());
@@ -182,7 +182,7 @@ class View {
 
   // --- drawing
 
-  // Colours can be read only in the document, and a view is often made before it is there.
+  // Reads the colours, which is possible only once the view is in the document.
   retheme() {
     if (!this.root.isConnected) return;
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
@@ -201,7 +201,7 @@ class View {
 
   draw() {
     const { index } = this.connection;
-    this.stale = !this.root.isConnected; // a view may be made long before it is in the document
+    this.stale = !this.root.isConnected; // a view may be created long before it is in the document
     if (this.stale) return;
     if (!this.paints) this.retheme();
     this.#showState();
@@ -229,7 +229,7 @@ class View {
   }
 
   /**
-   * Begins with what was chosen on the page before, or typed before the index has come.
+   * Applies the options of an earlier page, and those typed before the index arrived.
    * @param {Index["begin"]} begin
    */
   #begin(begin) {
@@ -251,10 +251,10 @@ class View {
     const there = Object.keys(PAGES).filter((tab) => tab === name || index.tabs.includes(tab));
     this.tabs.show(Object.fromEntries(there.map((tab) => [tab, PAGES[tab][0]])), name);
     const page = this.#turnTo(name);
-    const { fits, error } = filter(this.tagInput.value);
+    const { matches, error } = filter(this.tagInput.value);
     this.tagInput.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
-    this.tagCount.textContent = page.show(index, (run) => this.runs.has(run), fits);
+    this.tagCount.textContent = page.show(index, (run) => this.runs.has(run), matches);
     this.#showState();
   }
 

@@ -1,4 +1,4 @@
-// The connection that all views of a board share: its index, and the kernel's answers.
+// The connection that all views of a board share: the index, and the kernel's answers.
 
 import { Connection } from "../shared/connection.js";
 import { getOrMake } from "../shared/collections.js";
@@ -9,41 +9,41 @@ import { runsWithoutScalars } from "./tags.js";
 /** @import { Bytes, Model, View } from "../shared/connection.js" */
 
 /**
- * An answer of the kernel; when the kernel has gone, of the kind "lost".
+ * An answer of the kernel; "lost" if the connection was lost first.
  * @typedef {{content: Answer | {t: "lost"}, buffers: Bytes[]}} Reply
  */
 
 /**
- * Everything there is by name, and how far the reading is.
+ * The names of all data, and the progress of reading.
  * @typedef {Omit<Index, "t">} Contents
  */
 
 const LATE_MS = 1500;
-const KEEP_MS = 300; // what is chosen within this is sent at once
+const KEEP_MS = 300; // choices made within this time are sent together
 
 /** @extends {Connection<Exclude<FromBoard, Still>, ToBoard, View & {visible: boolean}>} */
 export class BoardConnection extends Connection {
   /** @type {Contents | null} */
   index = null;
-  /** The version from which on the files were read to their end once. */
+  /** The first version whose files were read to their end. */
   whole = Infinity;
   began = performance.now();
   note = "";
-  gone = ""; // in words, why nobody answers
+  gone = ""; // the reason if the connection is lost
   /** @type {string | undefined} */
-  kept = undefined; // what the reader has chosen
+  kept = undefined; // the user's options, as a text
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #keeping = undefined; // while it is not sent yet
+  #keeping = undefined; // the timer until they are sent
   /** @type {Map<number, {answer: (reply: Reply) => void, at: number}>} */
   #asked = new Map(); // by the number of the question
   #next = 1;
   /** @type {Map<string, number>} */
-  #numbers = new Map(); // of the runs
+  #numbers = new Map(); // the numbers of the runs
   /** @type {Map<string, Fit>} */
-  fitOf = new Map(); // by each of their runs: the fits of several
+  fitOf = new Map(); // the fits of several runs, by each of their runs
   /** @type {Map<string, Fit>} */
   fits = new Map(); // by their leaders
-  folder = ""; // what the names of all fits begin with
+  folder = ""; // the common beginning of the names of all fits
 
   /** @param {Model} model */
   constructor(model) {
@@ -55,13 +55,13 @@ export class BoardConnection extends Connection {
     return this.index !== null;
   }
 
-  // It grows with what the kernel has read; 0 before the index has come.
+  // It grows as the kernel reads; 0 before the index arrives.
   get version() {
     return this.index?.version ?? 0;
   }
 
   /**
-   * Asks the kernel. If the kernel is gone, the answer is of the kind "lost".
+   * Asks the kernel. If the connection is lost, the answer is "lost".
    * @param {Question} message
    * @returns {Promise<Reply>}
    */
@@ -75,7 +75,7 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * Sends the reader's options to the kernel, which keeps them; see options.js.
+   * Sends the user's options to the kernel, which stores them; see options.js.
    * @param {string} text
    */
   keep(text) {
@@ -91,7 +91,7 @@ export class BoardConnection extends Connection {
     this.send({ t: "options", text: this.kept });
   }
 
-  // True if an answer is late.
+  // Whether an answer is late.
   get late() {
     return [...this.#asked.values()].some(({ at }) => Date.now() - at > LATE_MS);
   }
@@ -102,7 +102,7 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * The name of a run in a sentence: the run "." has that of its folder.
+   * The name of a run; the run "." has the name of its folder.
    * @param {string} run
    */
   titleOf(run) {
@@ -110,7 +110,7 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * The name of a run without the folders that all runs are in.
+   * The name of a run without the folder that all runs share.
    * @param {string} run
    */
   nameOf(run) {
@@ -119,8 +119,8 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * The number of a run among those that this page has seen, so that runs keep their colours
-   * when new ones come.
+   * The number of a run in the order of first appearance, so that runs keep their colours when new ones
+   * appear.
    * @param {string} run
    */
   numberOf(run) {
@@ -138,7 +138,7 @@ export class BoardConnection extends Connection {
     const own = this.fits.get(".");
     if (own) own.name = this.titleOf(".");
     this.folder = index.folder;
-    // Runs without scalars come last: they take no colour from those that have curves.
+    // Runs without scalars come last, so that they use no colour of runs with curves.
     const without = runsWithoutScalars(index);
     const curved = runs.filter((run) => !without.has(run));
     for (const run of [...curved, ...without]) this.numberOf(this.leaderOf(run));
@@ -146,7 +146,7 @@ export class BoardConnection extends Connection {
 
   alive() {
     const hidden = document.visibilityState === "hidden";
-    if (hidden) this.#keepNow(); // the page may be on its way out
+    if (hidden) this.#keepNow(); // the page may be about to close
     const looks = [...this.views].some((view) => view.visible) && !hidden;
     if (looks && !this.gone) this.send({ t: "alive" });
   }
@@ -160,7 +160,7 @@ export class BoardConnection extends Connection {
     if (content.t === "index") {
       this.#learn(content);
     } else if (content.t === "grew") {
-      // Without names it says nothing: they are asked for again.
+      // Without an index, the update is useless; the index is requested again.
       if (this.index) this.#learn({ ...this.index, progress: undefined, ...content });
     } else if (content.t === "note") {
       this.note = content.text;
@@ -171,7 +171,7 @@ export class BoardConnection extends Connection {
     this.changed();
   }
 
-  // Called when a widget manager gives its kernel up. A kernel that still sends is back.
+  // Called when the widget manager drops its kernel. A later message shows that it is back.
   disconnected() {
     this.gone = "The kernel has exited. What was drawn stays; run the cell again to see more.";
     for (const { answer } of this.#asked.values()) answer({ content: { t: "lost" }, buffers: [] });

@@ -1,5 +1,5 @@
-// The reader's choices about boards, kept for the next page and the next board. Those about a
-// single board are in options.js.
+// The user's choices for all boards, stored for the next page and the next board. For those of a single
+// board, see options.js.
 
 import { isNames, Kept } from "../shared/kept.js";
 

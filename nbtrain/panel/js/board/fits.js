@@ -1,15 +1,15 @@
-// The runs of a board as a reader counts them: Keras writes a fit as two runs, `train` and
-// `validation`, which are one run with two curves. The kernel says which are. Knows no page.
+// The fits of a board: Keras writes a fit as two runs, `train` and `validation`, which the board shows as
+// one run with two curves. The kernel decides which runs are one fit. Uses no DOM.
 
 /** @import { Fit } from "../protocol.d.ts" */
 
 const LONGEST = 90; // characters of a name; a longer one is cut in its middle
 
 /**
- * For each leader its fit, a Map in the order of the runs. A fit of which some runs are missing has the
- * name of the first that is there.
+ * Maps each leader to its fit, in the order of the runs. An incomplete fit has the name of its first
+ * existing run.
  * @param {string[]} runs
- * @param {Map<string, Fit>} fitOf for each run of a fit of several runs that fit
+ * @param {Map<string, Fit>} fitOf the fit of each run that shares a fit with others
  */
 export function fitsOf(runs, fitOf) {
   const there = new Set(runs);
@@ -26,7 +26,7 @@ export function fitsOf(runs, fitOf) {
 }
 
 /**
- * A name in the room of two lines: of a very long one both ends.
+ * Shortens a very long name to both its ends.
  * @param {string} name
  */
 export function brief(name) {

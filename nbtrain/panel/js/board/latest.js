@@ -1,15 +1,15 @@
-// The kernel's latest answer for a page, which is asked for again when there may be more.
+// The kernel's latest answer to a page, requested again when there may be more data.
 
 /** @import { BoardConnection, Reply } from "./board_connection.js" */
 /** @import { Question } from "../protocol.d.ts" */
 
 /**
- * A question without what is known of its answer.
+ * A question without its field `known`.
  * @typedef {Question extends infer Q ? Q extends {known: unknown} ? Omit<Q, "known"> : never : never} Wanted
  */
 
-const SHARE = 5; // of the time that passes, the kernel spends at most a fifth on the same question
-const MANY = 300; // runs of which a part takes as long to answer and to draw as the whole soon after
+const SHARE = 5; // the kernel spends at most a fifth of the time on the same question
+const MANY = 300; // runs from which a partial answer costs as much as the complete one soon after
 const PATIENCE_MS = 2000;
 const CLOCK = {
   now: () => performance.now(),
@@ -18,9 +18,9 @@ const CLOCK = {
 };
 
 /**
- * True if it is better to ask later, when more of many runs has been read.
+ * Returns whether to ask later, when more of many runs has been read.
  * @param {{reading: boolean, runs: string[]}} index
- * @param {number} waited milliseconds since the page knows of the board
+ * @param {number} waited milliseconds since the page has the board
  */
 export function isEarly({ reading, runs }, waited) {
   return reading && runs.length >= MANY && waited < PATIENCE_MS;
@@ -28,7 +28,7 @@ export function isEarly({ reading, runs }, waited) {
 
 export class Latest {
   /**
-   * take: called with the answer, {content, buffers, question}, if it is a new one.
+   * take: called with each new answer, {content, buffers, question}.
    * @param {Pick<BoardConnection, "ask" | "gone" | "whole">} connection
    * @param {(answer: Reply & {question: string}) => void} take
    * @param {typeof CLOCK} [clock]
@@ -45,15 +45,15 @@ export class Latest {
     this.question = null;
     this.asking = false;
     this.rested = 0;
-    this.version = 0; // of the board, when it was asked last
+    this.version = 0; // the board's version at the latest request
     this.waits = false;
     /** @type {[Wanted, number] | null} */
     this.wanted = null;
   }
 
   /**
-   * Asks, unless the answer to this question is here. One question is under way at a time, and the
-   * newest is asked last.
+   * Asks, unless the answer to this question is known. One question is pending at a time; the newest is
+   * asked last.
    * @param {Wanted} message
    * @param {number} version
    */
@@ -64,7 +64,7 @@ export class Latest {
     if (this.asking || this.asked === key || this.connection.gone) return;
     const began = this.clock.now();
     const { whole } = this.connection;
-    const grown = this.version < whole && version >= whole; // what is here is of a part of the files
+    const grown = this.version < whole && version >= whole; // the known answer covers a part of the files
     if (question === this.question && began < this.rested && !grown)
       return this.#wait(this.rested - began);
     this.asking = true;
@@ -83,7 +83,7 @@ export class Latest {
       this.known = "known" in content ? content.known : null;
       this.take({ content, buffers, question });
     }
-    this.#again(); // something else may be wanted by now
+    this.#again(); // another question may be wanted by now
   }
 
   #again() {

@@ -1,12 +1,12 @@
-// The options that the reader of a board has chosen. The kernel keeps them as a text, so that a
-// reloaded page or another view begins with them. Knows no page.
+// The user's options of a board. The kernel stores them as a text, so that a reloaded page or another
+// view begins with them. Uses no DOM.
 
 /** @import { Axis, Index } from "../protocol.d.ts" */
 
 /** @typedef {{min: number, max: number}} Range */
 
 /**
- * The choices of a board's reader.
+ * The options of a board.
  * @typedef {object} Options
  * @property {string} tab
  * @property {Axis} x
@@ -15,13 +15,13 @@
  * @property {string} tags the filter of the tags
  * @property {string} runs the filter of the runs
  * @property {Set<string>} off runs that are not drawn
- * @property {Map<string, Range>} zooms the ranges in sight, by tag
+ * @property {Map<string, Range>} zooms the visible ranges, by tag
  * @property {Set<string>} logs tags whose values have a logarithmic scale
  * @property {Map<string, Map<string, boolean>>} open which groups are open, by tab
  */
 
 /**
- * The choices as JSON has them.
+ * The options as JSON has them.
  * @typedef {{[name in keyof Options]: Listed<Options[name]>}} Kept
  */
 

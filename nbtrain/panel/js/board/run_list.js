@@ -1,4 +1,4 @@
-// The list of a board's runs: those that are drawn, and a sample of each line.
+// The list of a board's runs: check boxes that choose the drawn ones, and a sample of each line.
 
 import { brief } from "./fits.js";
 import { button, el, partOf, say } from "../shared/dom.js";
@@ -8,13 +8,13 @@ import { filter } from "./tags.js";
 /** @import { Fit } from "../protocol.d.ts" */
 /** @import { Board } from "./board.js" */
 /** @import { Page } from "./pages/pages.js" */
-/** @import { Chosen } from "./tags.js" */
+/** @import { NameTest } from "./tags.js" */
 
 /** @typedef {{row: HTMLElement, fit: Fit, box: HTMLInputElement, name: HTMLElement, label: HTMLElement}} Row */
 
 /**
- * folder: what the names of all begin with; labels: the tags of runs; bare: the runs without
- * scalars, which are folded away.
+ * folder: the common beginning of all names; labels: the tags of runs; bare: the runs without
+ * scalars, which are collapsed.
  * @typedef {{folder?: string, labels?: Record<string, string[]>, bare?: Set<string>}} About
  */
 
@@ -26,9 +26,9 @@ export class RunList {
   /** @type {Record<string, string[]>} */
   labels = {}; // the tags of runs
   /** @type {Map<string, string[]>} */
-  names = new Map(); // of each run the names of its fit, as a whole and as it is shown
-  /** @type {Chosen} */
-  fits = () => true;
+  names = new Map(); // for each run, the whole and the shown name of its fit
+  /** @type {NameTest} */
+  matches = () => true;
   input = el("input", {
     type: "search",
     placeholder: "filter runs (regex)",
@@ -84,11 +84,11 @@ export class RunList {
   }
 
   /**
-   * True if a run is drawn.
+   * Returns whether a run is drawn.
    * @param {string} run
    */
   has(run) {
-    return !this.off.has(run) && this.fits(run);
+    return !this.off.has(run) && this.matches(run);
   }
 
   /**
@@ -120,7 +120,7 @@ export class RunList {
       say(name, brief(get(this.names, fit.runs[0])[1]));
       const tags = new Set(fit.runs.flatMap((run) => labels[run] ?? []));
       say(label, [...tags].map((each) => `#${each}`).join(" "));
-      row.hidden = !this.#meant(fit);
+      row.hidden = !this.#isListed(fit);
     }
     this.#update();
   }
@@ -172,31 +172,31 @@ export class RunList {
   }
 
   /**
-   * True if the filter means one of the runs of a fit.
+   * Returns whether a run of a fit matches the filter.
    * @param {Fit} fit
    */
-  #meant({ runs }) {
-    return runs.some((run) => this.fits(run));
+  #isListed({ runs }) {
+    return runs.some((run) => this.matches(run));
   }
 
   /** @param {boolean} on */
   #checkShown(on) {
     const shown = [...this.rows.values()].flatMap(({ fit }) => fit.runs);
     this.check(
-      shown.filter((run) => this.fits(run)),
+      shown.filter((run) => this.matches(run)),
       on,
     );
   }
 
   #fit() {
-    const { fits, error } = filter(this.input.value);
-    this.fits = (run) =>
-      fits(run) ||
-      (this.names.get(run) ?? []).some(fits) ||
-      (this.labels[run] ?? []).some((label) => fits(`#${label}`));
+    const { matches, error } = filter(this.input.value);
+    this.matches = (run) =>
+      matches(run) ||
+      (this.names.get(run) ?? []).some(matches) ||
+      (this.labels[run] ?? []).some((label) => matches(`#${label}`));
     this.input.setAttribute("aria-invalid", String(error !== null));
     say(this.problem, error);
-    for (const { row, fit } of this.rows.values()) row.hidden = !this.#meant(fit);
+    for (const { row, fit } of this.rows.values()) row.hidden = !this.#isListed(fit);
     this.#update();
   }
 
@@ -213,7 +213,7 @@ export class RunList {
 }
 
 /**
- * For each run of a fit the names of the fit, as a whole and without the folder of all.
+ * For each run of a fit, the fit's whole name and its name without the common folder.
  * @param {Fit} fit
  * @param {string} folder
  * @returns {[run: string, names: [string, string]][]}

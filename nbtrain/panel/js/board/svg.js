@@ -3,7 +3,7 @@
 const NAMESPACE = "http://www.w3.org/2000/svg";
 
 /**
- * One element in one line; text is only ever text.
+ * Creates an element. Its text is never parsed.
  * @template {keyof SVGElementTagNameMap} T
  * @param {T} tag
  * @param {{text?: string, children?: Node[], [attribute: string]: any}} [how]

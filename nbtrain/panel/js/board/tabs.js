@@ -1,10 +1,10 @@
-// The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End choose a tab. A row that is
-// wider than its place shows the chosen one, and says on which side it is cut.
+// The tabs of a board, by the WAI-ARIA pattern: the arrow keys, Home and End choose a tab. A row that does
+// not fit scrolls to the chosen tab and fades at the sides where it is cut.
 
 import { button, el } from "../shared/dom.js";
 
-const PEEK = 36; // pixels of a neighbour in sight; a little more than board.css fades
-let boards = 0; // that this page has seen: ids must differ
+const PEEK = 36; // visible pixels of a neighbour; a little more than board.css fades
+let boards = 0; // the rows of tabs of this page: ids must differ
 
 export class Tabs {
   chosen = "";
@@ -54,7 +54,7 @@ export class Tabs {
     }
     this.chosen = chosen;
     this.root.hidden = names.length < 2;
-    if (other) this.#reveal(); // else the reader may have scrolled it
+    if (other) this.#reveal(); // otherwise the user may have scrolled it
   }
 
   close() {
@@ -88,7 +88,7 @@ export class Tabs {
     );
   }
 
-  // Scrolls the row, and nothing around it, until the chosen tab is in sight.
+  // Scrolls the row, and nothing around it, until the chosen tab is visible.
   #reveal() {
     const tab = this.tabs.get(this.chosen);
     if (!tab) return;
@@ -99,7 +99,7 @@ export class Tabs {
     this.#cut();
   }
 
-  // Says on which sides there are more tabs.
+  // Sets on which sides there are more tabs.
   #cut() {
     const { scrollLeft, clientWidth, scrollWidth } = this.root;
     const sides = [
@@ -121,6 +121,6 @@ export class Tabs {
     this.choose(name);
     this.tabs.get(name)?.focus();
     event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
   }
 }

@@ -1,5 +1,5 @@
-// The cards of a page in groups by the prefix of their tag, which can be folded, and pinned ones before
-// them. If there are very many cards or groups, the page has the first ones, and the others on request.
+// The cards of a page in groups by the prefix of their tag, which can be collapsed, after the pinned
+// cards. Of very many cards or groups, the page has the first ones, and the others on request.
 
 import { button, el, focusedIn } from "../shared/dom.js";
 import { getOrMake, get } from "../shared/collections.js";
@@ -14,9 +14,9 @@ import { splitPinned, groups } from "./tags.js";
  * @typedef {{root: HTMLElement, tag: string, pin: Pin, resize(): void}} TagCard
  */
 
-const OPEN_CARDS = 400; // up to so many cards every group begins open
-const PINNED = "/"; // names the group of pinned cards, as no prefix does
-const AT_ONCE = 60; // cards of a group, and groups, that are put there before more are asked for
+const OPEN_CARDS = 400; // up to so many cards, every group is open at first
+const PINNED = "/"; // the name of the group of pinned cards, which no prefix has
+const AT_ONCE = 60; // cards of a group, and groups, shown at first and added by each click on "more"
 
 /**
  * @template Key The key of a card.
@@ -24,7 +24,7 @@ const AT_ONCE = 60; // cards of a group, and groups, that are put there before m
  */
 export class TagGroups {
   /** @type {Map<string, Card>} */
-  cards = new Map(); // that were ever shown, by their keys
+  cards = new Map(); // all cards that have been shown, by key
   drawn = ""; // the keys that are drawn
   /** @type {Map<string, number>} */
   more = new Map(); // how many cards of a group are shown, if not AT_ONCE
@@ -77,7 +77,7 @@ export class TagGroups {
 
   /**
    * @param {Map<string, Key[]>} found
-   * @param {Key[]} pinned of cards that come before all groups
+   * @param {Key[]} pinned the cards before all groups
    */
   #fill(found, pinned) {
     const { open } = this.folds;
@@ -138,7 +138,7 @@ export class TagGroups {
     };
     group.open = open;
     if (open) fill();
-    // The event "toggle" comes late, also of a group that is made open, or has made way for another.
+    // The event "toggle" is late; it also occurs for a group that is created open or was replaced.
     summary.addEventListener("click", () => {
       this.folds.open.set(name, !group.open);
       this.folds.changed();

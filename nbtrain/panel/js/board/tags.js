@@ -1,4 +1,4 @@
-// Groups of tags, filters by name, and the look of a run's line. Knows no page.
+// Groups of tags, filters by name, and the look of a run's line. Uses no DOM.
 
 import { getOrMake } from "../shared/collections.js";
 
@@ -13,8 +13,8 @@ import { getOrMake } from "../shared/collections.js";
  */
 
 /**
- * Returns whether a run or a tag is meant, by its name.
- * @typedef {(name: string) => boolean} Chosen
+ * Returns whether the name of a run or a tag matches.
+ * @typedef {(name: string) => boolean} NameTest
  */
 
 /** The dash of a validation, which has the colour of its training. */
@@ -39,7 +39,7 @@ export function groups(tags) {
 }
 
 /**
- * The cards of pinned tags in the order of the pins, and the others by their tags.
+ * Returns the cards of pinned tags in the order of the pins, and the other cards by tag.
  * @template Key
  * @param {Map<string, Key[]>} found
  * @param {string[]} pins
@@ -77,22 +77,22 @@ export function runsWithoutScalars({ sets, runs }) {
 /**
  * A test of names by a regular expression. If it is invalid, every name passes.
  * @param {string} text
- * @returns {{fits: Chosen, error: string | null}}
+ * @returns {{matches: NameTest, error: string | null}}
  */
 export function filter(text) {
   try {
     const pattern = new RegExp(text, "i");
-    return { fits: (name) => pattern.test(name), error: null };
+    return { matches: (name) => pattern.test(name), error: null };
   } catch (error) {
-    return { fits: () => true, error: error instanceof Error ? error.message : String(error) };
+    return { matches: () => true, error: error instanceof Error ? error.message : String(error) };
   }
 }
 
 /**
- * The line of the n-th run: all colours are used once before dashes tell lines apart.
+ * The look of the n-th run: dashes are used once each colour has been used.
  * @param {number} n
  * @param {string[]} colours
- * @param {boolean} [validates] true for the validation of a fit
+ * @param {boolean} [validates] whether it is the validation of a fit
  * @returns {Look}
  */
 export function style(n, colours, validates = false) {

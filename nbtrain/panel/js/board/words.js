@@ -1,4 +1,4 @@
-// The words of a board about its kernel and its files. Knows no page.
+// The messages of a board about its kernel and its files. Uses no DOM.
 
 /** @import { BoardConnection } from "./board_connection.js" */
 

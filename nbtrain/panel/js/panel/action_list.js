@@ -1,4 +1,4 @@
-// Buttons for the actions of some marks, and the answers to them.
+// Buttons for the actions of marks, and their answers.
 
 import { button, el, elementIn, focusedIn, say } from "../shared/dom.js";
 import { DOING } from "./command_words.js";
@@ -13,8 +13,8 @@ const APPLIED = "✓"; // before the answer
 
 export class ActionList {
   /**
-   * state: returns the time since when the kernel is silent, or null. heads: whether each mark is
-   * described above its buttons. retreat: gets the focus if the focused button is gone. done: called
+   * state: returns the time of the last message of a silent kernel, or null. heads: whether each mark is
+   * described above its buttons. retreat: gets the focus if the focused button is removed. done: called
    * when all chosen actions have been applied.
    * @param {Clicks} clicks
    * @param {() => {silentSince: string | null}} state
@@ -29,7 +29,7 @@ export class ActionList {
     this.shown = "[]";
     /** @type {string[]} */
     this.texts = [];
-    this.from = 0; // the first answer since all earlier ones had come
+    this.from = 0; // the first answer after those that were complete
     this.list = el("div");
     this.answers = el("div", { class: "nbt-answers", role: "status", "data-role": "answers" });
     say(this.answers, "");
@@ -61,15 +61,15 @@ export class ActionList {
       ).focus();
   }
 
-  // Drops the answers, and those that are still to come.
+  // Removes the answers; later ones are ignored.
   clear() {
     this.texts = [];
     say(this.answers, "");
   }
 
   /**
-   * A reason that also holds for the next action is shown there only. A button that waits for the
-   * answer to another one stays in the tab order.
+   * Shows a reason once for neighbouring actions, beside the last of them. A button that waits for
+   * another answer stays in the tab order.
    * @param {Mark} mark
    * @param {Action[]} actions
    * @param {string | null} silent
@@ -111,7 +111,7 @@ export class ActionList {
   }
 
   /**
-   * Sends an action. Actions chosen before the earlier ones are answered count as done together.
+   * Posts an action. Actions that are chosen before the earlier ones are answered are done together.
    * @param {Action} action
    */
   #choose([, command, more]) {

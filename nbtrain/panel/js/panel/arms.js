@@ -1,4 +1,4 @@
-// The arms of the newest trial of several values, as its marks and curves show them. Knows no page.
+// The arms of the newest trial of several values, found from its marks and curves. Uses no DOM.
 
 import { nearest, valueOf } from "../shared/buckets.js";
 import { lastOf } from "../shared/collections.js";
@@ -33,7 +33,7 @@ export function armsOf(marks) {
 }
 
 /**
- * The end of the newest trial of several values, until the next command.
+ * The mark of the end of the newest trial of several values; null after the next command.
  * @param {Mark[]} marks
  */
 export function resultIn(marks) {
@@ -52,8 +52,8 @@ export function armAt(arms, wall) {
 }
 
 /**
- * The place of the arm that an abandoned tail is of. Its buckets at the ends are often as old as the
- * marks there.
+ * The place of the arm that trained an abandoned tail. Uses the middle of the tail, because the times at
+ * its ends often equal those of the marks.
  * @param {Arm[]} arms
  * @param {Curve} tail
  */
@@ -62,7 +62,7 @@ export function armOfTail(arms, { wall }) {
 }
 
 /**
- * Each arm's value at a place of the axis, [its place among the arms, the value], of the curves that
+ * The values of the arms at a place of the axis, [the arm's place, the value], from the curves that
  * reach there.
  * @param {Arm[]} arms
  * @param {Curve[]} curves

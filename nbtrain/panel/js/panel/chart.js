@@ -1,5 +1,5 @@
-// The chart of a tag and its validation, each with a line of means, a band from lowest to highest and
-// abandoned tails; and marks.
+// The chart of a tag and its validation: each has a line of means, a band from lowest to highest, and
+// abandoned tails. Above the plot are the marks of the run.
 
 import { divided, marks } from "../shared/buckets.js";
 import { together } from "../shared/columns.js";
@@ -44,7 +44,7 @@ import { bandsOf, seriesOf } from "./series.js";
 
 export class Chart extends BaseChart {
   /**
-   * paint: returns the colours of the current theme; act, clicks: see chart_grid.js, chart_head.js.
+   * paint: returns the colours of the current theme; act: see chart_grid.js; clicks: see chart_head.js.
    * @param {{tag: string, syncKey: string, paint: () => Paint, act: ChartActs, clicks: HeadClicks}} panel
    */
   constructor({ tag, syncKey, paint, act, clicks }) {
@@ -61,7 +61,7 @@ export class Chart extends BaseChart {
     /** @type {ChartAxis} */
     this.along = "step"; // the axis of the plot
     /** @type {Zoom | null} */
-    this.zoom = null; // the part of the axis that the reader has chosen
+    this.zoom = null; // the part of the axis that the user has chosen
     this.smooth = 0;
     /** @type {Arm[]} */
     this.arms = [];
@@ -70,7 +70,7 @@ export class Chart extends BaseChart {
     /** @type {DrawnLine[]} */
     this.lines = [];
     /** @type {UnseenBucket[][]} */
-    this.found = []; // in each line
+    this.found = []; // the unseen values of each line
     // uPlot sends no events for the strip above the plot.
     strip.strip.addEventListener(
       "mousemove",
@@ -90,7 +90,7 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * Draws these lines and marks; by default the last ones again.
+   * Draws lines and marks; by default the current ones again.
    * @param {DrawnLine[]} [lines]
    * @param {PlacedMark[]} [done]
    */
@@ -163,7 +163,7 @@ export class Chart extends BaseChart {
     const { zoom } = this;
     const parts = this.#parts;
     const tails = this.#tails.flat();
-    // Abandoned tails do not affect the scale: one that has gone bad would flatten the line.
+    // Abandoned tails do not affect the scale: a diverged one would flatten the line.
     const auto = parts.every(({ kept }) => !kept.length);
     let { plot } = this;
     if (!plot || this.drawn !== this.look)
@@ -176,8 +176,8 @@ export class Chart extends BaseChart {
   }
 
   /**
-   * Notes the zoom once uPlot has set the scale, which it does after this frame: until then, the scale
-   * of a new plot is empty, and that of new data still ends with the old.
+   * Stores the zoom once uPlot has set the scale. uPlot does so after this frame: until then, a new plot
+   * has no scale, and new data have the scale of the data before.
    * @param {uPlot} u
    * @param {string} scale
    */
@@ -217,7 +217,7 @@ export class Chart extends BaseChart {
     });
     const { over } = plot;
     over.append(...this.dots, this.strip.strip, this.tip, this.armsTip.root);
-    let from = 0; // a drag ends with a click, too
+    let from = 0; // a drag also ends with a click
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
     over.addEventListener(
       "click",

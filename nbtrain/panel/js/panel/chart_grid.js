@@ -1,4 +1,4 @@
-// The charts of a panel: as many as fit, their height, and the foot where both are chosen.
+// The charts of a panel: as many as fit, and a foot that controls their number, height and axis.
 
 import { best, isAbandoned } from "../shared/buckets.js";
 import { button, el, focusedIn } from "../shared/dom.js";
@@ -28,7 +28,8 @@ let grids = 0;
 export class ChartGrid {
   /**
    * store: of the run; paint: returns the colours of the current theme; open: see marks_menu.js;
-   * pointed: called with the step under the cursor, or null; chosen: with that of a click; system: whether the charts are those of the machine, all shown, or else all others.
+   * pointed: called with the step under the cursor, or null; chosen: called with the step of a click;
+   * system: whether to show all charts of the machine, instead of the others.
    * @param {{store: Store, choices: Choices, paint: () => Paint, open: MarksMenu["open"], pointed: (step: number | null) => void, chosen: (step: number) => unknown, system?: boolean}} panel
    */
   constructor(panel) {
@@ -44,7 +45,7 @@ export class ChartGrid {
     );
     this.axis = new XAxis("step", { began: 0, epochs: [] });
     this.room = 0; // pixels of all charts
-    this.width = 0; // that the charts were fitted to
+    this.width = 0; // the width that the charts were fitted to
     this.handle = el("div", {
       class: "nbt-handle",
       role: "separator",
@@ -68,14 +69,14 @@ export class ChartGrid {
     this.size.observe(this.grid);
   }
 
-  // How the curves are drawn, as the tools show it. A run without epochs has the steps instead.
+  // The options of drawing. A run without epochs is drawn over its steps.
   get drawing() {
     const { values } = this.panel.choices;
     const x = values.x === "epoch" && this.#noEpochs ? "step" : values.x;
     return { ...values, x, logX: values.logX && x !== "wall" };
   }
 
-  // Why the epochs are no axis; null if they are one.
+  // The reason why epochs cannot be the axis; null if they can.
   get #noEpochs() {
     const { epochs = [], line = [] } = this.panel.store.status;
     if (epochs.length > 1) return null;
@@ -92,7 +93,7 @@ export class ChartGrid {
   }
 
   /**
-   * Shows what is new; the charts are drawn only while they are in sight.
+   * Shows the new data; draws the charts only while they are visible.
    * @param {Status["last"]} [last]
    * @param {boolean} [visible]
    */
@@ -121,7 +122,7 @@ export class ChartGrid {
     const drawn = [...this.charts.values()].map(({ chart }) => chart).filter(({ plot }) => plot);
     const chart = drawn.find(({ root }) => !root.hidden) ?? drawn[0];
     const left = chart?.plot?.valToPos(this.axis.at(step, wall), "x") ?? NaN;
-    if (Number.isFinite(left)) chart.pointTo(left); // the time of a line may be unknown
+    if (Number.isFinite(left)) chart.pointTo(left); // a line of the log may have no time
   }
 
   close() {
@@ -130,7 +131,7 @@ export class ChartGrid {
   }
 
   /**
-   * Removes the chart of a validation once the scalar that it validates has one.
+   * Removes charts without a tag, such as a validation's once its scalar has a chart.
    * @param {string[]} tags
    */
   #keep(tags) {
@@ -143,7 +144,7 @@ export class ChartGrid {
   }
 
   /**
-   * Puts pinned charts before the others. A chart that is moved keeps the focus.
+   * Places pinned charts before the others. A moved chart keeps the focus.
    * @param {string[]} tags
    */
   #arrange(tags) {
@@ -211,7 +212,7 @@ export class ChartGrid {
     chart.head.showBest(found, { tag, validates, higher });
   }
 
-  // Shows as many charts as fit, each of its height.
+  // Shows as many charts as fit, and sets their height.
   #fit() {
     const { system, choices } = this.panel;
     const { height, all } = system ? { height: null, all: true } : choices.values;
@@ -236,7 +237,7 @@ export class ChartGrid {
 
   #resized() {
     const { clientWidth } = this.grid;
-    if (clientWidth === this.width) return; // it was #fit that has changed the height
+    if (clientWidth === this.width) return; // #fit has changed the height
     this.width = clientWidth;
     this.#fit();
   }
@@ -259,7 +260,7 @@ export class ChartGrid {
       const by = { ArrowUp: -BY_KEY, ArrowDown: BY_KEY }[event.key];
       if (!by && event.key !== "Home") return;
       event.preventDefault();
-      event.stopPropagation(); // not a command of the notebook's
+      event.stopPropagation(); // not a command of the notebook
       if (by) choose(this.room + by);
       else choices.choose({ height: null });
     });

@@ -1,4 +1,4 @@
-// The head of a chart: its tag, the last values, what there is at the cursor, and the scale.
+// The head of a chart: tag, last and best values, the values at the cursor, and buttons.
 
 import { button, el, say } from "../shared/dom.js";
 import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
@@ -10,7 +10,7 @@ import { Pin } from "../shared/pin.js";
 
 export class ChartHead {
   /**
-   * toggleLog, togglePin: called when the scale is to be the other one, and the chart pinned or not.
+   * toggleLog: called to change the scale; togglePin: called to pin or unpin the chart.
    * @param {string} tag
    * @param {{toggleLog: () => void, togglePin: () => void}} clicks
    */
@@ -35,7 +35,7 @@ export class ChartHead {
   }
 
   /**
-   * Shows what is chosen.
+   * Shows which buttons are pressed.
    * @param {{log: boolean, pinned: boolean}} chosen
    */
   show({ log, pinned }) {
@@ -44,7 +44,7 @@ export class ChartHead {
   }
 
   /**
-   * Shows the last value of each line, or that the run went back to a step before the line began.
+   * Shows the last value of each line, and whether the line is abandoned.
    * @param {(TagLine & {last?: string, abandoned: boolean})[]} lines
    */
   showLast(lines) {
@@ -62,22 +62,22 @@ export class ChartHead {
   }
 
   /**
-   * Shows the best value, of the validation if there is one; none if its direction is not known.
+   * Shows the best value, of the validation if there is one; nothing if its direction is unknown.
    * @param {ReturnType<typeof best>} found
    * @param {{validates: boolean, tag: string, higher?: boolean}} of
    */
   showBest(found, { validates, tag, higher }) {
     const end = higher ? "highest" : "lowest";
     const words = found && `${end} ${validates ? "val " : ""}${describeBest(found)}`;
-    say(this.best, words?.replaceAll(" ", "\u00a0")); // seen whole or not at all
+    say(this.best, words?.replaceAll(" ", "\u00a0")); // shown whole or not at all
     this.best.title = `best ${tag}: the ${end}`;
   }
 
   /**
-   * Shows the buckets at the cursor; without them, how many values no line can show.
+   * Shows the buckets at the cursor; without a cursor, the number of values that no line can show.
    * @param {(Bucket | null)[]} buckets
    * @param {UnseenBucket[]} unseen
-   * @param {{hovered: boolean, x?: ChartAxis}} how whether there is a cursor: its values have the place of the last
+   * @param {{hovered: boolean, x?: ChartAxis}} how whether there is a cursor, whose values replace the last ones
    */
   showReading([bucket, validated], unseen, { hovered, x }) {
     this.root.classList.toggle("nbt-hovered", hovered);

@@ -1,16 +1,16 @@
-// The reader's choices about the charts of a panel, kept for the next page and the next run.
+// The user's choices for all panels, stored for the next page and the next run.
 
 import { isNames, Kept } from "../shared/kept.js";
 
 /** @import { ChartAxis } from "../shared/axis_tools.js" */
 
 /**
- * height: the pixels that the charts may take; null: as many as fit a laptop's screen.
- * all: whether charts that do not fit are shown below the others.
+ * height: of all charts in pixels; null: as fits a laptop's screen.
+ * all: whether to show the charts that do not fit, below the others.
  * smooth: TensorBoard's smoothing, from 0 to below 1.
- * x: the horizontal axis; logX: whether it is logarithmic; logs: the tags whose values are, the newest last.
+ * x: the horizontal axis; logX: whether it is logarithmic; logs: the tags with a logarithmic scale of values, the newest last.
  * pins: the tags whose charts come first, in this order.
- * log: whether the log is open; media: whether the pictures and media are.
+ * log: whether the log is open; media: whether pictures and media are open.
  * @typedef {{height: number | null, all: boolean, smooth: number, x: ChartAxis, logX: boolean, logs: string[], pins: string[], log: boolean, media: boolean}} Chosen
  */
 

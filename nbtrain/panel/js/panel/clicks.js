@@ -1,12 +1,12 @@
-// Clicks on their way to the kernel: posted, acknowledged, answered by a receipt. If a busy kernel does
-// not take a click, it is also sent through the run's folder; it is executed only once.
+// Commands from the page: posted, acknowledged, and answered by a receipt. A command that a busy kernel
+// does not acknowledge is also sent through the run's folder; it is executed only once.
 
 /** @import { Command, Receipt, Status, ToPanel } from "../protocol.d.ts" */
 /** @import { Mailbox } from "./mailbox.js" */
 
 /**
- * sent: so far only the run's folder has it; problem: why it could not be put there.
- * received: the kernel or the run has it; known: its receipt was listed, or should have been by now.
+ * sent: whether so far only the run's folder has it; problem: why it could not be sent there.
+ * received: whether the kernel or the run has it; known: whether its receipt should be listed by now.
  * @typedef {object} Click
  * @property {Command["command"]} command
  * @property {boolean} late
@@ -21,12 +21,12 @@
 const RECEIVED = "requested"; // the text of the acknowledgement of a click that is not refused
 export const ENDED = ["finished", "stopped", "failed"];
 const BUSY_AFTER_MS = 1500;
-const POLL_MS = 1000; // for an answer in the run's folder
-const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then was pushed off the list
+const POLL_MS = 1000; // between two looks for an answer in the run's folder
+const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then was dropped from the list
 
 export class Clicks {
   /**
-   * send: posts a message to the kernel. changed: called when a click has changed by itself.
+   * send: posts a message to the kernel. changed: called when the state of a click has changed.
    * @param {(message: ToPanel) => void} send
    * @param {Pick<Mailbox, "send" | "answer">} mailbox
    * @param {() => void} changed
@@ -38,12 +38,12 @@ export class Clicks {
     /** @type {Map<string, Click>} */
     this.waiting = new Map(); // by their ids
     /** @type {Receipt | null} */
-    this.answer = null; // an answer that no receipt of the run has, until another one comes
+    this.answer = null; // the latest answer that is not among the run's receipts, until another one arrives
     this.newest = ""; // the newest listed receipt
   }
 
   /**
-   * done: called once, with the receipt, or without one if it will never be known.
+   * Posts a command. done: called once, with the receipt, or without one if it stays unknown.
    * @param {Command} command
    * @param {(receipt?: Receipt) => void} [done]
    */
@@ -67,7 +67,7 @@ export class Clicks {
   }
 
   /**
-   * Sends a click through the run's folder, as the kernel is busy.
+   * Sends a click through the run's folder, because the kernel is busy.
    * @param {string} id
    * @param {Click} click
    * @param {Command} command
@@ -84,8 +84,8 @@ export class Clicks {
   }
 
   /**
-   * Looks for the answer in the run's folder. A busy kernel seldom lists receipts, and the kernel of
-   * an attached run lists none of commands that it has not sent.
+   * Polls the run's folder for the answer. A busy kernel rarely lists receipts, and the kernel of an
+   * attached run lists only those of its own commands.
    * @param {string} id
    * @param {Click} click
    */
@@ -94,7 +94,7 @@ export class Clicks {
       const answer = await this.mailbox.answer(id);
       if (this.waiting.get(id) !== click || !click.sent) return;
       if (answer?.state === "refused" && !answer.command) {
-        // The mailbox does not trust it, so the run has not seen it. The kernel may still do it.
+        // The mailbox refused it before the run read it. The kernel may still execute it.
         Object.assign(click, { sent: false, problem: answer.text });
         this.changed();
         return;
@@ -122,7 +122,7 @@ export class Clicks {
   }
 
   /**
-   * Handles the kernel's acknowledgement: it has received a click, or refused it for the given reason.
+   * Handles the kernel's acknowledgement: the click was received, or refused for the given reason.
    * @param {string} id
    * @param {string} text
    */
@@ -143,7 +143,7 @@ export class Clicks {
   }
 
   /**
-   * Ends clicks whose receipt has an outcome, or was pushed off the list by others.
+   * Answers clicks whose receipt has an outcome, or was dropped from the list.
    * @param {Partial<Status>} status
    */
   settle({ receipts = [], phase }) {

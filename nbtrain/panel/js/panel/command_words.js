@@ -1,4 +1,4 @@
-// The words of the commands: on their buttons, and while their answers are awaited.
+// The texts of commands: on buttons, and while an answer is pending.
 
 /** @type {Record<string, string>} */
 export const LABELS = {

@@ -1,5 +1,5 @@
-// The silence of the kernel. Silence is counted in polls, not in seconds, because a page that slept
-// or was hidden has not waited.
+// The silence of the kernel, counted in polls instead of seconds: a page that slept or was hidden has
+// not waited.
 
 const PATIENCE = 4; // polls in a row without a message; a live run sends one every ten seconds
 
@@ -11,29 +11,29 @@ export class Contact {
   constructor(now = () => new Date()) {
     this.now = now;
     this.heardAt = now();
-    this.polls = 0; // since then
-    this.gone = false; // whether there is no need to wait
+    this.polls = 0; // since the last message
+    this.gone = false; // whether the connection is lost
   }
 
-  // Notes a message of the kernel.
+  // Called at each message of the kernel.
   heard() {
     this.heardAt = this.now();
     this.polls = 0;
     this.gone = false;
   }
 
-  // Counts a look of a visible page.
+  // Called regularly while the page is visible.
   poll() {
     this.polls += 1;
   }
 
-  // Notes that the connection to the kernel is gone, so that there is no need to wait.
+  // Called when the connection to the kernel is lost: the kernel is silent at once.
   disconnected() {
     this.gone = true;
     this.polls = PATIENCE;
   }
 
-  // The time of its last message, like "12:04:33"; null unless it is silent.
+  // The time of the last message, like "12:04:33"; null unless the kernel is silent.
   get silentSince() {
     return this.polls < PATIENCE ? null : this.heardAt.toTimeString().slice(0, 8);
   }

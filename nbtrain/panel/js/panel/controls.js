@@ -25,13 +25,13 @@ const GLYPHS = {
 const BUTTONS = ["pause", "save", "restore", "stop", "evaluate"];
 /** @type {Record<string, string>} */
 const TITLES = { save: "Save a checkpoint now" };
-const PACE = ["speed", "left"]; // numbers that a silent kernel's run may not have any more
+const PACE = ["speed", "left"]; // numbers that are out of date once the kernel is silent
 
 export class Controls {
   /** @type {Partial<Status>} */
   status = {};
   /** @type {Checkpoint[] | null} */
-  checkpoints = null; // as listed
+  checkpoints = null; // in the list
   listed = "";
 
   badge = el("span", { class: "nbt-badge", "data-role": "phase" });
@@ -95,7 +95,7 @@ export class Controls {
 
   /**
    * silentSince: the time of the kernel's last message if it is silent; else null.
-   * gone: whether the kernel is known to have gone.
+   * gone: whether the connection to the kernel is lost.
    * @param {Partial<Status>} status
    * @param {string | null} silentSince
    * @param {boolean} gone
@@ -145,7 +145,7 @@ export class Controls {
       this.clicks.post({ command, checkpoint: this.choice.value || (this.status.latest ?? null) });
   }
 
-  // Updates the buttons. One that waits stays in the tab order, so that it keeps the focus.
+  // Updates the buttons. A waiting button stays in the tab order and so keeps the focus.
   #updateButtons() {
     /** @type {Partial<Status["controls"]>} */
     const controls = this.status.controls ?? {};
@@ -169,7 +169,7 @@ export class Controls {
     return this.status.receipts?.at(-1);
   }
 
-  // Shows the newest answer. That of a trial comes late, and stays until the next one.
+  // Shows the newest answer. The answer of a trial arrives late and stays until the next one.
   #showReceipt() {
     const waiting = this.silentSince ? null : this.clicks.latest;
     const latest = this.#latest();
@@ -225,7 +225,7 @@ export class Controls {
   }
 
   /**
-   * Lists the checkpoints. An unchanged list is left alone, because a change closes an open one.
+   * Lists the checkpoints. Does not replace an equal list, because that would close an open one.
    * @param {Checkpoint[]} checkpoints
    * @param {string | null} [latest]
    */
@@ -249,7 +249,7 @@ function commandOf({ dataset }) {
 }
 
 /**
- * Says how to continue without the kernel.
+ * The advice for continuing without the kernel.
  * @param {Partial<Status>} status
  */
 function next({ name, trained_by, mailbox }) {

@@ -1,20 +1,19 @@
-// How many charts fit into the width and the height that they may take, and how high each is. Knows no
-// page.
+// The number of charts that fit into a width and a height, and the height of each. Uses no
+// DOM.
 
 export const HEAD = 24; // pixels above a plot
-// Pixels of all charts, of a panel that is about 600 high: one that is narrow has a higher head.
+// The height of all charts in a panel of about 600 pixels. A narrow panel has a higher head.
 const ROOM = 412;
 const ROOM_NARROW = 340;
 const GAP = 12; // between two rows
 export const APART = 20; // between two columns
 const NARROWEST = 340; // of a chart in one of several columns
 const LEAST = 104; // of a plot with its strip of marks and its axis
-const MOST = 180; // of a plot, unless the reader has chosen a height
+const MOST = 180; // of a plot, unless the user has chosen a height
 const MOST_WIDE = 240; // of one that is as wide as the panel
 
 /**
- * The number of columns: as many as the least number of rows needs, so that no row is much shorter than
- * the others.
+ * The number of columns: the least that needs no further row, so that the rows have similar lengths.
  * @param {number} count
  * @param {number} width of the panel
  */
@@ -24,16 +23,16 @@ export function columnsOf(count, width) {
 }
 
 /**
- * The height of all charts together, unless the reader has chosen one.
+ * The height of all charts together, unless the user has chosen one.
  * @param {number} count
  * @param {number} columns
  */
 export const roomOf = (count, columns) => (columns === 1 && count > 1 ? ROOM_NARROW : ROOM);
 
 /**
- * {shown, plot}: how many charts are shown, and the height of a plot.
+ * Returns {shown, plot}: the number of charts shown, and the height of a plot.
  * @param {number} count
- * @param {{columns: number, height: number | null, all?: boolean}} how height: as the reader has chosen
+ * @param {{columns: number, height: number | null, all?: boolean}} how height: the user's choice
  */
 export function fitted(count, { columns, height, all = false }) {
   const room = height ?? roomOf(count, columns);

@@ -1,18 +1,18 @@
 // Hyperparameters: a row for each, with a slider and the exact number beside it.
 //
-// Nothing is sent while a slider is dragged or a number is typed; then one command is. Afterwards the
-// row shows the kernel's value. The field rounds a long one, and shows all its digits while it has
-// the focus.
+// Nothing is sent while a slider is dragged or a number is typed; afterwards, one command is. Then the
+// row shows the kernel's value. The field rounds a long value, and shows all digits while focused.
 
 import { el } from "../shared/dom.js";
 import { getOrMake } from "../shared/collections.js";
-import { brief, exact, numberIn, places } from "./scale.js";
+import { numberIn } from "../shared/format.js";
+import { brief, exact, places } from "./scale.js";
 
 /** @import { Receipt, Scale, Status } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 /** @import { Places } from "./scale.js" */
 
-// Without this, JupyterLab takes the arrow keys, which move a slider.
+// Without this, JupyterLab handles the arrow keys, which should move the slider.
 const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
 const ROOM = 9; // characters that a field shows, even in a wide font
@@ -82,9 +82,9 @@ class Row {
   /** @type {string | null} */
   among = null; // the answers at the time of the refusal; see `show`
   /** @type {number | string | null} */
-  asked = null; // the value on its way
+  asked = null; // the value of the pending command
   /** @type {number | string | null} */
-  next = null; // asked for meanwhile; sent after the answer
+  next = null; // entered meanwhile; sent after the answer
   editing = false;
 
   /**
@@ -131,9 +131,8 @@ class Row {
   }
 
   /**
-   * answered: the answers to the latest commands. A refusal is shown until the next answer, as its
-   * reason may be gone then.
-   * rate: the rate of the schedule times this factor; null if there is no schedule.
+   * answered: the answers to the latest commands. A refusal is shown until the next answer, which may
+   * remove its reason. rate: the schedule's rate times this factor; null without a schedule.
    * @param {number | string} value
    * @param {Range} range
    * @param {boolean} can
@@ -160,7 +159,7 @@ class Row {
       ? "setting…"
       : (this.refusal ?? (this.rate === null ? "" : `rate ${this.rate} now`));
     if (this.note.textContent !== text) this.note.textContent = text;
-    if (this.editing) return; // the range stays, too
+    if (this.editing) return; // also keeps the range
     this.#lay();
     const shown = (waiting ? (this.next ?? this.asked) : null) ?? this.value;
     this.#place(this.places.placeOf(Number(shown)), exact(shown));
@@ -201,15 +200,15 @@ class Row {
     this.#place(place, exact(value));
   }
 
-  // Shows all digits. A changed text is selected as a whole, as by Tab, because the selection would be
-  // lost. A click sets the caret afterwards.
+  // Shows all digits. Selects a changed text, because the change would lose the selection made by Tab. A
+  // click then sets the caret.
   #open() {
     const { value } = this.field;
     this.#draw();
     if (this.field.value !== value) this.field.select();
   }
 
-  // Asks for the typed value. An unchanged field asks for nothing, as its text may be rounded.
+  // Sends the typed value. An unchanged field sends nothing, because its text may be rounded.
   #enter() {
     if (this.editing) this.#ask(numberIn(this.field.value));
   }

@@ -1,4 +1,4 @@
-// The log of the panel: a line that opens it; then its lines with time and step, filtered and searched.
+// The log of the panel: a summary line, and when opened the lines, with filters and a search.
 
 import { button, el, say, scroller, shorten } from "../shared/dom.js";
 import { filtered, LEVELS, SOURCES } from "./log_store.js";
@@ -8,12 +8,12 @@ import { filtered, LEVELS, SOURCES } from "./log_store.js";
 /** @import { LogStore } from "./log_store.js" */
 
 const ROW = 18; // pixels of a line, as in log.css
-const MORE = 4; // lines that are made above and below those in sight
-const AGAIN_MS = 500; // until it is looked again for lines that are not here yet
+const MORE = 4; // lines created above and below the visible ones
+const AGAIN_MS = 500; // between two checks for lines that have not arrived
 
 export class Log {
   /**
-   * point: shows a step that was completed at a time in the charts.
+   * point: moves the charts' cursor to a step that was completed at a time.
    * @param {LogStore} store
    * @param {Choices} choices
    * @param {(step: number, wall: number) => void} point
@@ -21,7 +21,7 @@ export class Log {
   constructor(store, choices, point) {
     this.store = store;
     this.point = point;
-    this.follows = true; // whether the end stays in sight
+    this.follows = true; // whether the list scrolls to new lines
     this.drawn = ""; // the state that is drawn
     /** @type {LogRow[]} */
     this.rows = [];
@@ -128,7 +128,7 @@ export class Log {
     this.#place();
   }
 
-  // Makes the lines in sight.
+  // Creates the visible lines.
   #place() {
     const { scrollTop, clientHeight } = this.box;
     const first = Math.max(0, Math.floor(scrollTop / ROW) - MORE);

@@ -1,9 +1,9 @@
-// The lines of a run's log that have been received, and the way to more. Knows no page.
+// The received lines of a run's log, and requests for more. Uses no DOM.
 
 /** @import { Level, LogRow, LogRows, LogSource } from "../protocol.d.ts" */
 
 export const MOST = 10_000; // lines, as many as the kernel keeps
-const EACH_MS = 500; // between two questions: what comes meanwhile comes in one answer
+const EACH_MS = 500; // between two requests: one answer has all lines of that time
 const PATIENCE_MS = 3000; // until an answer counts as lost
 
 /** @type {Level[]} */
@@ -15,7 +15,7 @@ export const SOURCES = ["print", "logging", "warning", "tensorflow", "process"];
 
 export class LogStore {
   /**
-   * ask: called with the number of lines that are here. clock: milliseconds.
+   * ask: requests lines; called with the number of known lines. clock: returns milliseconds.
    * @param {(have: number) => void} ask
    * @param {() => number} [clock]
    */
@@ -24,17 +24,17 @@ export class LogStore {
     this.clock = clock;
     /** @type {LogRow[]} */
     this.rows = [];
-    this.have = 0; // the number of all lines up to the newest that is here
-    this.waits = false; // for an answer
+    this.have = 0; // the number of all lines up to the newest known one
+    this.waits = false; // whether an answer is pending
     this.askedAt = -Infinity;
   }
 
   /**
-   * Asks for the lines that are not here, at most twice a second; returns whether there are any.
+   * Requests missing lines, at most twice a second; returns whether lines are missing.
    * @param {number} count of all lines
    */
   want(count) {
-    if (count < this.have) Object.assign(this, { rows: [], have: 0 }); // the log of another start
+    if (count < this.have) Object.assign(this, { rows: [], have: 0 }); // the run has started again
     if (count <= this.have) return false;
     const since = this.clock() - this.askedAt;
     if (since >= (this.waits ? PATIENCE_MS : EACH_MS)) {
@@ -48,19 +48,19 @@ export class LogStore {
   /** @param {LogRows} message */
   receive({ first, count, rows }) {
     this.waits = false;
-    const known = this.have - first; // rows that are here already
-    if (known < 0) this.rows = []; // those between have been dropped
+    const known = this.have - first; // how many of the rows are known
+    if (known < 0) this.rows = []; // the kernel has dropped lines between
     if (known <= rows.length) {
       this.rows.push(...rows.slice(Math.max(0, known)));
       this.rows.splice(0, this.rows.length - MOST);
       this.have = first + rows.length;
     }
-    if (this.have < count) this.askedAt = -Infinity; // there are more: no need to wait
+    if (this.have < count) this.askedAt = -Infinity; // ask at once for the rest
   }
 }
 
 /**
- * The rows that a filter lets through.
+ * The rows that match a filter.
  * @param {LogRow[]} rows
  * @param {Filter} filter
  */

@@ -1,4 +1,4 @@
-// The charts of the machine, `system/...`: folded away below those of the training.
+// The charts of the machine, `system/...`, in a section that can be opened below those of the training.
 
 import { el, say } from "../shared/dom.js";
 import { SYSTEM } from "../shared/side_tags.js";
@@ -23,7 +23,7 @@ export class Machine {
   }
 
   /**
-   * Says which curves there are; draws them while they are open.
+   * Shows the number of curves; draws them while the section is open.
    * @param {Status["last"]} [last]
    * @param {boolean} [visible]
    */

@@ -1,16 +1,15 @@
-// The mailbox of a run's folder, by the contents interface of Jupyter's server: the kernel is not
-// needed for that.
+// The mailbox of a run's folder, reached through Jupyter Server's contents API, without the kernel.
 
 /** @import { Command, Letter, MailboxPlace, Receipt } from "../protocol.d.ts" */
 
 /** @typedef {{baseUrl: string, serverRoot: string, token: string}} Server */
 
 const BY = "the panel, through the run's folder";
-const TAKEN_MS = 300; // until what the run has taken has an answer
+const TAKEN_MS = 300; // after which a command that the run has read has an answer
 
 export class Mailbox {
   /**
-   * place: where the run's mailbox is; null where no command may be sent.
+   * place: returns the place of the run's mailbox; null if no command may be sent.
    * @param {() => MailboxPlace | null | undefined} place
    */
   constructor(place) {
@@ -18,8 +17,8 @@ export class Mailbox {
   }
 
   /**
-   * Sends a command, which is executed once, whichever way it comes first.
-   * Returns "" if it is there, why it is not, or null where this page has no way to the folder.
+   * Sends a command, which is executed once even if the kernel receives it too. Returns "" if it was
+   * written, the reason if it was not, or null if this page cannot reach the folder.
    * @param {string} id
    * @param {Command} command
    * @returns {Promise<string | null>}
@@ -36,13 +35,13 @@ export class Mailbox {
     });
     if (answer === null) return null;
     if (answer instanceof Error) return "the server does not answer";
-    // The run may have taken the file before the server has looked at what it wrote.
+    // The run may have read and removed the file before the server checked what it wrote.
     if (answer.status === 404 && (await this.#isTaken(id))) return "";
     return answer.ok && !answer.redirected ? "" : String(answer.status);
   }
 
   /**
-   * The run's answer to a command; null if there is none to be read.
+   * The run's answer to a command; null if there is none that can be read.
    * @param {string} id
    * @returns {Promise<Receipt | null>}
    */
@@ -96,7 +95,7 @@ export class Mailbox {
 }
 
 /**
- * The facts that a page of JupyterLab or Notebook has of its server; null on other pages.
+ * The server's configuration in a page of JupyterLab or Notebook; null on other pages.
  * @returns {Server | null}
  */
 export function config() {
@@ -111,7 +110,7 @@ export function config() {
 }
 
 /**
- * The parts of the path from the root of a server to a run's folder; null if that is elsewhere.
+ * The parts of the path from a server's root to a run's folder; null if the folder is not below it.
  * @param {Pick<MailboxPlace, "folders" | "homes">} place
  * @param {string} root A path, perhaps one that begins with ~
  */

@@ -1,4 +1,4 @@
-// The marks of a run: their groups and descriptions. Knows no page.
+// The marks of a run: their groups and descriptions. Uses no DOM.
 
 import { clock, place } from "../shared/format.js";
 
@@ -7,7 +7,7 @@ import { clock, place } from "../shared/format.js";
 /**
  * An entry of a run's history: see journal.py.
  * @typedef {object} Mark
- * @property {number} number counted over all marks there ever were
+ * @property {number} number counted over all marks of the run
  * @property {string} event
  * @property {number} step
  * @property {number} wall
@@ -17,12 +17,12 @@ import { clock, place } from "../shared/format.js";
  * @property {MarkDetails["arm"]} [arm]
  * @property {TrialTable} [trial]
  * @property {number} place the step from which the run continued
- * @property {boolean} abandoned true if the run has gone back behind it since, as the kernel tells
- * @property {Action[]} actions the actions that help, as the kernel tells
+ * @property {boolean} abandoned whether the run has been restored to a step before it
+ * @property {Action[]} actions the actions that the kernel offers
  */
 
 /**
- * Marks that are drawn as one: where, from where to where they lie, and how many it says.
+ * Marks drawn as one sign: its position, those of the first and the last mark, and its number.
  * @template Item
  * @typedef {object} Group
  * @property {number} left
@@ -33,7 +33,7 @@ import { clock, place } from "../shared/format.js";
  */
 
 /**
- * The least distance between the signs of two groups of this many marks each.
+ * Returns the least distance between the signs of two groups with these numbers.
  * @typedef {(one: number, other: number) => number} Room
  */
 
@@ -47,8 +47,8 @@ const byCadence = ({ event }) => BY_CADENCE.includes(event);
 /**
  * Groups the marks that lie closer than `apart` or whose signs would overlap. In a group, the most
  * important mark comes first, then the newest, then those by cadence, then abandoned ones. The number
- * of a group leaves out marks by cadence, unless there are no others.
- * lefts: the positions of the marks; those outside of `from` and `to` are left out. wide: the width of
+ * of a group excludes marks by cadence, unless it has no others.
+ * lefts: the positions of the marks; those outside of `from` and `to` are omitted. wide: the width of
  * the sign for a number. A mark by cadence that is near another mark does not move its sign.
  * @param {Mark[]} marks
  * @param {number[]} lefts
@@ -67,7 +67,7 @@ export function grouped(marks, lefts, { apart, from, to, wide = () => 0 }) {
     lefts,
     room,
   );
-  const free = [...groups, null].map(() => /** @type {number[]} */ ([])); // what lies between them
+  const free = [...groups, null].map(() => /** @type {number[]} */ ([])); // the marks by cadence between the groups
   let next = 0;
   for (const i of order.filter((i) => byCadence(marks[i]))) {
     while (groups[next]?.left <= lefts[i]) next++;
@@ -82,8 +82,7 @@ export function grouped(marks, lefts, { apart, from, to, wide = () => 0 }) {
 }
 
 /**
- * Moves marks to a group if they are so near to it that their own sign would overlap the sign of the
- * group; returns the others.
+ * Adds marks to a near group whose sign would overlap theirs; returns the other marks.
  * @param {number[]} some
  * @param {Group<number>[]} groups
  * @param {number[]} lefts
@@ -163,7 +162,7 @@ export function labelOf([name, step, wall, abandoned]) {
 }
 
 /**
- * Describes what is restored if no checkpoint is chosen.
+ * Describes the checkpoint that is restored if none is chosen.
  * @param {Checkpoint[]} checkpoints
  * @param {string | null} [latest] see `Status` in protocol.d.ts
  */

@@ -8,7 +8,7 @@ import { Popover } from "./popover.js";
 /** @import { Clicks } from "./clicks.js" */
 /** @import { Mark } from "./marks.js" */
 
-const LISTED = 6; // marks of a group, at first and with each "more"
+const LISTED = 6; // marks shown at first, and added by each click on "more"
 
 export class MarksMenu {
   /**
@@ -46,7 +46,7 @@ export class MarksMenu {
     this.popover.open(anchor, marks.length > 1 ? `${marks.length} marks` : titleOf(marks[0]), left);
   }
 
-  // Called again when the run has changed: other actions may be possible.
+  // Updates the actions; called when the run has changed.
   show() {
     const { marks } = this.state();
     const found = this.marks

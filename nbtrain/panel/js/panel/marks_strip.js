@@ -1,4 +1,4 @@
-// The strip of marks above a chart: draws them, and finds the one below the pointer.
+// The strip of marks above a chart: draws them, and finds the marks at the pointer.
 
 import { el } from "../shared/dom.js";
 import { grouped, titleOf } from "./marks.js";
@@ -9,7 +9,7 @@ import { shortened } from "../shared/format.js";
 /** @import { PlacedMark } from "./x_axis.js" */
 /** @import { Group, Mark } from "./marks.js" */
 
-/** @typedef {Group<Mark> & {wide: number}} Sign A group, and how broad it is drawn, in pixels. */
+/** @typedef {Group<Mark> & {wide: number}} Sign A group, and the width of its sign in pixels. */
 
 export const STRIP = 18; // pixels above the plot
 const APART = 22; // the least pixels between two signs
@@ -24,7 +24,7 @@ const GRAVE = ["nan", "failed"];
 
 export class MarksStrip {
   /**
-   * paint: gives what to paint with; see theme.js.
+   * paint: returns the colours of the current theme.
    * @param {() => Paint} paint
    */
   constructor(paint) {
@@ -96,7 +96,7 @@ export class MarksStrip {
     const width = text ? ctx.measureText(text).width + 1 : 0;
     ctx.fillText(text, left + 6, -BASE);
     ctx.font = "12px system-ui, sans-serif";
-    const size = 12 * Math.min(1, GLYPH / ctx.measureText(mark.glyph).width); // that of a pause is two signs
+    const size = 12 * Math.min(1, GLYPH / ctx.measureText(mark.glyph).width); // the glyph of a pause has two characters
     ctx.font = `${size}px system-ui, sans-serif`;
     ctx.fillText(mark.glyph, left - width / 2, -BASE);
   }
@@ -130,7 +130,7 @@ export class MarksStrip {
   }
 
   /**
-   * Describes some marks in the tip; hides the tip without any.
+   * Describes marks in the tip; hides the tip if there are none.
    * @param {Mark[]} [marks]
    */
   showTip(marks = []) {

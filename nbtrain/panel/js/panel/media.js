@@ -1,4 +1,4 @@
-// The pictures and media of the run, at the step under the charts' cursor: folded away below them.
+// The pictures and media of the run, at the step of the charts' cursor, in a section that can be opened.
 
 import { placeUpTo } from "../shared/cards/steps.js";
 import { button, el, say } from "../shared/dom.js";
@@ -12,8 +12,8 @@ import { MediaCard } from "./media_card.js";
 /** @import { MediaQuestions } from "./media_questions.js" */
 /** @import { Paint } from "../shared/theme.js" */
 
-const AGAIN_MS = 1000; // between two looks for what is new
-const SHARE = 10; // of the time, the kernel spends at most a tenth on what is new
+const AGAIN_MS = 1000; // between two requests for new values
+const SHARE = 10; // the kernel spends at most a tenth of the time on new values
 
 export class Media {
   run = ""; // its name
@@ -29,7 +29,7 @@ export class Media {
   /** @type {number | null} */
   chosen = null; // the step of the slider; null: the newest
   rested = 0;
-  seen = ""; // the extent whose tags are here
+  seen = ""; // the extent whose tags are known
   summary = el("summary", { "data-role": "media" });
   range = el("input", {
     type: "range",
@@ -105,7 +105,7 @@ export class Media {
   }
 
   /**
-   * Shows a step while the charts' cursor is there; null ends that.
+   * Shows a step while the charts' cursor points at it; null ends this.
    * @param {number | null} step
    */
   pointAt(step) {
@@ -146,7 +146,7 @@ export class Media {
       this.choose(at >= steps.length - 1 ? null : steps[at]);
       point(steps[at], this.#wallOf(steps[at]));
     });
-    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // not a command of the notebook
     this.range.addEventListener("blur", () => this.pointAt(null));
   }
 
@@ -167,7 +167,7 @@ export class Media {
       const { tags, more } = reply.content;
       say(this.more, more ? `and ${more} more tags: open a board to see them` : "");
       for (const [kind, tag, count] of tags) this.#card(kind, tag).want(count);
-      await this.panel.questions.last; // until all have what is new
+      await this.panel.questions.last; // until all cards are up to date
     }
     this.rested = Math.max(now + AGAIN_MS, now + SHARE * (performance.now() - now));
     this.looking = false;
@@ -210,7 +210,7 @@ export class Media {
     for (const card of this.cards.values()) card.want();
   }
 
-  // The words of the slider.
+  // Updates the slider and its text.
   #showStep() {
     const { steps, step } = this;
     const said = step === null ? "the newest" : place(step, "step");

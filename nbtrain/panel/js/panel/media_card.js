@@ -1,4 +1,4 @@
-// One tag of the run's pictures and media: what was written at a step, or last before it.
+// One tag of the run's pictures and media, with its value at a step, or the latest one before.
 
 import { nearest } from "../shared/buckets.js";
 import { AudioBody } from "../shared/cards/audio_body.js";
@@ -30,22 +30,22 @@ export class MediaCard {
     styleOf: () => ({ colour: this.panel.paint().colours[0] }),
     paint: () => this.panel.paint(),
   };
-  wanted = -1; // how many values there are, as far as is known
-  count = -1; // of all values, when the steps came
+  wanted = -1; // the number of values, as far as known
+  count = -1; // the number of values when the steps were received
   /** @type {number[]} */
-  steps = []; // those that the body knows
+  steps = []; // the steps in the body
   at = -1;
   /** @type {number[]} */
   all = []; // the steps that can be shown
   /** @type {number[]} */
   walls = [];
   /** @type {number[]} */
-  numbers = []; // of the values at these steps
+  numbers = []; // the indices of the values at these steps
   /** @type {string | null} */
   known = null;
   /** @type {number | null} */
   shown = null; // the number of the value in the body
-  ridged = false; // whether the body has histograms of these steps
+  ridged = false; // whether the body shows histograms of these steps
   asking = false;
   again = false;
 
@@ -80,13 +80,13 @@ export class MediaCard {
   }
 
   /**
-   * Asks for what it lacks, until it shows what it should.
-   * @param {number} [count] the number of values that there are
+   * Requests missing data until the wanted step is shown.
+   * @param {number} [count] the number of values
    */
   async want(count = this.wanted) {
     this.wanted = count;
-    this.lost = false; // whether no answer has come
-    this.again = true; // something else may be wanted by the time that an answer comes
+    this.lost = false; // whether no answer has arrived
+    this.again = true; // another step may be wanted when the answer arrives
     if (this.asking || !this.seen) return;
     this.asking = true;
     while (this.seen && this.again) {
@@ -106,7 +106,7 @@ export class MediaCard {
     this.want();
   }
 
-  // Out of sight nothing is kept but its height.
+  // Keeps only its height while it is not visible.
   leave() {
     this.seen = false;
     const height = this.body.root.offsetHeight;
@@ -120,7 +120,7 @@ export class MediaCard {
     if ("resize" in this.body) this.body.resize();
   }
 
-  // Asks for one thing, if something is missing; returns whether there may be more to ask.
+  // Requests the next missing data; returns whether more may be missing.
   async #next() {
     const of = { kind: this.kind, tag: this.tag };
     if (this.count !== this.wanted) {
@@ -207,7 +207,7 @@ export class MediaCard {
   }
 
   /**
-   * Lets the histogram nearest to a step stand out.
+   * Highlights the histogram nearest to a step.
    * @param {number} step
    */
   #mark(step) {

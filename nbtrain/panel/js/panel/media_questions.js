@@ -1,4 +1,4 @@
-// The questions of a page about pictures and media: one at a time, and few. Knows no page.
+// A page's requests for pictures and media, one at a time. Uses no DOM.
 
 /** @import { MediaAnswer, MediaQuestion, ToPanel } from "../protocol.d.ts" */
 /** @import { Bytes } from "../shared/connection.js" */
@@ -27,7 +27,7 @@ export class MediaQuestions {
   }
 
   /**
-   * Asks once the questions before are answered; null: no answer has come.
+   * Asks once the earlier questions are answered; resolves to null without an answer in time.
    * @param {MediaQuestion} question
    * @returns {Promise<MediaReply | null>}
    */

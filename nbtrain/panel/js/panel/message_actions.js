@@ -26,7 +26,7 @@ export class MessageActions {
     this.root.append(this.actions.list, this.actions.answers);
   }
 
-  // The answers stay until the run continues, or there is another NaN.
+  // Updates the actions. The answers stay until the run continues, or until another NaN.
   show() {
     const { marks, status } = this.state();
     const mark = status.message ? marks.find(({ number }) => number === status.open_nan) : null;

@@ -6,7 +6,7 @@ import { Popover } from "./popover.js";
 /** @import { Status } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
-const MOST = 1000; // characters, as the kernel takes them
+const MOST = 1000; // the characters that the kernel accepts
 
 export class Notes {
   /** @param {Clicks} clicks */

@@ -1,5 +1,5 @@
-// Notifications of the browser when a run ends or pauses while its page is hidden. They do not depend
-// on a view, because a hidden page draws none.
+// Browser notifications when a run ends or pauses while its page is hidden. They do not depend on a
+// view, because a hidden page draws nothing.
 
 import { ENDED } from "./clicks.js";
 
@@ -12,8 +12,8 @@ const REFUSED = "The browser blocks notifications from this page: allow them in 
 const MOST = 300; // characters of a notification
 
 export class Notices {
-  on = false; // whether they are wanted, and the browser permits them
-  refusal = ""; // why the browser does not permit them
+  on = false; // whether the user wants them and the browser permits them
+  refusal = ""; // the reason if the browser does not permit them
 
   /**
    * page: the window. changed: called when `on` or `refusal` has changed.
@@ -25,7 +25,7 @@ export class Notices {
     this.page = page;
   }
 
-  // Turns them on or off; must be called for a click, or the browser does not ask for permission.
+  // Turns them on or off. Call this from a click; otherwise the browser does not ask for permission.
   async toggle() {
     const { Notification } = this.page;
     const answer = this.on || !Notification ? "default" : await Notification.requestPermission();
@@ -35,7 +35,7 @@ export class Notices {
   }
 
   /**
-   * Looks at a new status of the run.
+   * Notifies the user if the phase has changed.
    * @param {Partial<Status>} status
    */
   update(status) {
@@ -64,8 +64,8 @@ export class Notices {
 }
 
 /**
- * The text for a phase; null for none. A pause that the user asked for needs none; the message of any
- * other names its step and its reason.
+ * The text for a phase; null for no notification, as for a pause that the user requested. The message of
+ * any other pause has its step and reason.
  * @param {Partial<Status>} status
  */
 function said({ phase, step = 0, failure, message, receipts }) {

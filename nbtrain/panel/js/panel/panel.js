@@ -31,7 +31,7 @@ import * as theme from "../shared/theme.js";
 
 /** @import { Paint } from "../shared/theme.js" */
 
-const QUIET = ["created", ...ENDED]; // phases in which the kernel sends nothing by itself
+const QUIET = ["created", ...ENDED]; // phases in which the kernel sends no regular messages
 
 const STYLE = uplotCss + css + panelCss + chartsCss + cardsCss + mediaCss + logCss + trialCss;
 
@@ -40,7 +40,7 @@ class View {
   silentSince = null;
   /** @type {Paint | null} */
   paints = null;
-  frame = 0; // of the next drawing; 0 if nothing is new
+  frame = 0; // the requested animation frame; 0 if none
   visible = true;
   choices = new Choices(() => this.changed());
   tasks = new Tasks();
@@ -125,12 +125,12 @@ class View {
     return root;
   }
 
-  // The colours of the charts, which paint when the view is in the document.
+  // The colours of the current theme.
   paint() {
     return this.paints ?? theme.paints(this.root);
   }
 
-  // Colours can be read only in the document: a view is often made before it is put there.
+  // Reads the colours, which is possible only once the view is in the document.
   retheme() {
     if (!this.root.isConnected) return;
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
@@ -140,7 +140,7 @@ class View {
     this.machine.charts.repaint();
   }
 
-  // Draws what is new in the next frame, once for all that arrives until then.
+  // Draws once in the next frame, however many changes arrive before it.
   changed() {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
@@ -148,7 +148,7 @@ class View {
     });
   }
 
-  // A view that is not in the document yet is drawn when the observers see it arrive.
+  // Draws the view. If it is not in the document yet, the observers cause this later.
   draw() {
     if (!this.root.isConnected) return;
     if (!this.paints) this.retheme();

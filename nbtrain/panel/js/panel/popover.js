@@ -16,10 +16,10 @@ export class Popover {
       "data-role": name,
       "data-lm-suppress-shortcuts": "true",
     });
-    this.root.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.root.addEventListener("keydown", (event) => event.stopPropagation()); // not a command of the notebook
     this.root.addEventListener("toggle", () => this.#follow());
     /** @type {HTMLElement} */
-    this.anchor = this.root; // until it is opened
+    this.anchor = this.root; // until the first opening
     this.left = 0;
     /** @param {Event} event */
     this.scrolled = ({ target }) =>
@@ -31,7 +31,7 @@ export class Popover {
   }
 
   /**
-   * anchor: the element; left: the position in it in pixels, or else its left edge.
+   * Opens the box. anchor: the element beside it; left: the position in pixels from its left edge.
    * @param {HTMLElement} anchor
    * @param {string} label
    * @param {number} [left]

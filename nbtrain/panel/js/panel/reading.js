@@ -1,4 +1,4 @@
-// Reads a chart at a place of its plot: the step, and the bucket of each line.
+// Reads a chart at a position: the step, and the bucket of each line.
 
 import { bucketAt, bucketUpTo, nearest } from "../shared/buckets.js";
 
@@ -15,7 +15,7 @@ const COLUMNS = 4; // of a smoothed line
 const REACH = 6; // the most pixels from a validation's point to a pointer that selects it
 
 /**
- * The step at a place in the plot; on another axis than that of the steps, of the nearest point.
+ * The step at a position in the plot; on an axis other than steps, the step of the nearest point.
  * @param {uPlot} u
  * @param {number} left
  * @param {Pick<Drawn, "lines" | "x">} drawn
@@ -43,10 +43,10 @@ export function bucketsAt(u, left, { lines, smooth }) {
 }
 
 /**
- * Gives the buckets of the lines their smoothed values.
+ * Adds the smoothed values to the buckets of the lines.
  * @param {uPlot} u
  * @param {(Bucket | null)[]} buckets
- * @param {number} lines how many there are
+ * @param {number} lines the number of lines
  */
 function averaged(u, buckets, lines) {
   const first = u.data.length - COLUMNS * lines; // of the first line

@@ -19,7 +19,7 @@ export class RunConnection extends Connection {
   store = new Store(() => this.send({ t: "hello" }));
   log = new LogStore((have) => this.send({ t: "log", have }));
   media = new MediaQuestions((message) => this.send(message));
-  note = ""; // the kernel's complaint about a message; until the next snapshot
+  note = ""; // the kernel's error about a message, until the next snapshot
 
   /** @param {Model} model */
   constructor(model) {
@@ -69,7 +69,7 @@ export class RunConnection extends Connection {
     this.changed();
   }
 
-  // Called when a widget manager gives its kernel up. A later message shows that it is back.
+  // Called when the widget manager drops its kernel. A later message shows that it is back.
   disconnected() {
     this.contact.disconnected();
     this.changed();

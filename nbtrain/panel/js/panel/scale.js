@@ -1,17 +1,17 @@
-// The places of a slider and the values that they stand for, and values as texts. Knows no page.
+// The places of a slider and the values that they stand for, and values as texts. Uses no DOM.
 
 /** @import { Scale } from "../protocol.d.ts" */
 
 /**
- * The places of a slider: whole numbers from 0 to last.
+ * The places of a slider, whole numbers from 0 to last.
  * @typedef {object} Places
  * @property {number} last
  * @property {(place: number) => number} valueAt
  * @property {(value: number) => number} placeOf
  */
 
-const PER_DECADE = 20; // a place is 12 % more than the one before, and has two digits of its own
-const EACH = 200; // so many whole numbers have a place each
+const PER_DECADE = 20; // each place is 12 % more than the one before, and differs from it in two digits
+const EACH = 200; // up to so many whole numbers have a place each
 
 /**
  * kind: "log", "linear" or "whole"; places are whole numbers from 0 to last.
@@ -61,7 +61,7 @@ function even(lowest, highest, whole) {
 }
 
 /**
- * A value in at most so many characters: all its digits, or as many as there is room for.
+ * A value in at most `most` characters: all its digits, or as many as fit.
  * @param {number | string} value
  * @param {number} most
  */
@@ -85,14 +85,4 @@ export function exact(value) {
   return (value !== 0 && size < 1e-4) || (size >= 1e10 && size < Infinity)
     ? value.toExponential()
     : String(value);
-}
-
-/**
- * The number in a typed text, or any other text as it is: the run says what is wrong with it.
- * @param {string} typed
- */
-export function numberIn(typed) {
-  const text = typed.trim().replace("−", "-");
-  const number = Number(text);
-  return text === "" || !Number.isFinite(number) ? text : number;
 }

@@ -1,4 +1,4 @@
-// How the lines of a chart look: uPlot's series and bands, abandoned tails first.
+// The look of a chart's lines: uPlot's series and bands, abandoned tails first.
 
 import uPlot from "uplot";
 import { isolated } from "../shared/columns.js";
@@ -8,17 +8,17 @@ import { EDGE, FAINT, TAIL } from "../shared/plot.js";
 /** @import { Paint } from "../shared/theme.js" */
 /** @import { TagLine } from "./store.js" */
 
-const APART = 12; // pixels from which, on average, the points of a validation are seen as such
+const APART = 12; // average pixels between the points of a validation from which they are drawn
 const HIDDEN = { show: false };
 
 /**
- * tails: of each tail the place of its arm, or -1; auto: whether the scale is theirs; smooth: whether
+ * tails: the place of each tail's arm, or -1; auto: whether the tails set the scale; smooth: whether
  * lines are smoothed.
  * @typedef {{tails: number[], auto: boolean, smooth: boolean}} Drawn
  */
 
 /**
- * The colour of a line, as the theme stands.
+ * The colour of a line in the current theme.
  * @param {TagLine} line
  * @param {Paint} paint
  */
@@ -27,7 +27,7 @@ function colourOf({ validates }, { colours }) {
 }
 
 /**
- * The colour of an arm of a trial: none of those of the lines.
+ * The colour of an arm of a trial, different from those of the lines.
  * @param {number} arm its place
  * @param {Paint} paint
  */
@@ -37,7 +37,8 @@ export function colourOfArm(arm, { colours }) {
 }
 
 /**
- * The steps, the tails, and of each line its highest, its lowest, its mean and its smoothed mean.
+ * The series of a chart: the steps, the tails, and for each line the highest, lowest, mean and smoothed
+ * mean.
  * @param {TagLine[]} lines
  * @param {Drawn} drawn
  * @param {() => Paint} paint
@@ -55,7 +56,7 @@ export function seriesOf(lines, { tails, auto, smooth }, paint) {
     const show = (u, i) => {
       const column = /** @type {Column} */ (u.data[i]);
       const count = column.filter((y) => y != null).length;
-      // The page has no room for it, and so no widths, while JupyterLab changes its theme.
+      // While JupyterLab changes its theme, the hidden page has no widths.
       return line.validates && count * APART <= u.bbox.width / uPlot.pxRatio;
     };
     /** @type {uPlot.Series.Points.Filter} */

@@ -1,4 +1,4 @@
-// The status bar of the panel: where the time goes, what the process takes, and whether to notify.
+// The status bar of the panel: the use of time, the load of the process, and notifications.
 
 import { button, el, say, shorten } from "../shared/dom.js";
 
@@ -56,7 +56,7 @@ export class Statusbar {
 }
 
 /**
- * So many spans in an element: those that it has stay.
+ * Returns `count` spans of an element; existing ones are kept.
  * @param {HTMLElement} parent
  * @param {number} count
  */

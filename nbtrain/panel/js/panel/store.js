@@ -1,4 +1,4 @@
-// The data of one run as received: its status, curves and marks. Knows no page.
+// The received data of one run: status, curves and marks. Uses no DOM.
 
 import { countsIn, divided } from "../shared/buckets.js";
 import { aligned, floats } from "../shared/columns.js";
@@ -23,7 +23,7 @@ const MOST_MARKS = 1000; // as many as the kernel holds
 
 export class Store {
   /**
-   * ask: called for a new snapshot when a message was missed.
+   * ask: requests a new snapshot; called when a message was missed.
    * @param {() => void} ask
    */
   constructor(ask) {
@@ -36,7 +36,7 @@ export class Store {
     this.curves = [];
     /** @type {Mark[]} */
     this.marks = [];
-    this.marked = 0; // the number of all marks up to the newest received one
+    this.marked = 0; // the number of all marks up to the newest known one
     /** @type {[number, number][]} */
     this.abandoned = [];
     /** @type {Map<number, Action[]>} */
@@ -55,8 +55,8 @@ export class Store {
     return false;
   }
 
-  // The tags with a chart, that is all but hyperparameters. Recalled curves come first, although they
-  // arrive last, so that the charts keep their order.
+  // The tags with a chart: all except hyperparameters. Curves of earlier segments come first, although
+  // they may arrive last, so that the charts keep their order.
   get tags() {
     const inOrder = [...this.curves].sort((one, other) => one.segment - other.segment);
     return [...new Set(inOrder.map((curve) => curve.tag))].filter(
@@ -64,8 +64,8 @@ export class Store {
     );
   }
 
-  // The lines of each chart: first the training's, whose tag is the name of the chart, then one of all
-  // its validations.
+  // The lines of each chart: first that of the training, whose tag names the chart, then one line for
+  // all its validations.
   get charts() {
     const { tags, status } = this;
     const { validations = {} } = status;
@@ -101,7 +101,7 @@ export class Store {
   }
 
   /**
-   * The tag whose value is the newest of those that count.
+   * The tag with the newest value, of the curves that count if there are any.
    * @param {...string} tags
    */
   newest(...tags) {
@@ -166,7 +166,7 @@ export class Store {
   }
 
   /**
-   * Gives the marks their actions, and notes which of them are abandoned.
+   * Sets the actions of the marks, and which marks are abandoned.
    * @param {Partial<Pick<Snapshot, "marked" | "abandoned" | "actions">>} content
    */
   #number({ marked = this.marked, abandoned = this.abandoned, actions = [] }) {
@@ -206,7 +206,7 @@ function numbered({ marks, marked }) {
 }
 
 /**
- * A mark; `place` is its step on the axis, from which the run continued.
+ * The mark of a row; `place` is the step from which the run continued.
  * @param {MarkRow} row
  * @param {number} number
  * @returns {Mark}
@@ -217,7 +217,7 @@ function mark([event, step, wall, text, glyph, rank, { to: place = step, ...more
 }
 
 /**
- * Joins neighbouring buckets exactly as the kernel does.
+ * Joins neighbouring buckets, exactly as in the kernel.
  * @param {Curve} curve
  */
 export function fold(curve) {

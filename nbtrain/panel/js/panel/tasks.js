@@ -35,8 +35,10 @@ export class Tasks {
     this.#hideEmpty(tasks.rows);
   }
 
-  // A column of which nothing is known says nothing.
-  /** @param {TaskRow[]} rows */
+  /**
+   * Hides columns without any text.
+   * @param {TaskRow[]} rows
+   */
   #hideEmpty(rows) {
     this.heads.forEach((head, i) => {
       const empty = rows.every((row) => row[i] === "");

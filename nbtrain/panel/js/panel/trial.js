@@ -1,4 +1,4 @@
-// Trials from the panel: a button, and its form.
+// Trials from the panel: a button and its form.
 
 import { button } from "../shared/dom.js";
 import { Popover } from "./popover.js";
@@ -32,7 +32,7 @@ export class Trial {
     const how = { text: "Try…", title, "aria-haspopup": "dialog", "data-act": "try" };
     this.button = button(how, () => {
       this.form.fill(this.status, this.refused);
-      this.popover.open(this.button, "a trial edit");
+      this.popover.open(this.button, "trial");
     });
   }
 
@@ -49,7 +49,7 @@ export class Trial {
   }
 
   /**
-   * Sends the trial.
+   * Posts the trial.
    * @param {Event} event
    */
   #post(event) {

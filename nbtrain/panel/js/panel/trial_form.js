@@ -19,7 +19,7 @@ export class TrialForm {
   range = false;
   /** @type {Row[]} */
   rows = [];
-  tags = [DEFAULT]; // that can decide
+  tags = [DEFAULT]; // the choices of the deciding scalar
   low = el("input", { ...TEXT, inputmode: "decimal", value: "1e-6" });
   high = el("input", { ...TEXT, inputmode: "decimal", value: "1" });
   steps = el("input", { ...WHOLE, value: 200, "data-role": "trial-steps" });
@@ -71,7 +71,7 @@ export class TrialForm {
   }
 
   /**
-   * Shows the form as the run stands, or with what was refused, unless a value has changed since.
+   * Fills the form from the run's state, or from a refused trial unless a value has changed since.
    * @param {Partial<Status>} status
    * @param {Typed | null} refused
    */
@@ -113,7 +113,7 @@ export class TrialForm {
 
   /**
    * Adds a hyperparameter that has no row yet, by default with half of its value.
-   * @param {string} [wanted] "": none in particular
+   * @param {string} [wanted] its name; "": the first one
    * @param {string} [text]
    */
   #add(wanted = "", text) {
@@ -161,7 +161,7 @@ export class TrialForm {
   }
 
   /**
-   * Fills the list of what decides, and chooses the first wanted option that it has.
+   * Fills the list of deciding scalars, and selects the first wanted one that it has.
    * @param {(string | undefined)[]} wanted
    */
   #decide(wanted) {
@@ -176,7 +176,7 @@ export class TrialForm {
     if (chosen !== undefined) this.tag.value = chosen;
   }
 
-  // Shows what belongs to the contents, and how much there is to train.
+  // Shows the fields that apply, and the number of steps to train.
   #show() {
     const { range, rows } = this;
     const { several, count } = settingsIn(this.typed);

@@ -1,5 +1,5 @@
-// The outcome of the newest trial of several values: its text, a table, and the choice by a click. It
-// stays until the next command.
+// The outcome of the newest trial of several values: its text, a table, and a button for each choice.
+// It stays until the next command.
 
 import { el, say } from "../shared/dom.js";
 import { ActionList } from "./action_list.js";
@@ -35,7 +35,7 @@ export class TrialResult {
     const mark = resultIn(this.state().marks);
     this.root.hidden = !mark;
     if (!mark?.trial) return;
-    // The table is left alone while it is the same, so that a selection in it stays.
+    // An equal table is not replaced, so that a selection in it stays.
     const shown = JSON.stringify([mark.number, mark.wall]);
     if (shown !== this.shown) {
       this.shown = shown;

@@ -1,19 +1,19 @@
-// The texts typed into the form of a trial, and the command that they mean. Knows no page.
+// The contents of the form of a trial, and the command that they make. Uses no DOM.
 
-import { numberIn } from "./scale.js";
+import { numberIn } from "../shared/format.js";
 
 /** @import { Command } from "../protocol.d.ts" */
 
 /**
- * The contents of the form. now: the values of the hyperparameters at that time. tag: the scalar that
- * decides, or one of the two below. low, high: of a range test.
+ * The contents of the form. now: the value of the hyperparameter then. tag: the scalar that
+ * decides, or DEFAULT or CHOICE. low, high: of a range test.
  * @typedef {{name: string, text: string, now?: number | string}} TypedValue
  * @typedef {{values: TypedValue[], steps: string, tag: string, repeats: string, range: boolean, low: string, high: string}} Typed
  */
 
 export const DEFAULT_TAG = "val_loss"; // the tag that decides by default
-export const DEFAULT = ""; // the usual tag, which comes with an evaluation
-export const CHOICE = "\n"; // nothing decides: the user does, afterwards
+export const DEFAULT = ""; // the default tag, recorded by the trial's evaluation
+export const CHOICE = "\n"; // no scalar decides: the user chooses afterwards
 
 /**
  * One value, or a list of them: "3e-4, 1e-3".
@@ -28,7 +28,7 @@ export function valuesIn(typed) {
 }
 
 /**
- * How many settings are tried: each value of a list with each of the others.
+ * The number of settings to try: all combinations of the lists' values.
  * @param {Pick<Typed, "values">} typed
  */
 export function settingsIn({ values }) {
@@ -37,7 +37,7 @@ export function settingsIn({ values }) {
 }
 
 /**
- * The choices of what decides: each tag, or twice if nobody knows which of its values are better.
+ * The choices of the deciding scalar: each tag once, or for both directions if its direction is unknown.
  * @param {string[]} tags
  * @param {Record<string, boolean>} [higher] by tag, for those that are known
  */

@@ -1,4 +1,4 @@
-// The places of a run's points and marks on the horizontal axis of its charts. Knows no page.
+// The horizontal axis of a run's charts: the places of its points and marks. Uses no DOM.
 
 import { isMetric } from "../shared/side_tags.js";
 
@@ -9,7 +9,7 @@ import { isMetric } from "../shared/side_tags.js";
 /** @typedef {Mark & {at: number}} PlacedMark A mark, and its place on the axis. */
 
 /**
- * began: the time of the first point, where relative time begins; epochs: see `Status.epochs` in
+ * began: the start of relative time, that of the first point; epochs: see `Status.epochs` in
  * protocol.d.ts.
  * @typedef {{began: number, epochs: [step: number, epochs: number][]}} Known
  */
@@ -24,7 +24,7 @@ export class XAxis {
     this.known = known;
   }
 
-  // Changes when the places do.
+  // A text that differs if the places differ.
   get key() {
     const { axis, known } = this;
     if (axis === "relative") return `relative ${known.began}`;
@@ -44,8 +44,7 @@ export class XAxis {
   }
 
   /**
-   * A curve along the axis, in its order even where a clock was set back. Buckets without a place are
-   * left out.
+   * A curve on the axis, sorted even if the clock was set back. Omits buckets without a place.
    * @param {Curve} curve
    * @returns {Curve}
    */
@@ -73,7 +72,7 @@ export class XAxis {
 }
 
 /**
- * The time of the first point that counts, of the training if it has one; as TensorBoard has it.
+ * The start of relative time, as in TensorBoard: the first point that counts, of the training if any.
  * @param {Curve[]} curves
  */
 export function startTime(curves) {
@@ -86,7 +85,7 @@ export function startTime(curves) {
 }
 
 /**
- * The epochs that are done at a step; beyond the known steps at the pace of the nearest ones.
+ * The number of completed epochs at a step; beyond the known steps, with the nearest epoch's length.
  * @param {number} step
  * @param {Known["epochs"]} known two or more, in order
  */

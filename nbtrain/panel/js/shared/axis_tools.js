@@ -1,11 +1,11 @@
-// The controls of what draws curves: the horizontal axis, and the smoothing.
+// The controls for curves: the horizontal axis and the smoothing.
 
 import { el, labelled, say } from "./dom.js";
 
 /** @import { Axis } from "../protocol.d.ts" */
 
 /**
- * The horizontal axis of a panel's charts: "epoch" counts the epochs that are done.
+ * The horizontal axis of a panel's charts: "epoch" counts completed epochs.
  * @typedef {Axis | "epoch"} ChartAxis
  */
 
@@ -35,7 +35,7 @@ export class AxisTools {
   smoothing = el("output", { class: "nbt-smooth" });
 
   /**
-   * options: {x, logX, smooth}, changed in place; changed: called with what has changed of them.
+   * options: {x, logX, smooth}, changed in place; changed: called with the options that have changed.
    * axes: the axes to choose from.
    * @param {Options<X>} options
    * @param {(changes: Partial<Options<X>>) => void} changed

@@ -1,5 +1,5 @@
-// A chart of uPlot's in its host: made when there is room for it, fitted, read with the pointer or
-// with the arrow keys.
+// A uPlot chart in its host: created when there is room for it, resized with it, and read with the
+// pointer or the arrow keys.
 
 import uPlot from "uplot";
 import { el } from "./dom.js";
@@ -9,7 +9,7 @@ import { besidePointer, cursorOf, moveByKey, NOWHERE } from "./plot.js";
 /** @import { Columns } from "./columns.js" */
 
 /**
- * uPlot's options, without what all charts have.
+ * uPlot's options, without those that all charts have in common.
  * @typedef {Omit<uPlot.Options, "width" | "height" | "legend">} PlotOptions
  */
 
@@ -29,19 +29,19 @@ export class BaseChart {
     this.host.addEventListener("blur", (event) => this.leave(event));
   }
 
-  // --- what a kind of chart has of its own
+  // --- overridden by each kind of chart
 
-  // In pixels.
+  // The height in pixels.
   get height() {
     return 0;
   }
 
-  // A plot is made again if this changes, because it cannot change it itself.
+  // The state that a plot cannot change in place: the plot is created again if this differs.
   get look() {
     return "";
   }
 
-  // Draws what there is.
+  // Draws the current data.
   draw() {}
 
   /**
@@ -54,7 +54,7 @@ export class BaseChart {
   }
 
   /**
-   * Act on a key; whether it was one of the chart's.
+   * Handles a key; returns whether the chart uses it.
    * @param {uPlot} u
    * @param {KeyboardEvent} event
    */
@@ -62,13 +62,13 @@ export class BaseChart {
     return moveByKey(u, event);
   }
 
-  // --- what all have
+  // --- the same for all charts
 
   get size() {
     return { width: this.host.clientWidth, height: this.height };
   }
 
-  // True if there is room to draw: a hidden chart is drawn when it shows.
+  // Returns whether there is room to draw. A hidden chart is drawn once it is shown.
   hasRoom() {
     this.stale = !this.host.clientWidth;
     return !this.stale;
@@ -77,7 +77,7 @@ export class BaseChart {
   /**
    * Makes the plot, and returns it.
    * @param {Columns} data
-   * @param {PlotOptions} options without what all charts have
+   * @param {PlotOptions} options without those of all charts
    */
   build(data, { hooks, ...options }) {
     this.destroy();
@@ -91,7 +91,7 @@ export class BaseChart {
     return plot;
   }
 
-  // To be called when there may be more room, or less, or other colours.
+  // Called when the room or the colours may have changed.
   resize() {
     const { size } = this;
     if (!size.width) return;
@@ -124,6 +124,6 @@ export class BaseChart {
   #key(event) {
     if (!this.plot || event.target !== this.host || !this.press(this.plot, event)) return;
     event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
   }
 }

@@ -1,4 +1,4 @@
-// The buckets of the curves of one tag: which count, and what there is to say about them at a step.
+// The buckets of the curves of one tag: which of them count, and their values at a step.
 
 import { lastOf } from "./collections.js";
 
@@ -10,8 +10,8 @@ import { lastOf } from "./collections.js";
  * @property {boolean} abandoned
  * @property {number} stride
  * @property {number} seq the message that last changed it
- * @property {number[]} x the steps of the first points; x_axis.js has them on another axis
- * @property {number[]} [steps] the steps, where `x` are places on an axis
+ * @property {number[]} x the steps of the first points, or their places on another axis: see x_axis.js
+ * @property {number[]} [steps] the steps, if `x` has the places on another axis
  * @property {number[]} wall the times of the first points, in seconds since the epoch
  * @property {number[]} mean the mean of the finite values of each bucket; NaN if it has none
  * @property {number[]} lo
@@ -30,7 +30,7 @@ import { lastOf } from "./collections.js";
  */
 
 /**
- * Values of one kind in a bucket; count: undefined if that is not known.
+ * Values of one kind in a bucket; count: undefined if it is unknown.
  * @typedef {{kind: Unseen, count: number | undefined}} UnseenKind
  */
 
@@ -63,7 +63,7 @@ const KINDS = ["NaN", "∞", "−∞"]; // in the order of the counts
 const VALUES = { NaN, "∞": Infinity, "−∞": -Infinity };
 
 /**
- * The curves that still count, and the tails that a restore abandoned; newest last.
+ * Divides curves into those that count and the tails that a restore abandoned; newest last.
  * @param {Curve[]} curves
  */
 export function divided(curves) {
@@ -75,7 +75,7 @@ export function divided(curves) {
 }
 
 /**
- * Returns whether nothing of these curves counts any more.
+ * Returns whether all of these curves are abandoned.
  * @param {Curve[]} curves
  */
 export function isAbandoned(curves) {
@@ -100,7 +100,7 @@ export function marks(curves, { log = false } = {}) {
 }
 
 /**
- * The bucket to speak of at a place: of what still counts where it reaches, else the nearest.
+ * The bucket to show at a place: that of a curve that counts and reaches there, else the nearest.
  * @param {Curve[]} curves
  * @param {number} place
  */
@@ -119,7 +119,7 @@ export function bucketAt(curves, place) {
 }
 
 /**
- * The latest bucket up to a place: of what still counts or, beside a tail, of whatever came.
+ * The latest bucket up to a place, of the curves that count; with `abandoned`, of all curves.
  * @param {Curve[]} curves
  * @param {number} place
  * @param {{abandoned?: boolean}} [how]
@@ -145,7 +145,7 @@ function bucket({ curve, i }) {
 }
 
 /**
- * The mean of a bucket's finite values, or NaN, ∞ or −∞ if there are none; and what else is in it.
+ * The mean of a bucket's finite values, or NaN, ∞ or −∞ if there are none; and its other kinds of values.
  * @param {Values} curve
  * @param {number} i
  */
@@ -172,7 +172,7 @@ export function unseenOf({ mean, lo, hi, unseen, stride = 1 }, i, log = false) {
 }
 
 /**
- * The kind that is shown for finite values which are too large for the numbers of a message.
+ * The kind shown for finite values that are too large for the float32 of a message.
  * @param {number} lo
  * @param {number} hi
  * @param {number} mean
@@ -185,7 +185,7 @@ function tooLarge(lo, hi, mean) {
 }
 
 /**
- * The counts in rows of a bucket's index and how many of its values are NaN, ∞ and −∞.
+ * Reads rows of a bucket's index and the number of its values that are NaN, ∞ and −∞.
  * @param {Uint32Array | Float64Array} rows
  * @returns {Map<number, UnseenCounts>}
  */
@@ -198,9 +198,10 @@ export function countsIn(rows) {
 }
 
 /**
- * The best value of what counts, {value, from, to}: the steps between which it is, the same if known.
+ * The best value of the curves that count, {value, from, to}: it lies between these steps, which are
+ * equal if its step is known.
  * @param {Curve[]} curves
- * @param {{higher: boolean}} how whether it is the highest
+ * @param {{higher: boolean}} how whether the best value is the highest
  */
 export function best(curves, { higher }) {
   const { kept } = divided(curves);

@@ -1,7 +1,7 @@
-// Values that are there although no type can tell. Knows no page.
+// Look-ups in maps and lists whose result no type can prove. Uses no DOM.
 
 /**
- * The value of a key that a map has.
+ * The value of a key; an error if the map lacks it.
  * @template Key, Value
  * @param {ReadonlyMap<Key, Value>} map
  * @param {Key} key
@@ -14,7 +14,7 @@ export function get(map, key) {
 }
 
 /**
- * The value of a key, which is made for a key that the map does not have.
+ * The value of a key, made and stored if the map lacks it.
  * @template Key, Value
  * @param {Map<Key, Value>} map
  * @param {Key} key

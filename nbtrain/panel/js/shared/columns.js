@@ -1,5 +1,4 @@
 // The curves of one tag as uPlot's columns.
-// In a column null is a gap, and undefined says that there is nothing at this step.
 
 import { countUpTo, divided } from "./buckets.js";
 import { smoothed, weightOf } from "./smoothing.js";
@@ -9,7 +8,7 @@ import { lastOf } from "./collections.js";
 /** @import { Bytes } from "./connection.js" */
 
 /**
- * uPlot's column: null is a gap, and undefined says that there is nothing at this step.
+ * uPlot's column: null is a gap, and undefined means no value at this step.
  * @typedef {(number | null | undefined)[]} Column
  */
 
@@ -24,9 +23,9 @@ import { lastOf } from "./collections.js";
  */
 
 /**
- * [steps, a column for each tail ..., highest, lowest, mean, the smoothed mean with `smooth`]: what still counts is one line,
- * drawn last, and so above the tails. The last bucket of a thinned curve is left out of its line: it
- * may not be full, and a single point among means of many looks like a turn of the curve.
+ * Returns [steps, a column for each tail ..., highest, lowest, mean, and with `smooth` the smoothed mean].
+ * The curves that count are one line, drawn last and so above the tails. The line omits the last bucket
+ * of a thinned curve, which may not be full: a single value among means looks like a turn of the curve.
  * @param {Curve[]} curves
  * @param {{log?: boolean, smooth?: number, x?: Float64Array}} [how]
  * @returns {Columns}
@@ -55,7 +54,7 @@ export function columns(curves, { log = false, smooth = 0, x = union(curves) } =
 }
 
 /**
- * The smoothed means of what counts; values that a logarithmic scale cannot show are part of them.
+ * The smoothed means of the curves that count, including values that a logarithmic scale cannot show.
  * @param {Curve[]} kept
  * @param {{log: boolean, smooth: number, x: Float64Array}} how
  */
@@ -71,7 +70,7 @@ function averages(kept, { log, smooth, x }) {
 }
 
 /**
- * The curve of the bucket at which a tail leaves its segment's earlier part, if there is one.
+ * A curve of the one bucket at which a tail leaves the earlier part of its segment, if there is one.
  * @param {Curve[]} curves
  * @param {Curve} tail
  */
@@ -86,7 +85,7 @@ function startOfTail(curves, tail) {
 }
 
 /**
- * How many buckets of a curve its line leads through.
+ * The number of buckets in a curve's line.
  * @param {Stretch} curve
  */
 function inLine({ x, stride = 1 }) {
@@ -94,8 +93,8 @@ function inLine({ x, stride = 1 }) {
 }
 
 /**
- * [steps, the tails of all lines ..., the other columns of each line ...]; lines: the curves of
- * each; places: those at which something was done, to be in sight from the first on.
+ * Returns [steps, the tails of all lines ..., the other columns of each line ...]. lines: the curves of
+ * each line; places: those of the marks, which the axis includes.
  * @param {Curve[][]} lines
  * @param {{log?: boolean, logX?: boolean, smooth?: number, places?: number[]}} [how]
  * @returns {Columns}
@@ -122,8 +121,8 @@ export function union(curves) {
 }
 
 /**
- * The steps, and before them the first place: but for what lies further off than the steps are apart,
- * as the curve would be small.
+ * Extends the steps to the first place. Ignores places that lie further off than the length of the
+ * curve, which would become small.
  * @param {Float64Array} x
  * @param {number[]} places
  */
@@ -134,7 +133,7 @@ function reaching(x, places) {
 }
 
 /**
- * At each of the steps x what `value` gives of the bucket of a curve there.
+ * The column of `value` for the bucket of a curve at each step of x.
  * @template {{x: number[]}} T
  * @param {ArrayLike<number>} x
  * @param {T[]} curves
@@ -158,8 +157,8 @@ export function column(x, curves, value) {
  */
 export function isolated(column) {
   const found = [];
-  let before = null; // the value before the last
-  let last = -1; // where that is
+  let before = null; // the value before the last one
+  let last = -1; // the index of the last value
   for (let i = 0; i < column.length; i++) {
     if (column[i] === undefined) continue;
     if (last >= 0 && before === null && column[last] !== null && column[i] === null)
@@ -183,7 +182,7 @@ function lowestPositive(curves) {
 }
 
 /**
- * The bytes of a message's buffer. A view is copied, as it may begin anywhere.
+ * The bytes of a message's buffer. A view is copied, because it may begin at any byte.
  * @param {Bytes | undefined} buffer
  */
 export function aligned(buffer = new ArrayBuffer(0)) {

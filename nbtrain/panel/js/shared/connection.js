@@ -1,4 +1,4 @@
-// The way to the kernel, which the views of one model share.
+// The connection to the kernel, which the views of one model share.
 
 import { saveStill } from "./still.js";
 
@@ -11,7 +11,7 @@ import { saveStill } from "./still.js";
  */
 
 /**
- * anywidget's model of a widget; its manager is JupyterLab's, and unlike elsewhere.
+ * anywidget's model of a widget. Only JupyterLab's widget manager has a context.
  * @typedef {object} Model
  * @property {(name: string, act: (content: any, buffers: Bytes[]) => void) => void} on
  * @property {(name: string, act: (content: any, buffers: Bytes[]) => void) => void} off
@@ -20,7 +20,7 @@ import { saveStill } from "./still.js";
  */
 
 /**
- * A signal of JupyterLab's.
+ * A signal of JupyterLab.
  * @template T
  * @typedef {object} Signal
  * @property {(slot: (sender: unknown, value: T) => void) => void} connect
@@ -28,17 +28,17 @@ import { saveStill } from "./still.js";
  */
 
 /**
- * A view of a widget: there is one for each output.
+ * A view of a widget, one for each output.
  * @typedef {{changed(): void, close(): void}} View
  */
 
 const POLL_MS = 4000;
-// States of a kernel whose process has gone, whatever comes in its place.
+// The states of a kernel whose process has ended, even if another one replaces it.
 const ENDED_STATES = ["restarting", "autorestarting", "starting", "terminating", "dead"];
 
 /**
- * An anywidget: one connection for each model, one view for each output. Views are given models of
- * their own, which stand for the same one.
+ * An anywidget with one connection for each model and one view for each output. Each view gets a model
+ * object of its own for the same model.
  * @template {View} V
  * @template {Pick<Connection<any, any, V>, "add" | "remove" | "close">} C
  * @param {new (model: Model) => C} Kind
@@ -84,7 +84,7 @@ export class Connection {
       comm_live_update: () => this.disconnected(),
     };
     for (const [name, act] of Object.entries(this.handlers)) model.on(name, act);
-    // JupyterLab's; no part of anywidget's interface. Elsewhere silence tells.
+    // Only JupyterLab has this, outside anywidget's interface. Other pages detect the silence.
     this.kernel = model.widget_manager?.context?.sessionContext?.statusChanged;
     /** @type {(_: unknown, status: string) => void} */
     this.onStatus = (_, status) => ENDED_STATES.includes(status) && this.disconnected();
@@ -94,27 +94,27 @@ export class Connection {
     document.addEventListener("visibilitychange", this.onVisibility);
   }
 
-  // --- what a kind of connection has of its own
+  // --- overridden by each kind of connection
 
   /**
-   * A message has arrived.
+   * Receives a message.
    * @param {In} _content
    * @param {Bytes[]} _buffers
    */
   receive(_content, _buffers) {}
 
-  // True once the content to show has come.
+  // Whether the content to show has arrived.
   get answered() {
     return true;
   }
 
-  // Tells the kernel that the page still shows a view.
+  // Reports to the kernel that the page shows a view.
   alive() {}
 
-  // There is no way to the kernel any more. One that speaks all the same is back.
+  // Called when the connection to the kernel is lost. A later message shows that it is back.
   disconnected() {}
 
-  // --- what all have
+  // --- the same for all connections
 
   /** @param {V} view */
   add(view) {
@@ -155,8 +155,8 @@ export class Connection {
     for (const [name, act] of Object.entries(this.handlers)) this.model.off(name, act);
   }
 
-  // Called now and then. Asks again for what is missing, as a question or its answer may be lost. A page
-  // that is not looked at reports that it is open, so that its pictures are kept up to date.
+  // Called regularly. Asks again for missing content, because a question or its answer may be lost. A
+  // hidden page reports that it is open, so that the kernel keeps its picture up to date.
   poll() {
     this.alive();
     if (this.views.size === 0) return;

@@ -13,7 +13,7 @@ const SCROLLS = new Set([
 ]);
 
 /**
- * One element in one line; text is only ever text.
+ * Creates an element. Its text is never parsed as HTML.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {{text?: string, children?: (Node | string)[], [attribute: string]: any}} [how]
@@ -39,7 +39,7 @@ export function button(how, act) {
 }
 
 /**
- * A control and its name: behind a check box, before anything else.
+ * A label with a control and its name, which stands after a check box and before any other control.
  * @param {string} text
  * @param {HTMLInputElement | HTMLSelectElement} control
  * @param {Parameters<typeof el>[1]} [how]
@@ -51,7 +51,7 @@ export function labelled(text, control, how = {}) {
 }
 
 /**
- * The element within a node that has the focus; null where it has not.
+ * The element within a node that has the focus; null if the focus is elsewhere.
  * @param {HTMLElement} node
  */
 export function focusedIn(node) {
@@ -62,7 +62,7 @@ export function focusedIn(node) {
 }
 
 /**
- * The first element within a node that a selector means; null where there is none.
+ * The first element within a node that matches a selector; null if there is none.
  * @param {Element} node
  * @param {string} selector
  * @returns {HTMLElement | null}
@@ -72,7 +72,7 @@ export function elementIn(node, selector) {
 }
 
 /**
- * The first element within a node that a selector means, of which there always is one.
+ * The first element within a node that matches a selector; an error if there is none.
  * @param {Element} node
  * @param {string} selector
  */
@@ -83,8 +83,7 @@ export function partOf(node, selector) {
 }
 
 /**
- * The context that draws on a canvas. A browser refuses it only to a canvas drawn on in three
- * dimensions.
+ * The 2D context of a canvas. It is null only for a canvas that has a context of another kind.
  * @param {HTMLCanvasElement} canvas
  */
 export function contextOf(canvas) {
@@ -92,7 +91,7 @@ export function contextOf(canvas) {
 }
 
 /**
- * Removes the elements of a node beyond the first so many.
+ * Removes all but the first `count` children of a node.
  * @param {Element} node
  * @param {number} count
  */
@@ -101,7 +100,8 @@ export function shorten(node, count) {
 }
 
 /**
- * Sets a text, and hides the element when there is none. Leaves an element alone if it is right.
+ * Sets the text of an element, which is hidden without a text. An equal text is not set again, so that a
+ * selection stays.
  * @param {HTMLElement} node
  * @param {string | null | undefined} text
  */
@@ -126,8 +126,7 @@ export function unfolding(text, node) {
 }
 
 /**
- * A region with scroll bars of its own, also for the keyboard: the notebook has its own meaning
- * for the keys that scroll.
+ * A region that scrolls by itself, also by keys that mean something else to the notebook.
  * @param {string} kind its class
  * @param {string} label
  * @param {HTMLElement[]} [children]

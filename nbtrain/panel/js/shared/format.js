@@ -1,12 +1,12 @@
-// Numbers and buckets in words. A value looks as it does where the kernel writes it.
+// Texts of numbers and buckets. A value has the same form as in the kernel's texts.
 
 /** @import { ChartAxis } from "./axis_tools.js" */
 /** @import { Bucket, UnseenBucket } from "./buckets.js" */
 
-const PRECISE = 15; // digits that a float tells
+const PRECISE = 15; // the significant digits of a float
 
 /**
- * Four digits, like Python's ".4g"; what is not finite by its name.
+ * Formats a number with four digits, like Python's ".4g".
  * @param {number} value
  */
 export function number(value) {
@@ -18,7 +18,7 @@ export function number(value) {
 }
 
 /**
- * The labels of an axis: short, and all with the digits that tell them apart.
+ * The labels of an axis: short, with the digits that distinguish neighbours.
  * @param {number[]} values
  */
 export function ticks(values) {
@@ -34,7 +34,7 @@ export function ticks(values) {
 }
 
 /**
- * Those of a logarithmic axis; null is a line without a label.
+ * The labels of a logarithmic axis; null is a line without a label.
  * @param {(number | null)[]} values
  */
 export function logTicks(values) {
@@ -46,7 +46,7 @@ export function logTicks(values) {
 }
 
 /**
- * Those of an axis of seconds: "2.5 s" below a minute, else like a clock.
+ * The labels of an axis of seconds: "2.5 s" below a minute, else like a clock.
  * @param {number[]} values
  */
 export function timeTicks(values) {
@@ -55,7 +55,7 @@ export function timeTicks(values) {
 }
 
 /**
- * Seconds as "1:02:03", or "2:03" below an hour, with days before them where there are any.
+ * Seconds as "1:02:03", or "2:03" below an hour, after the days if there are any.
  * @param {number} seconds
  */
 export function duration(seconds) {
@@ -84,7 +84,7 @@ export function place(x, axis) {
 }
 
 /**
- * A time of the day, after its date where that is not today's.
+ * A time of day, after its date unless that is today.
  * @param {number} wall
  * @param {Date} [now]
  */
@@ -108,7 +108,7 @@ export function describe(bucket, axis = "step") {
 }
 
 /**
- * The best value of a chart and its step, or the steps between which it is.
+ * Describes the best value of a chart with its step, or the steps between which it lies.
  * @param {{value: number, from: number, to: number}} best
  */
 export function describeBest({ value, from, to }) {
@@ -117,7 +117,7 @@ export function describeBest({ value, from, to }) {
 }
 
 /**
- * The words beside a bucket at a step about its validation's bucket, which may be an earlier one.
+ * Describes the validation's bucket for a step; the bucket may be an earlier one.
  * @param {Bucket} bucket
  * @param {number} step
  */
@@ -151,7 +151,7 @@ export function tally(marks) {
 }
 
 /**
- * The beginning of a text, in whole words but for very long ones.
+ * Shortens a text to whole words; only very long words are cut.
  * @param {string} text
  * @param {number} most
  */
@@ -161,7 +161,7 @@ export function shortened(text, most) {
 }
 
 /**
- * Names in words: "one, two and three".
+ * Joins names: "one, two and three".
  * @param {string[]} names
  */
 export function inWords(names) {
@@ -170,7 +170,17 @@ export function inWords(names) {
 }
 
 /**
- * A value as "7.5e-5", with two digits more than its size has over the gap to its neighbour.
+ * The number in a typed text; any other text stays as it is, and is refused with a reason.
+ * @param {string} typed
+ */
+export function numberIn(typed) {
+  const text = typed.trim().replace("−", "-");
+  const number = Number(text);
+  return text === "" || !Number.isFinite(number) ? text : number;
+}
+
+/**
+ * A value as "7.5e-5", with two digits more than it needs to differ from its neighbour.
  * @param {number} value
  * @param {number} gap
  */
@@ -185,7 +195,7 @@ function power(value, gap) {
 }
 
 /**
- * Digits of a clock or a date.
+ * Two digits, as in a clock or a date.
  * @param {number} n
  */
 function two(n) {
@@ -193,8 +203,7 @@ function two(n) {
 }
 
 /**
- * The decimals of a gap between two labels. A gap of floats is a little off, the more so the smaller
- * it is beside them.
+ * The number of decimals of the gap between two labels. A gap of floats is not exact.
  * @param {number} gap
  */
 function decimals(gap) {

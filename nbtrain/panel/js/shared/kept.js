@@ -1,11 +1,10 @@
-// The choices of the reader. The browser keeps them for the next page; all views of a page show the
-// same. Knows no page but its window.
+// The user's choices. The browser stores them for the next page; all views of a page share them. Uses no DOM but its window.
 
-const MOST = 200; // names of a list: those of all runs that were ever looked at
+const MOST = 200; // names in a list, which collects those of all runs
 
 /**
- * key: under which it is kept; begin: what there is at first; valid: tells what another version of
- * nbtrain may have kept from what this one understands.
+ * key: of the browser's storage; begin: the initial values; valid: checks a stored value, which another
+ * version of nbtrain may have written.
  * @template Values
  * @typedef {{key: string, begin: Values, valid: {[name in keyof Values]: (value: any) => boolean}}} Kind
  */
@@ -19,7 +18,7 @@ const MOST = 200; // names of a list: those of all runs that were ever looked at
 /** @template {object} Values */
 export class Kept {
   /**
-   * changed: called when a choice has changed, also by another view. page: the window.
+   * changed: called when a choice has changed, in this view or another. page: the window.
    * @param {Kind<Values>} kind
    * @param {() => void} changed
    * @param {any} [page]
@@ -33,7 +32,7 @@ export class Kept {
       this.values = read(kind, page);
       changed();
     };
-    this.events = [`${kind.key}-chosen`, "storage"]; // of the other views of the page, and of other pages
+    this.events = [`${kind.key}-chosen`, "storage"]; // from other views of the page, and from other pages
     for (const event of this.events) page.addEventListener(event, this.heed);
   }
 
@@ -44,12 +43,12 @@ export class Kept {
       this.page.localStorage.setItem(this.kind.key, JSON.stringify(this.values));
       this.page.dispatchEvent(new this.page.Event(this.events[0]));
     } catch {
-      this.changed(); // a page that may keep nothing
+      this.changed(); // the page has no storage
     }
   }
 
   /**
-   * Adds a name to a list of names, or takes it away.
+   * Adds a name to a list, or removes it.
    * @param {Lists<Values>} list
    * @param {string} name
    */
@@ -72,7 +71,7 @@ export function isNames(value) {
 }
 
 /**
- * The values that are kept, or the first ones if none are, or only those of another nbtrain.
+ * Reads the stored values; those that are missing or not valid have their initial value.
  * @template {object} Values
  * @param {Kind<Values>} kind
  * @param {any} page

@@ -1,12 +1,12 @@
-// The lines of a logarithmic axis, and those of them that are named. Knows no page.
+// The lines of a logarithmic axis, and which of them have a label. Uses no DOM.
 
 import { lastOf } from "./collections.js";
 
-const EVENLY = 5; // lines of a range that is shorter than a decade, about
+const EVENLY = 5; // about as many lines has a range shorter than a decade
 
 /**
- * 1 to 9 of every decade between two positive numbers; in a short range, evenly; where there are
- * more than `most` decades, the first of every second, or third ...
+ * The multiples 1 to 9 of each decade between two positive numbers; even steps in a range shorter than a
+ * decade; if there are more than `most` decades, only the start of every second or third one.
  * @param {number} min
  * @param {number} max
  * @param {number} [most]
@@ -25,7 +25,7 @@ export function logPlaces(min, max, most = Infinity) {
 }
 
 /**
- * True if a line is named: of many lines, those that begin a decade are.
+ * Returns whether a line has a label: of many lines, only those that begin a decade.
  * @param {number[]} places
  * @param {number} i
  */
@@ -36,7 +36,7 @@ export function isNamed(places, i) {
 }
 
 /**
- * About five round numbers of a range.
+ * About five round numbers in a range.
  * @param {number} min
  * @param {number} max
  */

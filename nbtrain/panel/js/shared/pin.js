@@ -1,4 +1,4 @@
-// The button that puts a chart or a card before the others, or back to its place.
+// The button that pins a chart or a card before the others, or unpins it.
 
 import { button, say } from "./dom.js";
 

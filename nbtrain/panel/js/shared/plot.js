@@ -1,4 +1,4 @@
-// The parts that all charts share: their axes, and the marks of what no line can show.
+// Parts of all charts: axes, scales, the marks of values that no line can show, and the cursor.
 
 import uPlot from "uplot";
 import { isNamed, logPlaces } from "./log_places.js";
@@ -10,7 +10,7 @@ import { lastOf } from "./collections.js";
 /** @import { Paint } from "./theme.js" */
 
 /**
- * The words of an axis at its places.
+ * Returns the labels of an axis at its places.
  * @typedef {(places: number[]) => string[]} Words
  */
 
@@ -30,8 +30,8 @@ const TIMES = [
   ...SECONDS,
   ...[1, 2, 6, 12, 24, 48, 120, 240, 1200].map((n) => n * HOUR),
 ];
-const MOST = 1e300; // where an axis ends: a longer one is more than a float can tell
-export const NOWHERE = { left: -10, top: -10 }; // of a cursor that shows nothing
+const MOST = 1e300; // the end of an axis: a longer range overflows a float
+export const NOWHERE = { left: -10, top: -10 }; // the position of a hidden cursor
 const APART = 12; // pixels between the pointer and a tip
 const HIDDEN = { show: false };
 /** The look of an edge of a band, and of an abandoned tail. */
@@ -57,7 +57,7 @@ const ALONG_LOG = {
 };
 
 /**
- * The two axes; paint: gives what to paint with, as the theme stands.
+ * The two axes; paint: returns the colours of the current theme.
  * @param {() => Paint} paint
  * @param {{log: boolean, x?: ChartAxis, logX?: boolean}} how
  * @returns {uPlot.Axis[]}
@@ -88,7 +88,7 @@ export function axes(paint, { log, x = "step", logX = false }) {
 }
 
 /**
- * uPlot's own places have no end below 1e-32, and are not round above 5e31.
+ * Replaces uPlot's own places, which never end below 1e-32 and are not round above 5e31.
  * @returns {uPlot.Axis}
  */
 function upLog() {
@@ -101,7 +101,7 @@ function upLog() {
 }
 
 /**
- * uPlot's own places begin at the lower end, which is no round number in a zoom.
+ * Replaces uPlot's own places, which begin at the lower end: not a round number after a zoom.
  * @param {Words} words
  * @returns {uPlot.Axis}
  */
@@ -114,7 +114,7 @@ function alongLog(words) {
 }
 
 /**
- * If no value can be shown, there is room for the marks all the same.
+ * The scale of the values. Without a value that can be shown, it still leaves room for the marks.
  * @param {boolean} log
  * @returns {uPlot.Scale}
  */
@@ -123,7 +123,7 @@ export function yScale(log) {
 }
 
 /**
- * found: see `marks` in buckets.js.
+ * Draws the marks of values that no line can show; found: see `marks` in buckets.js.
  * @param {uPlot} u
  * @param {UnseenBucket[]} found
  * @param {Paint} paint
@@ -152,7 +152,7 @@ export function drawMarks(u, found, { mark, gone }) {
 }
 
 /**
- * The place of a plot's cursor in pixels: outside of the plot if it shows nothing or is missing.
+ * The position of a plot's cursor in pixels: outside of the plot if the cursor is hidden or missing.
  * @param {uPlot | null} u
  */
 export function cursorOf(u) {
@@ -170,7 +170,7 @@ export function rangeOf({ scales: { x } }) {
 }
 
 /**
- * Puts a tip beside the pointer, on the side where there is more room, or where there is some.
+ * Places a tip beside the pointer, on the side with more room if it fits there.
  * @param {HTMLElement} tip
  * @param {uPlot} u
  */
@@ -183,7 +183,7 @@ export function besidePointer(tip, u) {
 }
 
 /**
- * Puts a dot where a bucket is. Hides the dot if there is no bucket, or if it is out of sight.
+ * Puts a dot where a bucket is. Hides the dot without a bucket, or outside the plot.
  * @param {HTMLElement} dot
  * @param {uPlot} u
  * @param {Bucket | null | undefined} bucket
@@ -199,7 +199,7 @@ export function placeDot(dot, u, bucket) {
 
 /**
  * The scale of the places: uPlot would show a single one between 0 and twice as many. zoom: returns the
- * part that the reader has chosen.
+ * part that the user has chosen.
  * @param {boolean} log
  * @param {ChartAxis} [x]
  * @param {() => {min: number, max: number} | null} [zoom]
@@ -219,7 +219,7 @@ export function xScale(log, x = "step", zoom = () => null) {
 
 /**
  * Moves the cursor of a chart by an arrow key, ten times as far with Shift, or to its first or last
- * point in sight; whether it was such a key.
+ * visible point; returns whether it was such a key.
  * @param {uPlot} u
  * @param {KeyboardEvent} event
  */
@@ -256,7 +256,7 @@ function range(least, greatest, log) {
 }
 
 /**
- * To one digit.
+ * Rounds to one digit.
  * @param {number} y
  * @param {(y: number) => number} how
  */
@@ -276,7 +276,7 @@ function labels({ data: [, ...lines] }, values, words) {
 }
 
 /**
- * The size of an axis: it keeps neighbouring charts aligned, unless a label needs more.
+ * The width of an axis: equal for neighbouring charts unless a label needs more.
  * @param {uPlot} _u
  * @param {string[]} [values]
  */

@@ -1,12 +1,12 @@
-// The beginnings of the tags that are no metrics of the training; core/values/side_tags.py has the same.
+// The prefixes of tags that are not metrics of the training, as in core/values/side_tags.py.
 
-/** Tags of hyperparameters: one value until the next edit. */
+/** The prefix of hyperparameters: each has one value until the next edit. */
 export const HYPERPARAMETERS = "hyperparameters/";
-/** Tags of the use of the machine. */
+/** The prefix of the machine's use. */
 export const SYSTEM = "system/";
 
 /**
- * True for a scalar of the training.
+ * Returns whether a tag is a scalar of the training.
  * @param {string} tag
  */
 export const isMetric = (tag) => !tag.startsWith(HYPERPARAMETERS) && !tag.startsWith(SYSTEM);

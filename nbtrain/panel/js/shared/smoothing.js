@@ -1,4 +1,4 @@
-// TensorBoard's smoothing, as recording/smoothing.py has it. Knows no page.
+// TensorBoard's smoothing, as recording/smoothing.py has it. Uses no DOM.
 
 /** @import { Column } from "./columns.js" */
 

@@ -1,4 +1,4 @@
-// The picture below a widget: it stands for the widget in a notebook without its kernel.
+// The picture below a widget, which replaces the widget in a notebook without its kernel.
 
 import { el } from "./dom.js";
 
@@ -11,7 +11,7 @@ import { el } from "./dom.js";
  */
 
 /**
- * The outputs of a cell of JupyterLab's.
+ * The outputs of a cell in JupyterLab.
  * @typedef {object} Outputs
  * @property {number} length
  * @property {(i: number) => {data: MimeBundle, toJSON(): object}} get
@@ -26,8 +26,7 @@ const PICTURE = `${OUTPUT}:has(> .jp-RenderedImage)`;
 const WORDS = `${OUTPUT}:has(.nbtrain-still)`;
 
 /**
- * From now on the root of a view stands in place of the picture and the words below it: they are
- * hidden as long as it is in the document.
+ * Hides the picture and the words below a view as long as its root is in the document.
  * @param {HTMLElement} root
  */
 export function hidePicture(root) {
@@ -42,9 +41,9 @@ export function hidePicture(root) {
 }
 
 /**
- * Puts a picture and words into the notebook, below the output of a widget. JupyterLab does so by
- * itself, unless its page was reloaded since the cell has run: then it knows no display_id. The
- * notebook's model is no part of anywidget's interface: where there is none, those of before stay.
+ * Saves a picture and words into the notebook, below the output of a widget. JupyterLab does this itself
+ * unless its page was reloaded after the cell ran, because it then has no display_id. The notebook's
+ * model is not part of anywidget's interface; without it, the earlier picture stays.
  * @param {Pick<Model, "widget_manager">} model
  * @param {Still} still
  */

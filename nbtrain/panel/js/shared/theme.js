@@ -1,13 +1,13 @@
-// The notebook's theme, as the charts need it: common.css holds every colour, and takes those
-// of JupyterLab or VS Code where there are any.
+// The colours of the notebook's theme for the charts. common.css defines every colour, from JupyterLab's
+// or VS Code's where they exist.
 
 /**
- * The colours and the font to paint with, as the theme stands.
+ * The colours and the font of the current theme.
  * @typedef {ReturnType<typeof paints>} Paint
  */
 
 /**
- * Light text lies on a dark page: true in every notebook, also in one that is not known.
+ * Returns whether the theme is dark. In an unknown notebook, light text means a dark page.
  * @param {HTMLElement} root
  */
 export function isDark(root) {
@@ -21,7 +21,7 @@ export function isDark(root) {
 }
 
 /**
- * The colours to paint with, as the page stands now.
+ * Reads the colours of the current theme.
  * @param {HTMLElement} root
  */
 export function paints(root) {
@@ -43,7 +43,7 @@ export function paints(root) {
 }
 
 /**
- * Calls `changed` when the theme does; returns what ends that.
+ * Calls `changed` when the theme changes; returns a function that stops this.
  * @param {() => void} changed
  */
 export function watch(changed) {

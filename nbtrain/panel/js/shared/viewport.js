@@ -1,11 +1,11 @@
-// The cards of a page that are in sight. The others need neither data nor a canvas.
+// The visible cards of a page. The others need neither data nor a canvas.
 
-const PASSING_MS = 80; // a card that is in sight for less was scrolled past
+const PASSING_MS = 80; // a card visible for less was scrolled past
 
 /** @template {{root: HTMLElement}} Card */
 export class Viewport {
   /**
-   * shown: called with a card that stays in sight; hidden: called when it leaves.
+   * shown: called with a card that stays visible; hidden: called when it no longer is.
    * @param {{shown: (card: Card) => void, hidden: (card: Card) => void}} act
    */
   constructor({ shown, hidden }) {
@@ -25,8 +25,8 @@ export class Viewport {
     this.observer.observe(card.root);
   }
 
-  // Call this when cards may have left the page: the browser tells that late, or never. It tells
-  // nothing either of a card that was away for less than a frame, so that it is observed again.
+  // Call this when cards may have left the page, which the browser reports late or never. It also does
+  // not report a card that was away for less than a frame, so such a card is observed again.
   recheck() {
     for (const card of this.visible) {
       if (card.root.isConnected) continue;

@@ -14,7 +14,7 @@ import { StepSlider } from "./step_slider.js";
 /** @import { Board } from "../board.js" */
 
 /**
- * The class of a kind of body. several: true if it shows all steps at once and needs no slider.
+ * The class of a kind of body. several: whether it shows all steps at once and needs no slider.
  * @typedef {{new (card: Card): Body<Summary>, several?: boolean, option?: {text: string, title: string}}} BodyKind
  */
 
@@ -38,11 +38,11 @@ export class Card {
     this.chosen = null;
     this.asking = false;
     /** @type {number | null} */
-    this.version = null; // of the board, when the steps came
+    this.version = null; // the board's version when the steps were received
     /** @type {string | null} */
-    this.shown = null; // the key of what the body has
+    this.shown = null; // the key of the body's contents
     /** @type {string | null} */
-    this.known = null; // the state of the steps
+    this.known = null; // identifies the steps, for the kernel
     this.body = new page.Body(this);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.sample = el("span", {
@@ -65,14 +65,14 @@ export class Card {
     });
   }
 
-  // Asks for the chosen step unless the card shows it already; one question at a time.
+  // Requests the chosen step unless the card shows it; one request at a time.
   async update() {
     const { connection } = this.board;
     if (connection.gone || this.asking || !this.page.visible.has(this)) return;
     const of = { kind: this.page.kind, tag: this.tag, run: this.run };
     const { version } = connection;
     if (this.version !== version) {
-      if (!this.problem.hidden) this.shown = null; // what was refused may be there by now
+      if (!this.problem.hidden) this.shown = null; // a refused step may exist by now
       const { content, buffers } = await this.#ask({ t: "history", ...of, known: this.known });
       if (content.t === "lost") return;
       this.version = version;
@@ -87,13 +87,13 @@ export class Card {
       const { content, buffers } = await this.#ask({ t: "summary", ...of, at });
       if (content.t === "lost") return;
       if (content.t === "summary" && content.step !== this.steps[at]) {
-        this.version = null; // the run has gone back meanwhile: these are not its steps any more
+        this.version = null; // the run was restored meanwhile and has other steps
       } else if (this.page.visible.has(this)) {
         this.shown = key;
         await this.#show(content, buffers, at);
       }
     }
-    this.update(); // something else may be wanted by now
+    this.update(); // another step may be wanted by now
   }
 
   /**
@@ -110,7 +110,7 @@ export class Card {
     return placeOf(this.steps, this.chosen);
   }
 
-  // A card out of sight keeps only its position.
+  // Removes the contents, but keeps the height.
   clear() {
     const height = this.body.root.offsetHeight;
     if (height) this.body.root.style.minHeight = `${height}px`;
@@ -158,7 +158,7 @@ export class Card {
     say(this.problem, "");
     const { shown } = this;
     await this.body.show(content, buffers, at);
-    if (this.shown !== shown) return; // out of sight meanwhile, or at another step
+    if (this.shown !== shown) return; // hidden meanwhile, or at another step
     this.body.root.style.minHeight = "";
     say(this.problem, this.body.lack ?? "");
     this.root.dataset.step = String(this.steps[at]);

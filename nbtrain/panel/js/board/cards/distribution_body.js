@@ -23,7 +23,7 @@ export class DistributionBody extends PlotBody {
     return 200;
   }
 
-  static several = true; // of all steps at once: it needs no slider
+  static several = true; // shows all steps at once
 
   /** @param {Card} card */
   constructor(card) {

@@ -21,7 +21,7 @@ import { choiceOf, placeOf } from "../../shared/cards/steps.js";
  * @property {number[]} walls
  * @property {Choice | null} chosen
  * @property {number | undefined} version the version of the board of the latest answer
- * @property {number | undefined} shown the place among the steps that is shown
+ * @property {number | undefined} shown the place of the shown step
  * @property {string | null} known
  * @property {PrRows | null} rows
  * @property {string} note
@@ -44,7 +44,7 @@ export class PrCard {
     this.lines = new Map();
     this.asking = false;
     this.listed = ""; // the runs of the rows
-    this.drawn = ""; // the key of what the chart shows
+    this.drawn = ""; // the key of the chart's contents
     this.chart = new PrChart(tag, board);
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.rows = el("div", { class: "nbt-pr-runs", role: "group", "aria-label": `steps of ${tag}` });
@@ -62,7 +62,7 @@ export class PrCard {
     });
   }
 
-  // Asks for the curves that the chart should show and does not show yet; one question at a time.
+  // Requests the curves that the chart does not show yet; one request at a time.
   async update() {
     const { connection } = this.board;
     if (connection.gone || this.asking || !this.page.visible.has(this)) return;
@@ -85,10 +85,10 @@ export class PrCard {
     if (content.t === "refused") due.forEach((run) => this.#fail(this.#line(run), version, ""));
     if (content.t === "pr_curves") this.#take(content.runs, buffers, version);
     this.#show();
-    this.update(); // something else may be wanted by now
+    this.update(); // other curves may be wanted by now
   }
 
-  // Out of sight no curve is kept.
+  // Removes all curves while the card is hidden.
   clear() {
     this.chart.destroy();
     this.drawn = "";
@@ -102,7 +102,7 @@ export class PrCard {
     this.chart.resize();
   }
 
-  // To be called when runs may be drawn that were not, or have other colours.
+  // Called when other runs may be drawn, or when the colours have changed.
   redraw() {
     this.#list();
     this.#show();

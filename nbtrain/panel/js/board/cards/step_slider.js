@@ -1,4 +1,4 @@
-// The slider that chooses the step of a card, and beside it that step and its time.
+// The slider that chooses the step of a card, and a text with that step and its time.
 
 import { el } from "../../shared/dom.js";
 import { place } from "../../shared/format.js";
@@ -6,7 +6,7 @@ import { place } from "../../shared/format.js";
 export class StepSlider {
   /**
    * @param {string} label
-   * @param {(at: number) => void} moved called with the place among the steps that the reader chooses
+   * @param {(at: number) => void} moved called with the place of the chosen step
    */
   constructor(label, moved) {
     this.range = el("input", {
@@ -18,7 +18,7 @@ export class StepSlider {
       "data-role": "step",
     });
     this.range.addEventListener("input", () => moved(Number(this.range.value)));
-    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // no command of the notebook's
+    this.range.addEventListener("keydown", (event) => event.stopPropagation()); // not a command of the notebook
     this.output = el("output", { class: "nbt-soft", "data-role": "shown-step" });
     this.root = el("div", { class: "nbt-step", children: [this.range, this.output] });
   }

@@ -15,7 +15,7 @@ import { dashOf, style } from "../tags.js";
 /** @import { LineOf } from "./custom_lines.js" */
 /** @import { RunCurve } from "./overlay.js" */
 
-const PALE = 0.5; // the opacity of a validation, as its dash and colour tell its tag and its fit
+const PALE = 0.5; // the opacity of a validation, whose dash shows the tag and whose colour the fit
 
 export class CustomChart {
   /**
@@ -37,9 +37,9 @@ export class CustomChart {
     /** @type {Map<string, LineOf>} */
     this.lines = new Map();
     this.asking = false;
-    this.shown = ""; // the key of what was asked for
+    this.shown = ""; // the key of the requested curves
     /** @type {number | null} */
-    this.version = null; // of the board, when it was asked for
+    this.version = null; // the board's version at the request
     this.chart = new OverlayChart(chart.title, this, this);
     this.legend = el("div", { class: "nbt-tag-legend", "data-role": "tags" });
     this.chart.problem.before(this.legend);
@@ -49,7 +49,7 @@ export class CustomChart {
 
   // --- what its plot calls
 
-  // The band around a value is not smoothed: a smoothed line would leave it.
+  // Values with bounds are not smoothed, because a smoothed line could leave its band.
   get options() {
     return this.series ? { ...this.board.options, smooth: 0 } : this.board.options;
   }
@@ -77,7 +77,7 @@ export class CustomChart {
   /** @type {Board["nameOf"]} */
   nameOf = (label) => label;
 
-  // Asks for the curves if the chart is in sight and does not show them yet.
+  // Requests the curves if the chart is visible and does not show them yet.
   async update() {
     const { connection } = this.board;
     if (connection.gone || !this.page.visible.has(this) || this.asking) return;
@@ -102,7 +102,7 @@ export class CustomChart {
     this.shown = right ? key : "";
     this.version = version;
     if (right) this.#take(wants, answers);
-    this.update(); // something else may be wanted by now
+    this.update(); // other curves may be wanted by now
   }
 
   async csv() {
@@ -185,7 +185,7 @@ export class CustomChart {
   }
 
   /**
-   * The line of the n-th tag: of one run it has a colour of its own, of several a dash.
+   * The look of the n-th tag: a colour if there is one run, a dash if there are several.
    * @param {number} n
    */
   #lookOf(n) {

@@ -1,4 +1,4 @@
-// The lines of a chart of several tags. Knows no page.
+// The lines of a chart of several tags. Uses no DOM.
 
 /** @import { LayoutChart } from "../../protocol.d.ts" */
 /** @import { RunCurve } from "./overlay.js" */
@@ -9,7 +9,7 @@
  */
 
 /**
- * The label of a line: its tag, its run, or both, whatever tells it from the others.
+ * The label of a line: the tag, the run, or both, as needed to distinguish the lines.
  * @param {string} tag
  * @param {string} title of its run
  * @param {{tags: number, runs: number}} many
@@ -68,7 +68,7 @@ export function margins(series, found, titleOf) {
 }
 
 /**
- * A bound that is not a number leaves a gap in the band and does not change the value.
+ * The values of a bound; those that are not finite leave a gap in the band.
  * @param {RunCurve} curve
  */
 function edge({ mean }) {

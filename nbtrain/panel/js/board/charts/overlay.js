@@ -1,4 +1,4 @@
-// The curves of several runs as uPlot's columns; columns.js has those of one. Knows no page.
+// The curves of several runs as uPlot's columns; for those of one run, see columns.js. Uses no DOM.
 
 import { countsIn, nearest, valueOf } from "../../shared/buckets.js";
 import { column, floats, union } from "../../shared/columns.js";
@@ -33,23 +33,23 @@ import { column, floats, union } from "../../shared/columns.js";
  */
 
 /**
- * A line of a chart of several runs: of a band an edge, and of a smoothed line the raw one.
+ * A line of a chart of several runs; "raw" is the line behind a smoothed one.
  * @typedef {{kind: "tail" | "hi" | "lo" | "raw" | "line", run: string}} ChartLine
  */
 
 /**
- * A line that is not a column yet.
+ * A line before it becomes a column.
  * @typedef {{kind: ChartLine["kind"], curve: Buckets & {run: string}, of: keyof Buckets}} Part
  */
 
-const NUMBERS = 7; // of a run, as they come: see `numbersAt`
+const NUMBERS = 7; // of each run: see `numbersAt`
 /** @type {(keyof Buckets)[]} */
 const COLUMNS = ["x", "mean", "lo", "hi", "smooth"];
 const BANDS = 4; // runs up to which the band from lowest to highest is drawn
 
 /**
  * The runs of a `curves` message: [{run, higher, leftOut, stride, numbers, tails, x, mean, lo, hi,
- * smooth}]. higher: true if the best value is the highest, false if it is the lowest, null if unknown.
+ * smooth}]. higher: whether the best value is the highest; null if unknown.
  * @param {Curves["runs"]} runs
  * @param {Bytes} buffer
  * @returns {RunCurve[]}
@@ -102,8 +102,8 @@ function numbersAt(values, at) {
 }
 
 /**
- * Returns {data, lines}: the columns, and a description of each but the first. From back to front:
- * tails, bands, raw lines, lines.
+ * Returns {data, lines}: the columns, and a description of each except the first. The order is from back
+ * to front: tails, bands, raw lines, lines.
  * @param {RunCurve[]} curves
  * @param {{log?: boolean, smooth?: boolean}} [how]
  */

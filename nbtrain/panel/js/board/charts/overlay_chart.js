@@ -27,16 +27,16 @@ import { tip } from "./tip.js";
  */
 
 /**
- * What gives a chart its curves.
+ * The source of a chart's curves.
  * @typedef {object} CurveSource
  * @property {(tag: string) => void} [pin]
- *   pin a tag, or do not any more; missing where charts have a place of their own
+ *   pins or unpins a tag; missing if the charts have fixed places
  * @property {(chart: OverlayChart) => unknown} update
  * @property {(chart: OverlayChart) => unknown} csv
  */
 
 const TABLE = "Last, lowest, highest and best value of each run";
-const BACK = 0.15; // the opacity of a line that stands back
+const BACK = 0.15; // the opacity of a line that is not highlighted
 
 export class OverlayChart extends BaseChart {
   get height() {
@@ -93,7 +93,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Draws these curves, or without them the last ones again.
+   * Draws curves; by default the current ones again.
    * @param {RunCurve[]} [curves]
    */
   draw(curves = this.curves) {
@@ -129,7 +129,7 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * The curves of a tag as this chart shows them; runs: null for all that have the tag.
+   * The request for a tag's curves as this chart shows them; runs: null for all that have the tag.
    * @param {string} tag
    * @param {string[] | null} runs
    * @returns {Want}
@@ -156,8 +156,8 @@ export class OverlayChart extends BaseChart {
   }
 
   /**
-   * Shows a range of the axis, {min, max}, or everything: at once with the points that are here, and
-   * finer once they have arrived.
+   * Shows a range of the axis, or everything for null: at once with the known points, and in detail once
+   * more points arrive.
    * @param {Range | null} zoom
    */
   show(zoom) {
@@ -168,8 +168,8 @@ export class OverlayChart extends BaseChart {
     this.source.update(this);
   }
 
-  // The curves get another axis, on which the drawn ones have no meaning. They are asked for again,
-  // also if the axis is the one of before by the time that the chart is in sight.
+  // Called after the axis has changed: the drawn curves are invalid and are requested again, even if the
+  // axis is changed back before the chart is visible.
   axisChanged() {
     this.#zoomTo(null);
     this.curves = [];

@@ -1,4 +1,4 @@
-// Precision over recall: a curve for each run. The pointer reads the nearest point of each.
+// Precision over recall, with a curve for each run. The tip shows the nearest point of each.
 
 import { BaseChart } from "../../shared/base_chart.js";
 import { el } from "../../shared/dom.js";
@@ -38,7 +38,7 @@ export class PrChart extends BaseChart {
     /** @type {number[][]} */
     this.places = [];
     /** @type {string | null} */
-    this.pointed = null; // the leader of a fit in the list
+    this.pointed = null; // the leader of the fit that is highlighted
   }
 
   get height() {
@@ -171,7 +171,7 @@ export class PrChart extends BaseChart {
   }
 
   /**
-   * How far a point is from the cursor; from one that the keyboard moves, along the axis alone.
+   * The distance of a point from the cursor; along the axis alone if the keyboard moved the cursor.
    * @param {uPlot} u
    * @param {number} left
    * @param {number} top

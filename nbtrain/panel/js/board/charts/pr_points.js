@@ -1,4 +1,4 @@
-// The points of precision-recall curves, decoded, and merged for one chart. Knows no page.
+// The points of precision-recall curves, decoded, and merged for one chart. Uses no DOM.
 
 import { floats } from "../../shared/columns.js";
 
@@ -48,9 +48,8 @@ export function decodePr({ steps: count }, buffer) {
 }
 
 /**
- * {data, places}: all curves over one axis of recall, as uPlot takes them, and for each curve the
- * place of each of its points on that axis. If points have the same recall, the line keeps the
- * order of their thresholds.
+ * Returns {data, places}: uPlot's columns of all curves over one axis of recall, and for each curve the
+ * places of its points on that axis. Points with equal recall keep the order of their thresholds.
  * @param {PrRows[]} curves
  * @returns {{data: Columns, places: number[][]}}
  */
@@ -71,7 +70,7 @@ export function merged(curves) {
 }
 
 /**
- * The point of a curve that is nearest; undefined where it has none.
+ * The nearest point of a curve; undefined if the curve is empty.
  * @param {PrRows} curve
  * @param {(recall: number, precision: number) => number} distance
  */

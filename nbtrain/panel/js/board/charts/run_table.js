@@ -1,4 +1,4 @@
-// The table of a chart: the last and the best value of each run.
+// The table of a chart: the last, lowest and highest value of each run, and its best step.
 
 import { button, el } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
@@ -36,7 +36,7 @@ export function runTable(curves, board) {
 }
 
 /**
- * Names the step of the best value.
+ * The heading of the step of the best value.
  * @param {boolean | null} higher whether that is the highest; null if it is not known
  */
 export function bestStep(higher) {

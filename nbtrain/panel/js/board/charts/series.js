@@ -8,7 +8,7 @@ import { HYPERPARAMETERS } from "../../shared/side_tags.js";
 /** @import { ChartLine } from "./overlay.js" */
 /** @import { ChartBoard } from "./overlay_chart.js" */
 
-const MANY = 100; // lines that are as thin as a pixel: thousands of wider ones take seconds to draw
+const MANY = 100; // lines from which on all are one pixel wide: thousands of wider ones take seconds to draw
 const HIDDEN = { show: false };
 
 /**
@@ -21,7 +21,7 @@ const HIDDEN = { show: false };
 export function seriesOf(lines, tag, board) {
   const smooth = board.options.smooth > 0;
   const width = lines.length > MANY ? 1 : smooth ? 1.9 : 1.6;
-  const auto = lines.every(({ kind }) => kind === "tail"); // the scale is that of what counts
+  const auto = lines.every(({ kind }) => kind === "tail"); // tails set the scale only if no other curve does
   const series = lines.map(({ kind, run }) => {
     if (kind === "hi" || kind === "lo") return EDGE;
     const { colour, dash, alpha = 1 } = board.styleOf(run);

@@ -11,7 +11,7 @@ import { valuesAt } from "./overlay.js";
 
 /** @typedef {ReturnType<typeof valuesAt>[number]} RunValue The value of a run at a place. */
 
-const MOST = 12; // runs that are named, those nearest to the pointer
+const MOST = 12; // runs listed, those nearest to the pointer
 
 /**
  * The contents of the tip at the cursor of a chart.

@@ -1,5 +1,5 @@
-// The drawing of a graph: moved by dragging or by the arrow keys, enlarged by + and -, by the
-// wheel with Ctrl, or by its buttons. Its nodes are buttons, one of which has the focus.
+// The drawing of a graph: moved by dragging or the arrow keys; zoomed by + and -, by Ctrl and the wheel,
+// or by its buttons. Its nodes are buttons, one of which is in the tab order.
 
 import { button, el } from "../../shared/dom.js";
 import { get } from "../../shared/collections.js";
@@ -15,8 +15,8 @@ import { svg } from "../svg.js";
 const STEP = 40; // pixels that an arrow key moves
 const ZOOM = 1.25;
 const BUTTONS = 34; // pixels at the bottom that the buttons take
-const DRAGGED = 4; // pixels from which on a press is no click
-const WHEEL = 0.002; // of zoom to a pixel of the wheel
+const DRAGGED = 4; // pixels from which a press is a drag, not a click
+const WHEEL = 0.002; // zoom per pixel of the wheel
 /** @type {Record<string, Point>} */
 const MOVES = {
   ArrowLeft: { x: STEP, y: 0 },
@@ -40,9 +40,9 @@ export class GraphCanvas {
     /** @type {Map<number, SVGGElement>} */
     this.nodes = new Map();
     /** @type {number | null} */
-    this.anchor = null; // the item that is to stay where it is
+    this.anchor = null; // the item that keeps its position in the next drawing
     /** @type {number | null} */
-    this.centre = null; // the one that is to come into the middle
+    this.centre = null; // the item to centre in the next drawing
     this.unfitted = false;
     this.scene = svg("g");
     this.drawing = svg("svg", { tabindex: 0, role: "application", children: [this.scene] });
@@ -95,13 +95,13 @@ export class GraphCanvas {
 
   fit() {
     const frame = this.#frame();
-    this.unfitted = !frame.width; // it is hidden: fitted when it shows
+    this.unfitted = !frame.width; // hidden: fitted once it is shown
     frame.height -= BUTTONS;
     if (this.layout && frame.width) this.#transform(fitted(this.layout, frame));
   }
 
   /**
-   * Brings an item into the middle, now or as soon as it is drawn.
+   * Centres an item, now or once it is drawn.
    * @param {number} number
    */
   reveal(number) {
@@ -155,7 +155,7 @@ export class GraphCanvas {
   }
 
   /**
-   * The one item to which Tab leads.
+   * Sets the one item in the tab order.
    * @param {number} number
    */
   #makeTabStop(number) {
@@ -215,7 +215,7 @@ export class GraphCanvas {
       if (event.pointerId !== pointerId) return;
       const by = { x: event.clientX - clientX, y: event.clientY - clientY };
       if (!drags && Math.hypot(by.x, by.y) < DRAGGED) return;
-      if (!drags) this.drawing.setPointerCapture(pointerId); // with it no node is clicked
+      if (!drags) this.drawing.setPointerCapture(pointerId); // so that no node is clicked
       drags = true;
       this.drawing.classList.add("nbt-dragged");
       this.#transform(moved(began, by));
@@ -239,7 +239,7 @@ export class GraphCanvas {
     else if (key === "0") this.fit();
     else return;
     event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
   }
 
   /**
@@ -284,7 +284,7 @@ function titled(text, title, act) {
 }
 
 /**
- * The place of an item; none if it is not drawn.
+ * The box of an item; undefined if it is not drawn.
  * @param {GraphLayout | null} layout
  * @param {number | null} number
  */

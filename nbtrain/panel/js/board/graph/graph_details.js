@@ -1,4 +1,4 @@
-// Describes a node or a scope in words; the names of other nodes lead to them.
+// The details of a node or a scope; the names of other nodes are links to them.
 
 import { button, el, scroller } from "../../shared/dom.js";
 
@@ -7,7 +7,7 @@ import { button, el, scroller } from "../../shared/dom.js";
 const HELP = "Click a scope to expand or collapse it, or a node to see its details.";
 
 export class GraphDetails {
-  /** @param {(name: GraphName) => void} reveal called with a node that is to be seen */
+  /** @param {(name: GraphName) => void} reveal called with the node to show */
   constructor(reveal) {
     this.reveal = reveal;
     this.root = scroller("nbt-graph-details", "details of a node");

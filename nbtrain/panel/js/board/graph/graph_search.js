@@ -1,4 +1,4 @@
-// Finds nodes of a graph by their names; the kernel looks through them.
+// Finds nodes of a graph by name; the kernel searches.
 
 import { el } from "../../shared/dom.js";
 import { link } from "./graph_details.js";
@@ -6,11 +6,11 @@ import { link } from "./graph_details.js";
 /** @import { GraphName } from "../../protocol.d.ts" */
 /** @import { Reply } from "../board_connection.js" */
 
-const PAUSE_MS = 200; // in the typing, after which it is asked
+const PAUSE_MS = 200; // without typing, after which the kernel is asked
 
 export class GraphSearch {
   /**
-   * ask: gives the kernel's answer, or null where there is no graph; reveal: called with a node that is to be seen.
+   * ask: returns the kernel's answer, or null without a graph; reveal: called with the node to show.
    * @param {{ask: (text: string) => Promise<Reply | null>, reveal: (name: GraphName) => void}} page
    */
   constructor({ ask, reveal }) {
@@ -42,7 +42,7 @@ export class GraphSearch {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    event.stopPropagation(); // no command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
     if (event.key === "Escape") this.clear();
     if (event.key === "Enter" && this.names.length) this.reveal(this.names[0]);
   }

@@ -1,5 +1,5 @@
-// The places of a graph's nodes and the ways of its edges: by dagre, from top to bottom. Knows no
-// page.
+// The layout of a graph's nodes and edges, by dagre, from top to bottom. Uses no
+// DOM.
 
 import { graphlib, layout } from "@dagrejs/dagre";
 import { get } from "../../shared/collections.js";
@@ -9,12 +9,12 @@ import { IN, levelsOf, OUT, bundleKey } from "./levels.js";
 /** @import { EdgePart, Level } from "./levels.js" */
 
 /**
- * A place in a picture, in its own pixels.
+ * A position in a drawing, in its own pixels.
  * @typedef {{x: number, y: number}} Point
  */
 
 /**
- * A place in a picture: its middle and its size.
+ * A box in a drawing: its centre and its size.
  * @typedef {Point & {width: number, height: number}} Box
  */
 
@@ -33,13 +33,13 @@ import { IN, levelsOf, OUT, bundleKey } from "./levels.js";
 
 const HEIGHT = 26; // of a node
 const CHARACTER = 6.6; // the width of one
-const SMALL = 5.6; // of one beside an edge
+const SMALL = 5.6; // the width of one beside an edge
 const MOST = 24; // characters of a name
 const MOST_BESIDE = 18; // of a shape
 const HEADER = 18; // pixels of an open scope that its name takes
 
 /**
- * A name that fits: its end tells it from others more often than its middle.
+ * Shortens a name in its middle: more often, the ends differ from those of other names.
  * @param {string} text
  * @param {number} [most]
  */
@@ -59,7 +59,7 @@ export function nameOf({ label, kind, count }) {
 }
 
 /**
- * The words beside an edge: how many it stands for, or the shape of a single one.
+ * The text beside an edge: the number of edges, or the shape of a single one.
  * @param {GraphEdge} edge
  */
 export function textOf({ count, control, shape }) {
@@ -69,10 +69,9 @@ export function textOf({ count, control, shape }) {
 }
 
 /**
- * Each open scope is laid out by itself, as in TensorBoard: one large layout would take seconds.
- * An edge that leaves a scope runs through its lower end, one that enters it through its upper end.
- * An edge of a node to itself is left out: dagre draws it as a line beside the node that leads
- * nowhere.
+ * Lays out each open scope by itself, as in TensorBoard: one large layout would take seconds. An edge
+ * leaves a scope at its lower end and enters it at its upper end. Edges from a node to itself are
+ * omitted: dagre draws them as a line beside the node.
  * @param {Pick<Graph, "items" | "edges">} graph
  * @returns {GraphLayout}
  */
@@ -92,7 +91,7 @@ export function laidOut({ items, edges: all }) {
  * Lays out a scope after the scopes inside it, and returns its size.
  * @param {Map<number, Level>} levels
  * @param {number} scope
- * @param {Plans} plans gets what is laid out
+ * @param {Plans} plans collects the layouts
  * @returns {{width: number, height: number}}
  */
 function plan(levels, scope, plans) {
@@ -122,7 +121,7 @@ function plan(levels, scope, plans) {
 }
 
 /**
- * Keeps the upper end of a scope above everything in it, and the lower end below.
+ * Places the upper end of a scope above its contents, and the lower end below.
  * @param {Drawn} drawn
  */
 function addEnds(drawn) {
@@ -150,7 +149,7 @@ function put(plans, levels, { scope, x, y }, found) {
     const placed = { ...box, x: x + box.x, y: y + box.y };
     found.set(number, placed);
     if (!open) continue;
-    const left = placed.x - sizeOf(get(plans, number).drawn).width / 2; // its name may be wider
+    const left = placed.x - sizeOf(get(plans, number).drawn).width / 2; // the name may be wider
     const top = placed.y - box.height / 2 + HEADER;
     put(plans, levels, { scope: number, x: left, y: top }, found);
   }
@@ -211,7 +210,7 @@ function within(x, box) {
 }
 
 /**
- * The words beside the edges between two ends: none if there are several.
+ * The text beside the edges between two ends; none for several edges.
  * @param {{from: EdgePart["from"], to: EdgePart["to"], edges: GraphEdge[]}} bundle
  */
 function beside({ from, to, edges }) {

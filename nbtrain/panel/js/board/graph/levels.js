@@ -1,4 +1,4 @@
-// The open scopes of a graph, each with the parts of edges within it. Knows no page.
+// The open scopes of a graph, each with the parts of the edges within it. Uses no DOM.
 
 import { getOrMake, get, lastOf } from "../../shared/collections.js";
 
@@ -10,7 +10,7 @@ import { getOrMake, get, lastOf } from "../../shared/collections.js";
  */
 
 /**
- * An open scope: what is in it, and the edges within it by their ends.
+ * An open scope: its items, and the edges within it, bundled by their ends.
  * @typedef {object} Level
  * @property {GraphItem[]} items
  * @property {Map<string, {from: EdgePart["from"], to: EdgePart["to"], edges: GraphEdge[]}>} bundles
@@ -20,8 +20,8 @@ export const IN = /** @type {const} */ ("in"); // the upper end of a scope, wher
 export const OUT = /** @type {const} */ ("out"); // the lower end, where they leave
 
 /**
- * {levels, parts}: each open scope by its number, with the graph itself as 0; and the parts of each
- * edge, each within one of them.
+ * Returns {levels, parts}: the open scopes by number, where 0 is the graph itself; and the parts of each
+ * edge, each within one scope.
  * @param {{items: GraphItem[], edges: GraphEdge[]}} graph a scope comes before what is in it
  */
 export function levelsOf({ items, edges }) {
@@ -44,7 +44,7 @@ export function levelsOf({ items, edges }) {
 }
 
 /**
- * The properties that edges between the same two ends share.
+ * The key of the edges between two ends.
  * @param {EdgePart["from"]} from
  * @param {EdgePart["to"]} to
  */
@@ -53,7 +53,7 @@ export function bundleKey(from, to) {
 }
 
 /**
- * From its source up to the scope that holds both ends, and down to its target.
+ * The parts of an edge: from its source up to the scope that contains both ends, and down to its target.
  * @param {Map<number, number>} parents the scope of each item
  * @param {GraphEdge} edge
  * @returns {EdgePart[]}
@@ -80,8 +80,8 @@ function partsOf(parents, { source, target }) {
 }
 
 /**
- * The scopes that an item is in, from the innermost to the graph itself, each with its child that
- * is the item or holds it.
+ * The scopes that contain an item, from the innermost to the graph itself, each with its child that is or
+ * contains the item.
  * @param {Map<number, number>} parents
  * @param {number} number
  */

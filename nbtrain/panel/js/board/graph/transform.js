@@ -1,20 +1,20 @@
-// How a drawing is seen in its frame: moved, enlarged, fitted. Knows no page.
+// The position and scale of a drawing in its frame. Uses no DOM.
 
 import { get } from "../../shared/collections.js";
 
 /** @import { Box, Point } from "./layout.js" */
 
 /**
- * The view of a picture: where its origin is, and how large it is.
+ * The position of a drawing's origin in its frame, and its scale.
  * @typedef {Point & {scale: number}} Transform
  */
 
 const LEAST = 0.1;
 const GREATEST = 4;
-const READABLE = 0.35; // a fitted drawing is not smaller: its upper part is shown
+const READABLE = 0.35; // the least scale of a fitted drawing; a larger one shows its upper part
 
 /**
- * A drawing that is seen as a whole if that can be read, else its upper part.
+ * Fits the whole drawing into the frame if it stays readable, else its upper part.
  * @param {{width: number, height: number}} drawing
  * @param {{width: number, height: number}} frame
  * @returns {Transform}
@@ -27,7 +27,7 @@ export function fitted(drawing, frame) {
 }
 
 /**
- * A point of the frame stays where it is.
+ * Zooms around a point of the frame.
  * @param {Transform} transform
  * @param {number} factor
  * @param {Point} point
@@ -49,7 +49,7 @@ export function moved({ scale, x, y }, by) {
 }
 
 /**
- * Something stays where it was in the frame while the drawing has become another.
+ * Keeps a point of a changed drawing at its position in the frame.
  * @param {Transform} transform
  * @param {Point} before
  * @param {Point} after
@@ -60,7 +60,7 @@ export function anchored({ scale, x, y }, before, after) {
 }
 
 /**
- * Something is in the middle of the frame, at a size that can be read.
+ * Centres a point in the frame, at a readable scale.
  * @param {Transform} transform
  * @param {Point} point
  * @param {{width: number, height: number}} frame
@@ -72,8 +72,8 @@ export function centred({ scale }, point, frame) {
 }
 
 /**
- * The number of the box to which an arrow key leads: the nearest one on that side, of which the
- * direction counts more than the distance. null where there is none.
+ * The number of the box to which an arrow key moves: the nearest one on that side, where the direction
+ * counts more than the distance. null if there is none.
  * @param {Map<number, Box>} boxes
  * @param {number} from
  * @param {string} key

@@ -1,5 +1,5 @@
-// A part of an axis that somebody has brushed, as the filters of the table have it, and back.
-// Knows no page.
+// Converts a brushed part of an axis to a filter of the table, and back.
+// Uses no DOM.
 
 import { numberAt, placeOfNumber } from "./value_axis.js";
 
@@ -8,8 +8,8 @@ import { numberAt, placeOfNumber } from "./value_axis.js";
 /** @import { ValueAxis } from "./value_axis.js" */
 
 /**
- * The filter of a stretch of an axis, its ends in any order; null where it is all of the axis. A
- * value that has no place on the axis is not meant.
+ * The filter for a part of an axis, its ends in any order; null for the whole axis. It excludes values
+ * without a place on the axis.
  * @param {ValueAxis} axis
  * @param {number} one
  * @param {number} other
@@ -32,7 +32,7 @@ export function filterOf(axis, one, other) {
 }
 
 /**
- * The stretches of an axis that a filter leaves, each [from, to]; none without a filter.
+ * The parts of an axis that a filter includes, each [from, to]; none without a filter.
  * @param {ValueAxis} axis
  * @param {Filter | null | undefined} filter
  * @returns {[from: number, to: number][]}

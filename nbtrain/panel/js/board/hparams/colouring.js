@@ -1,16 +1,16 @@
-// The colours of runs: each its own, or by a hyperparameter or a metric, with a legend.
+// The colours of runs: one for each, or by a hyperparameter or a metric, with a legend.
 
 import { el, labelled } from "../../shared/dom.js";
 import { getOrMake, get } from "../../shared/collections.js";
 import { shown, whole } from "../table/cells.js";
-import { colourAt } from "./ramp.js";
 import { axisOf, placeOf } from "./value_axis.js";
 
 /** @import { HparamsColumn, HparamsHost, HparamsRow } from "../pages/hparams_page.js" */
 /** @import { Value } from "../table/cells.js" */
 /** @import { ValueAxis } from "./value_axis.js" */
 
-const RUN = "run"; // no id of a column, which has a space
+const STEPS = 32; // the number of different colours; lines of one colour are drawn together
+const RUN = "run"; // not an id of a column, which contains a space
 const NAMED = 12; // values in the legend
 
 export class Colouring {
@@ -21,9 +21,9 @@ export class Colouring {
   constructor(host, changed) {
     this.host = host;
     /** @type {string | null} */
-    this.chosen = null; // the id of a column, or RUN; null until somebody has chosen
+    this.chosen = null; // the id of a column, or RUN; null until the user chooses
     /** @type {{column: HparamsColumn, axis: ValueAxis} | null} */
-    this.by = null; // what the colours tell; null: each run has its own
+    this.by = null; // the column that sets the colours; null: each run has its own
     this.select = el("select", { "aria-label": "colour", "data-role": "colour" });
     this.select.addEventListener("change", () => {
       this.chosen = this.select.value;
@@ -37,7 +37,7 @@ export class Colouring {
   }
 
   /**
-   * Offer the columns, the metrics first.
+   * Lists the columns, the metrics first.
    * @param {HparamsColumn[]} columns
    */
   show(columns) {
@@ -134,4 +134,27 @@ export class Colouring {
     dot.style.background = this.#colourOf(axis, value);
     return el("span", { children: [dot, whole(value) || "empty"] });
   }
+}
+
+/**
+ * The colour of a place from 0 to 1 among colours like #1a6fb0.
+ * @param {string[]} stops
+ * @param {number} place
+ */
+export function colourAt(stops, place) {
+  const at = (stepAt(place) / (STEPS - 1)) * (stops.length - 1);
+  const i = Math.min(stops.length - 2, Math.floor(at));
+  const [low, high] = [stops[i], stops[i + 1]].map(channels);
+  const mixed = low.map((value, c) => Math.round(value + (high[c] - value) * (at - i)));
+  return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** @param {number} place */
+function stepAt(place) {
+  return Math.min(STEPS - 1, Math.max(0, Math.round(place * (STEPS - 1))));
+}
+
+/** @param {string} colour */
+function channels(colour) {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 }

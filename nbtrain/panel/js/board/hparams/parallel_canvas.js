@@ -1,4 +1,4 @@
-// The picture of parallel coordinates: lines, axes, brushes, and the run that is pointed at.
+// Draws parallel coordinates: lines, axes, brushes, and the highlighted runs.
 
 import { contextOf } from "../../shared/dom.js";
 
@@ -8,11 +8,11 @@ import { contextOf } from "../../shared/dom.js";
 /** @import { HparamsRow } from "../pages/hparams_page.js" */
 
 const FONT = 11; // pixels
-const FAINT = 0.2; // the opacity of lines that are not meant
+const FAINT = 0.2; // the opacity of lines that a filter excludes
 const BRUSH = 7; // pixels on each side of an axis
 
 /**
- * A context that draws in pixels of the page, on an empty canvas of this size.
+ * Clears and resizes a canvas; returns a context that draws in the page's pixels.
  * @param {HTMLCanvasElement} canvas
  * @param {{width: number, height: number}} size
  */
@@ -26,7 +26,7 @@ function cleared(canvas, { width, height }) {
 }
 
 /**
- * Draws what stays while the pointer moves.
+ * Draws everything that does not depend on the pointer.
  * @param {HTMLCanvasElement} canvas
  * @param {Drawn} drawn
  */
@@ -57,7 +57,7 @@ export function drawLines(canvas, { size, room, lines, shades, others, axes, pai
 }
 
 /**
- * Draws the lines that stand out.
+ * Draws the highlighted lines.
  * @param {HTMLCanvasElement} canvas
  * @param {Pick<Drawn, "size" | "room" | "lines" | "paint">} drawn
  * @param {{row: HparamsRow, colour: string}[]} out

@@ -1,11 +1,10 @@
-// Parallel coordinates: an axis for each hyperparameter and metric, a line for each run. To brush
-// an axis sets the filter of its column.
+// Parallel coordinates: an axis for each hyperparameter and metric, a line for each run. Brushing an
+// axis sets the filter of its column.
 
-import { el, focusedIn, partOf, say } from "../../shared/dom.js";
+import { button, el, focusedIn, partOf, say } from "../../shared/dom.js";
 import { filterOf, stretchesOf } from "./brush.js";
 import { Colouring } from "./colouring.js";
 import { drawLines, drawOut } from "./parallel_canvas.js";
-import { headOf, wordsOf } from "./parallel_words.js";
 import { Polylines } from "./polylines.js";
 import { tipOf } from "./tip.js";
 import { axisOf, ticksOf } from "./value_axis.js";
@@ -16,11 +15,11 @@ import { axisOf, ticksOf } from "./value_axis.js";
 /** @import { ValueAxis } from "./value_axis.js" */
 
 /**
- * An axis as it is drawn; missing: how many rows have no place on it.
+ * An axis as it is drawn; missing: the number of rows without a place on it.
  * @typedef {{column: HparamsColumn, axis: ValueAxis, ticks: ReturnType<typeof ticksOf>, missing: number, stretches: ReturnType<typeof stretchesOf>}} Drawing
  */
 /**
- * A whole drawing: the rows of each colour, and the others faintly.
+ * A whole drawing: the rows of each colour, and the others, drawn faintly.
  * @typedef {{shown: HparamsShown, size: {width: number, height: number}, room: Room, lines: Polylines, shades: Map<string, HparamsRow[]>, others: HparamsRow[], axes: Drawing[], paint: Paint}} Drawn
  */
 
@@ -31,9 +30,9 @@ const EACH = 96; // pixels of an axis, at least
 const SIDE = 56; // pixels before the first axis and after the last one
 const TOP = 8;
 const HEIGHT = 300; // pixels of an axis
-const NONE = 22; // pixels from an axis to what has no place on it
+const NONE = 22; // pixels between an axis and the lines without a place on it
 const NEAR = 10; // pixels from the pointer to a line
-const GRIP = 14; // and to an axis that is brushed
+const GRIP = 14; // pixels from the pointer to an axis to brush
 const MOVED = 4; // pixels that make a brush
 
 /** @implements {HparamsView} */
@@ -264,7 +263,7 @@ export class ParallelView {
     this.host.filters.choose(column.id, filterOf(axis, one, other));
   }
 
-  // A click at the axis of a filter ends the filter; elsewhere it marks the run.
+  // A click on a filtered axis clears the filter; elsewhere it marks the run.
   /** @param {PointerEvent} event */
   #up(event) {
     if (!this.drawn || event.button) return;
@@ -290,6 +289,35 @@ export class ParallelView {
     else if (event.key === "Escape") this.#point(null);
     else return;
     event.preventDefault();
-    event.stopPropagation(); // not a command of the notebook's
+    event.stopPropagation(); // not a command of the notebook
   }
+}
+
+/**
+ * The head of an axis; left: the position of the axis; toggle: changes its scale.
+ * @param {HparamsColumn} column
+ * @param {ValueAxis} axis
+ * @param {{left: number, toggle: () => void}} how
+ */
+function headOf({ id, text }, { canLog, scale }, { left, toggle }) {
+  const name = el("span", { text, title: text });
+  const how = { text: "log", title: "Logarithmic scale", "aria-label": `log ${text}` };
+  const log = button({ ...how, "aria-pressed": String(scale === "log") }, toggle);
+  log.hidden = !canLog;
+  const head = el("div", { "data-axis": id, children: [name, log] });
+  head.style.left = `${left}px`;
+  return head;
+}
+
+/**
+ * The words beside parallel coordinates. most: how many axes there may be; lacking: true if a run has
+ * no value of a column.
+ * @param {{columns: number, rows: number, most: number, lacking: boolean}} of
+ */
+function wordsOf({ columns, rows, most, lacking }) {
+  if (!rows) return "No run matches the filter.";
+  if (!columns) return "No column is selected: see Columns.";
+  const none = lacking ? " The number after – below an axis counts the runs without a value." : "";
+  const words = `Drag along an axis to filter runs; click it to clear the filter.${none}`;
+  return columns > most ? `The first ${most} of ${columns} columns. ${words}` : words;
 }

@@ -1,4 +1,4 @@
-// The lines of parallel coordinates: where they are, and which is nearest to a point. Knows no page.
+// The lines of parallel coordinates: their positions, and the line nearest to a point. Uses no DOM.
 
 import { get } from "../../shared/collections.js";
 import { placeOf } from "./value_axis.js";
@@ -7,7 +7,7 @@ import { placeOf } from "./value_axis.js";
 /** @import { ValueAxis } from "./value_axis.js" */
 
 /**
- * The places of the axes in pixels; none: that of lines without a value on an axis.
+ * The positions of the axes in pixels; none: the height of lines without a value on an axis.
  * @typedef {{xs: number[], top: number, bottom: number, none: number}} Room
  */
 
@@ -39,7 +39,7 @@ export class Polylines {
   }
 
   /**
-   * The row whose line is nearest to a point, and how far it is from there; null where there is none.
+   * The row whose line is nearest to a point, and its distance; null without rows.
    * @param {Iterable<HparamsRow>} rows
    * @param {{x: number, y: number}} point
    * @param {Room} room

@@ -11,15 +11,15 @@ import { axisOf, fitting, placeOf, ticksOf } from "./value_axis.js";
 /** @import { HparamsColumn, HparamsRow } from "../pages/hparams_page.js" */
 /** @import { ValueAxis } from "./value_axis.js" */
 
-/** @typedef {{row: HparamsRow, x: number, y: number}} Point In parts of the axes. */
+/** @typedef {{row: HparamsRow, x: number, y: number}} Point x and y are parts of the axes. */
 
 /** @typedef {{x: ValueAxis, y: ValueAxis}} Axes */
 
 const NEAR = 12; // pixels from the pointer to a point
-const FAINT = 0.2; // the opacity of points that are not meant
+const FAINT = 0.2; // the opacity of points that a filter excludes
 const EDGE = 0.04; // of an axis, beyond its ends
 const SIDES = 66; // pixels beside the plot
-const MANY = 600; // points that are small
+const MANY = 600; // points from which on all are small
 /** @type {Record<string, number>} */
 const WAYS = { ArrowDown: -1, ArrowLeft: -1, ArrowUp: 1, ArrowRight: 1 };
 
@@ -37,9 +37,9 @@ export class ScatterChart extends BaseChart {
     this.column = column;
     this.view = view;
     /** @type {boolean | undefined} */
-    this.log = undefined; // undefined: where the values span decades
+    this.log = undefined; // undefined: as the values' range suggests
     /** @type {Point[]} */
-    this.points = []; // those that are meant, by their x
+    this.points = []; // the points that match the filters, sorted by x
     /** @type {Point[]} */
     this.others = [];
     /** @type {Map<string, Point[]>} */
@@ -97,7 +97,7 @@ export class ScatterChart extends BaseChart {
   }
 
   /**
-   * Ring the point of a row, whichever plot it is pointed at in; null ends that.
+   * Highlights the point of a row, also if the pointer is in another plot; null highlights none.
    * @param {HparamsRow | null} row
    */
   show(row) {
@@ -253,10 +253,10 @@ function dots(u, points, radius, colour) {
 }
 
 /**
- * An axis of the plot that says what that of the values does.
+ * An axis of the plot with the labels of a value axis.
  * @param {uPlot.Axis} axis
  * @param {ValueAxis} values
- * @param {{fits?: boolean}} [how] whether its words have to fit beside each other
+ * @param {{fits?: boolean}} [how] whether its labels have to fit beside each other
  * @returns {uPlot.Axis}
  */
 function along(axis, values, { fits = false } = {}) {

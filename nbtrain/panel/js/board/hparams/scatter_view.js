@@ -1,4 +1,4 @@
-// A plot for each hyperparameter: its values along x, a metric up y, a point for each run.
+// Scatter plots: for each hyperparameter, its values along x, a metric along y, a point for each run.
 
 import { el, labelled, say } from "../../shared/dom.js";
 import { getOrMake } from "../../shared/collections.js";
@@ -14,9 +14,9 @@ export class ScatterView {
   /** @type {HparamsShown | null} */
   shown = null;
   /** @type {HparamsColumn | undefined} */
-  metric = undefined; // up the y axes
+  metric = undefined; // along the y axes
   /** @type {boolean | undefined} */
-  log = undefined; // of the y axes; undefined: where the values span decades
+  log = undefined; // of the y axes; undefined: as the values' range suggests
   /** @type {HparamsRow | null} */
   pointed = null;
   /** @type {Map<string, HparamsRow[]>} */
@@ -69,7 +69,7 @@ export class ScatterView {
     this.viewport.close();
   }
 
-  // --- what its charts ask for
+  // --- what its charts call
 
   /** @param {HparamsRow | null} row */
   highlight(row) {
@@ -79,7 +79,7 @@ export class ScatterView {
   }
 
   /**
-   * The columns that are told beside that of a chart.
+   * The columns in the tip besides that of a chart.
    * @param {HparamsColumn} column
    */
   otherColumns(column) {
@@ -124,7 +124,7 @@ export class ScatterView {
       this.viewport.watch(made);
       return made;
     });
-    chart.column = column; // the values may be others
+    chart.column = column; // the values may have changed
     return chart;
   }
 }

@@ -1,4 +1,4 @@
-// The words about a run beside the pointer, and its mark.
+// The tip of a run: its name and its values.
 
 import { el } from "../../shared/dom.js";
 import { shown } from "../table/cells.js";

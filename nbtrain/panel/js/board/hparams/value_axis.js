@@ -1,5 +1,5 @@
-// The axis of a hyperparameter or a metric: where a value lies on it. A place is a part of the
-// axis, from 0 to 1. Knows no page.
+// The axis of a hyperparameter or a metric: the places of values, and the ticks. A place is a part of
+// the axis, from 0 to 1. Uses no DOM.
 
 import { isNumeric, shown, sorted, whole } from "../table/cells.js";
 import { logTicks, ticks } from "../../shared/format.js";
@@ -11,24 +11,24 @@ import { evenly, isNamed, logPlaces } from "../../shared/log_places.js";
  * The axis of a hyperparameter or a metric.
  * @typedef {object} ValueAxis
  * @property {"linear" | "log" | "values"} scale
- * @property {boolean} canLog true if a logarithmic scale is possible
+ * @property {boolean} canLog whether a logarithmic scale is possible
  * @property {number} low the lower end of an axis of numbers
  * @property {number} high its upper end
  * @property {Map<Value, number>} places
- *   the values of an axis of anything else, each with its number
- * @property {boolean} lacks true if a row has no value
- * @property {number[]} few the numbers in their order, if they are few
+ *   the values of an axis of other values, each with its number
+ * @property {boolean} lacks whether a row has no value
+ * @property {number[]} few the sorted numbers, if they are few
  */
 
-const APART = 100; // so many times the lowest value the highest is on an axis that begins logarithmic
-const FEW = 7; // numbers that an axis says as they are
-const CLOSE = 0.045; // of an axis, between two of them
-const LETTER = 6.5; // pixels of one in the words of an axis
-const GAP = 4; // pixels between two words
-const MOST = 12; // ticks of an axis of values that are no numbers
+const APART = 100; // ratio of the highest to the lowest value from which an axis starts as logarithmic
+const FEW = 7; // up to so many numbers each have a tick of their own
+const CLOSE = 0.045; // the least distance between two of them, as a part of the axis
+const LETTER = 6.5; // pixels of a letter in a label
+const GAP = 4; // pixels between two labels
+const MOST = 12; // the most ticks of an axis of values that are not numbers
 
 /**
- * log: whether it is logarithmic, where that is possible; undefined: where the values span decades.
+ * Makes an axis. log: whether it is logarithmic if possible; undefined: if the values span decades.
  * @param {Value[]} values of all rows
  * @param {boolean} [log]
  * @returns {ValueAxis}
@@ -52,7 +52,7 @@ export function axisOf(values, log) {
 }
 
 /**
- * The place of a value; null where it has none.
+ * The place of a value; null if it has none.
  * @param {ValueAxis} axis
  * @param {Value} value
  */
@@ -66,7 +66,7 @@ export function placeOf({ scale, low, high, places }, value) {
 }
 
 /**
- * The place of a number of an axis of numbers; below 0 or above 1 beyond its ends.
+ * The place of a number on an axis of numbers; below 0 or above 1 beyond its ends.
  * @param {Pick<ValueAxis, "scale" | "low" | "high">} axis
  * @param {number} value
  */
@@ -79,7 +79,7 @@ export function placeOfNumber({ scale, low, high }, value) {
 }
 
 /**
- * The number at a place, in the digits that tell a thousandth of the axis.
+ * The number at a place, rounded to about a thousandth of the axis.
  * @param {ValueAxis} axis
  * @param {number} place
  */
@@ -95,7 +95,7 @@ export function numberAt({ scale, low, high }, place) {
 }
 
 /**
- * The words of the axis, and their places.
+ * The labels of the axis and their places.
  * @param {ValueAxis} axis
  * @returns {{place: number, text: string}[]}
  */
@@ -121,7 +121,7 @@ export function ticksOf(axis) {
 }
 
 /**
- * Those ticks of a horizontal axis whose words fit beside each other; powers of ten come first.
+ * The ticks of a horizontal axis whose labels fit beside each other; powers of ten have precedence.
  * @param {{place: number, text: string}[]} all
  * @param {number} width of the axis in pixels
  */
@@ -145,7 +145,7 @@ export function fitting(all, width) {
 }
 
 /**
- * The few numbers of an axis, without those that are too close to another.
+ * The ticks of an axis of few numbers; those too close to another have no label.
  * @param {ValueAxis} axis
  */
 function fewOf(axis) {

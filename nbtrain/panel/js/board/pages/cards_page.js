@@ -51,12 +51,12 @@ export class CardsPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, chosen, fits) {
+  show(index, chosen, matches) {
     const runsOf = runsByTag(index.kinds[this.of], index.runs);
     /** @type {Map<string, Key[]>} */
     const found = new Map();
     for (const [tag, runs] of runsOf) {
-      const keys = fits(tag)
+      const keys = matches(tag)
         ? runs.filter(chosen).map((run) => /** @type {Key} */ ([tag, run]))
         : [];
       if (keys.length) found.set(tag, keys);

@@ -1,4 +1,4 @@
-// The page that compares the drawn runs: a table side by side, and their curves below.
+// The page that compares the drawn runs: a table, and their curves below.
 
 import { CompareTable } from "../table/compare_table.js";
 import { el, labelled, say } from "../../shared/dom.js";
@@ -11,22 +11,22 @@ import { sideBySide } from "../table/side_by_side.js";
 /** @import { Reply } from "../board_connection.js" */
 /** @import { ComparisonOptions } from "../table/compare_table.js" */
 /** @import { Comparison } from "../table/side_by_side.js" */
-/** @import { Chosen } from "../tags.js" */
+/** @import { NameTest } from "../tags.js" */
 /** @import { Page } from "./pages.js" */
 
-const MOST = 1000; // tags of a logdir up to which all are asked for at once, whatever the filter
+const MOST = 1000; // up to so many tags are requested at once, whatever the filter
 const FEW = "Check two or more runs in the list to compare them.";
 
 export class ComparePage {
   /** @type {Comparison | null} */
   there = null;
   few = false;
-  look = ""; // of what is drawn
+  look = ""; // identifies the drawn contents
   refused = "";
   /** @type {ComparisonOptions} */
   options = { base: null, same: false, extent: false };
-  /** @type {Chosen} */
-  fits = () => true;
+  /** @type {NameTest} */
+  matches = () => true;
   base = el("select", { "data-role": "baseline" });
   words = el("div", {
     class: "nbt-notice",
@@ -71,13 +71,13 @@ export class ComparePage {
   }
 
   /** @type {Page["show"]} */
-  show(index, chosen, fits) {
+  show(index, chosen, matches) {
     const runs = index.runs.filter(chosen);
-    this.fits = fits;
+    this.matches = matches;
     this.few = fitsOf(runs, this.board.connection.fitOf).size < 2;
-    const tags = index.tags.length > MOST ? index.tags.filter(fits).slice(0, MOST) : null;
+    const tags = index.tags.length > MOST ? index.tags.filter(matches).slice(0, MOST) : null;
     if (!this.few) this.latest.want({ t: "compare", runs, tags }, index.version);
-    const count = this.scalars.show(index, chosen, fits);
+    const count = this.scalars.show(index, chosen, matches);
     this.#draw();
     return count;
   }
@@ -109,13 +109,13 @@ export class ComparePage {
     this.#draw();
   }
 
-  // The charts wait for the table, which would push them down.
+  // Shows the charts only with the table, which would otherwise push them down.
   #draw() {
     say(this.words, this.few ? FEW : this.refused);
     const { few, there } = this;
     this.body.hidden = few || !there;
     if (few || !there) return;
-    const scalars = there.scalars.filter(({ tag }) => this.fits(tag));
+    const scalars = there.scalars.filter(({ tag }) => this.matches(tag));
     const look = JSON.stringify([
       this.latest.known,
       scalars.map(({ tag }) => tag),
@@ -129,7 +129,7 @@ export class ComparePage {
   }
 
   /**
-   * A baseline stays chosen while it is not compared, in case it is compared again.
+   * Lists the baselines. A chosen one stays while its run is not compared.
    * @param {Comparison} there
    */
   #offerBase({ fits }) {

@@ -12,7 +12,7 @@ import { runsByTag } from "../tags.js";
 /** @import { Board } from "../board.js" */
 /** @import { Reply } from "../board_connection.js" */
 /** @import { Options } from "../options.js" */
-/** @import { Chosen } from "../tags.js" */
+/** @import { NameTest } from "../tags.js" */
 /** @import { Page } from "./pages.js" */
 
 export class CustomScalarsPage {
@@ -27,9 +27,9 @@ export class CustomScalarsPage {
     this.open = new Map();
     /** @type {Map<string, string[]>} */
     this.runsByTag = new Map();
-    this.key = ""; // of what is drawn
-    /** @type {Chosen} */
-    this.fits = () => true;
+    this.key = ""; // identifies the drawn contents
+    /** @type {NameTest} */
+    this.matches = () => true;
     this.latest = new Latest(board.connection, ({ content }) => this.#take(content));
     /** @type {Viewport<CustomChart>} */
     this.viewport = new Viewport({
@@ -47,8 +47,8 @@ export class CustomScalarsPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, _chosen, fits) {
-    this.fits = fits;
+  show(index, _chosen, matches) {
+    this.matches = matches;
     this.runsByTag = runsByTag(index, index.runs);
     this.latest.want({ t: "layout" }, index.version);
     this.axis.show();
@@ -83,7 +83,7 @@ export class CustomScalarsPage {
     );
     for (const [key, chart] of this.charts)
       if (!there.has(key)) (this.viewport.leave(chart), this.charts.delete(key));
-    this.board.draw(); // with it this page, and how many charts there are
+    this.board.draw(); // also draws this page, and the number of charts
   }
 
   #draw() {
@@ -91,7 +91,7 @@ export class CustomScalarsPage {
     const found = this.categories
       .map((category) => ({
         ...category,
-        charts: category.charts.filter(({ title, tags }) => [title, ...tags].some(this.fits)),
+        charts: category.charts.filter(({ title, tags }) => [title, ...tags].some(this.matches)),
       }))
       .filter(({ charts }) => charts.length);
     const key = JSON.stringify(found);

@@ -1,4 +1,4 @@
-// The page of the graphs: one at a time, its scopes folded or open, and what a node of it is.
+// The page of the graphs: one at a time, with its scopes open or closed, and the details of a node.
 
 import { el, say } from "../../shared/dom.js";
 import { getOrMake } from "../../shared/collections.js";
@@ -22,7 +22,7 @@ import { runsByTag } from "../tags.js";
  * @property {number | null} selected
  */
 
-/** @typedef {{run: string, tag: string}} Key Of a graph. */
+/** @typedef {{run: string, tag: string}} Key The key of a graph. */
 
 /** @type {GraphState} */
 const UNTOUCHED = { of: null, open: null, focus: null, selected: null };
@@ -35,7 +35,7 @@ export class GraphsPage {
     this.keys = [];
     /** @type {Key | null} */
     this.key = null;
-    this.offered = ""; // of the keys that can be chosen
+    this.offered = ""; // the graphs in the list, as a text
     /** @type {Map<string, GraphState>} */
     this.states = new Map();
     /** @type {Graph | null} */
@@ -71,12 +71,12 @@ export class GraphsPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, chosen, fits) {
+  show(index, chosen, matches) {
     const tags = index.kinds.graphs;
     const all = [...runsByTag(tags, index.runs)].flatMap(([tag, runs]) =>
       runs.map((run) => ({ run, tag })),
     );
-    this.keys = all.filter(({ run, tag }) => chosen(run) && fits(tag));
+    this.keys = all.filter(({ run, tag }) => chosen(run) && matches(tag));
     const key = this.keys.find((each) => same(each, this.key)) ?? this.keys[0] ?? null;
     this.#offer(key);
     if (!same(key, this.key)) this.#choose(key);
@@ -149,7 +149,7 @@ export class GraphsPage {
     say(this.problem, content.t === "refused" ? content.text : "");
     if (content.t === "refused") this.canvas.clear();
     if (content.t !== "graph") return;
-    if (state.of !== null && state.of !== content.of) Object.assign(state, UNTOUCHED); // written again
+    if (state.of !== null && state.of !== content.of) Object.assign(state, UNTOUCHED); // the graph was written again
     this.there = content;
     say(this.words, content.words.join(" "));
     try {

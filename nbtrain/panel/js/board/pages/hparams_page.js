@@ -1,4 +1,4 @@
-// The page of the hyperparameters and metrics of the runs: a table, and two ways to draw them.
+// The page of the runs' hyperparameters and metrics: a table, parallel coordinates and scatter plots.
 
 import { csv, decoded, isNumeric } from "../table/cells.js";
 import { button, el, labelled, say, unfolding } from "../../shared/dom.js";
@@ -19,7 +19,7 @@ import { getOrMake } from "../../shared/collections.js";
 /** @import { Contents, Reply } from "../board_connection.js" */
 /** @import { Value } from "../table/cells.js" */
 /** @import { TableColumn } from "../table/sort_table.js" */
-/** @import { Chosen } from "../tags.js" */
+/** @import { NameTest } from "../tags.js" */
 /** @import { Page } from "./pages.js" */
 
 /**
@@ -35,9 +35,9 @@ import { getOrMake } from "../../shared/collections.js";
 /**
  * The contents of the views of the hyperparameters.
  * @typedef {object} HparamsShown
- * @property {HparamsColumn[]} columns the columns that are not hidden
- * @property {HparamsRow[]} rows the rows of the runs that are meant
- * @property {HparamsRow[]} chosen those of them that no filter of a value leaves out
+ * @property {HparamsColumn[]} columns the visible columns
+ * @property {HparamsRow[]} rows the rows of the runs that match the filter of runs
+ * @property {HparamsRow[]} chosen those of them that match the filters of values
  * @property {string | null} marked the run whose row is marked
  */
 
@@ -46,7 +46,7 @@ import { getOrMake } from "../../shared/collections.js";
  * @typedef {object} HparamsHost
  * @property {Board} board
  * @property {HparamsFilters} filters
- * @property {(run: string | null) => void} mark mark a run, or none if it is marked already
+ * @property {(run: string | null) => void} mark marks a run, or unmarks a marked one
  * @property {(row: HparamsRow) => string[]} runsOf the runs of a row: see sessions.js
  * @property {(rows: HparamsRow[], on: boolean) => void} check
  */
@@ -56,7 +56,7 @@ import { getOrMake } from "../../shared/collections.js";
  * @typedef {object} HparamsView
  * @property {HTMLElement} root
  * @property {(shown: HparamsShown) => void} show
- * @property {(row: HparamsRow | null) => void} [highlight] let a run stand out; null ends that
+ * @property {(row: HparamsRow | null) => void} [highlight] highlights a run; null highlights none
  * @property {() => void} close
  */
 
@@ -96,8 +96,8 @@ export class HparamsPage {
   runs = new Map(); // of each session
   /** @type {Map<string, HparamsView>} */
   views = new Map();
-  /** @type {Chosen} */
-  fits = () => true;
+  /** @type {NameTest} */
+  matches = () => true;
   problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
   left = el("div", { class: "nbt-notice", role: "status", hidden: "" });
   chooser = el("div", {
@@ -132,9 +132,9 @@ export class HparamsPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, _chosen, fits) {
+  show(index, _chosen, matches) {
     this.index = index;
-    this.fits = fits;
+    this.matches = matches;
     this.latest.want({ t: "hparams" }, index.version);
     return this.#draw();
   }
@@ -154,7 +154,7 @@ export class HparamsPage {
     this.views.forEach((view) => view.close());
   }
 
-  // --- what its views ask for
+  // --- what its views call
 
   /** @type {HparamsHost["mark"]} */
   mark(run) {
@@ -190,7 +190,7 @@ export class HparamsPage {
       })),
     ];
     this.#fillChooser();
-    this.board.draw(); // with it this page, and how many columns there are
+    this.board.draw(); // also draws this page, and the number of columns
   }
 
   /**
@@ -214,7 +214,9 @@ export class HparamsPage {
 
   // Builds the view of the chosen columns; returns their number in words.
   #draw() {
-    const fitting = this.columns.filter(({ id, text }) => !this.hidden.has(id) && this.fits(text));
+    const fitting = this.columns.filter(
+      ({ id, text }) => !this.hidden.has(id) && this.matches(text),
+    );
     const columns = fitting.slice(0, MOST);
     say(
       this.left,
@@ -238,15 +240,17 @@ export class HparamsPage {
     const places = new Map(this.columns.map(({ id, valueOf }) => [id, valueOf]));
     const { runs } = this.board;
     const rows = this.rows.filter((row) =>
-      [row.run, ...this.runsOf(row)].some((name) => runs.fits(name)),
+      [row.run, ...this.runsOf(row)].some((name) => runs.matches(name)),
     );
-    const chosen = rows.filter((row) => this.filters.fits((id) => places.get(id)?.(row) ?? null));
+    const chosen = rows.filter((row) =>
+      this.filters.matches((id) => places.get(id)?.(row) ?? null),
+    );
     Object.assign(this.shown, { rows, chosen });
     this.#turn().show({ ...this.shown });
     this.#showCounts();
   }
 
-  // The view that is chosen, at the front.
+  // Shows and returns the chosen view.
   #turn() {
     const name = this.board.choices.values.hparams;
     const labels = Object.entries(VIEWS).map(([each, [label]]) => [each, label]);

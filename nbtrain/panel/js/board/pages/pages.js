@@ -15,20 +15,20 @@ import { TextBody } from "../../shared/cards/text_body.js";
 
 /** @import { Board } from "../board.js" */
 /** @import { Contents } from "../board_connection.js" */
-/** @import { Chosen } from "../tags.js" */
+/** @import { NameTest } from "../tags.js" */
 
 /**
  * A page of a board.
  * @typedef {object} Page
  * @property {HTMLElement} root
  * @property {HTMLElement} [tools] its own controls
- * @property {(index: Contents, chosen: Chosen, fits: Chosen) => string} show
- *   draw what there is of the runs `chosen(run)`, of the tags `fits(tag)`. Called whenever one of the
- *   three may have changed while the page is in front; returns its count in words
+ * @property {(index: Contents, chosen: NameTest, matches: NameTest) => string} show
+ *   draws the runs that are `chosen` and the tags that match `matches`. Called whenever one of the three may
+ *   have changed while the page is in front; returns its count in words
  * @property {(run: string | null) => void} highlight
- *   let the runs of a fit stand out, by its leader; null ends that
- * @property {() => void} retheme the colours have changed, also of a page that is not in front
- * @property {() => void} [axisChanged] the axis of the curves is another
+ *   highlights the runs of a fit, by its leader; null highlights none
+ * @property {() => void} retheme called when the colours have changed, also if the page is not in front
+ * @property {() => void} [axisChanged] called when the axis of the curves has changed
  * @property {() => void} close
  */
 

@@ -25,9 +25,9 @@ export class PrCurvesPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, chosen, fits) {
+  show(index, chosen, matches) {
     this.runsByTag = runsByTag(index.kinds.pr_curves, index.runs);
-    const shown = [...this.runsByTag].filter(([tag, runs]) => fits(tag) && runs.some(chosen));
+    const shown = [...this.runsByTag].filter(([tag, runs]) => matches(tag) && runs.some(chosen));
     this.groups.show(new Map(shown.map(([tag]) => [tag, [tag]])));
     this.visible.forEach((card) => {
       card.redraw();

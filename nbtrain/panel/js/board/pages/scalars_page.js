@@ -1,5 +1,5 @@
-// The page of the scalars: a chart for each tag with all its runs. Each chart in sight asks the kernel for
-// its curves.
+// The page of the scalars: a chart for each tag with all its runs. Each visible chart requests its
+// curves.
 
 import { AxisTools } from "../../shared/axis_tools.js";
 import { decode } from "../charts/overlay.js";
@@ -40,10 +40,10 @@ export class ScalarsPage {
   }
 
   /** @type {Page["show"]} */
-  show(index, chosen, fits) {
+  show(index, chosen, matches) {
     this.runsByTag = runsByTag(index, index.runs);
     const tags = [...this.runsByTag]
-      .filter(([tag, runs]) => fits(tag) && runs.some(chosen))
+      .filter(([tag, runs]) => matches(tag) && runs.some(chosen))
       .map(([tag]) => tag);
     this.groups.show(new Map(tags.map((tag) => [tag, [tag]])));
     this.axis.show();
@@ -76,7 +76,7 @@ export class ScalarsPage {
   }
 
   /**
-   * Asks for the curves of a chart in sight, unless it shows them already.
+   * Requests the curves of a visible chart, unless it shows them.
    * @param {OverlayChart} chart
    */
   update(chart) {
@@ -113,7 +113,7 @@ export class ScalarsPage {
     const seen = this.visible.has(chart);
     if (JSON.stringify(this.#wantOf(chart)) === question)
       chart.curves = decode(content.runs, buffers[0]);
-    else if (!seen) chart.latest = null; // this question may be the right one when it comes back
+    else if (!seen) chart.latest = null; // this question may be right when the chart is visible again
     if (seen) chart.draw();
   }
 

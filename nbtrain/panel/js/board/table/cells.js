@@ -1,15 +1,17 @@
-// The texts and the order of a table's values. Knows no page.
+// The texts, the order and the differences of a table's values. Uses no DOM.
 // A value is a number, a text, true or false, or null for none.
+
+import { number } from "../../shared/format.js";
 
 /** @import { Cell } from "../../protocol.d.ts" */
 
 /**
- * A cell of a table; null where there is no value.
+ * A cell of a table; null without a value.
  * @typedef {number | string | boolean | null} Value
  */
 
 const NUMBER = /([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)/;
-const BEGINS = /^[=+\-@\t\r\n]/; // of a text that a spreadsheet would take for a formula
+const BEGINS = /^[=+\-@\t\r\n]/; // the start of a text that a spreadsheet would read as a formula
 
 /**
  * The value of a cell: a number that JSON lacks comes as {float: "NaN"}.
@@ -39,7 +41,7 @@ export function whole(value) {
 }
 
 /**
- * True if a column has numbers, and nothing else.
+ * Returns whether a column has numbers, and nothing else.
  * @param {Value[]} values
  */
 export function isNumeric(values) {
@@ -65,8 +67,8 @@ export function sorted(rows, valueOf, down = false) {
 }
 
 /**
- * Comma-separated values by RFC 4180. A text that a spreadsheet would take for a formula gets an
- * apostrophe, so that nothing in a file can run there either.
+ * Comma-separated values by RFC 4180. A text that a spreadsheet would read as a formula gets an
+ * apostrophe, so that it cannot run there.
  * @param {Value[][]} rows
  */
 export function csv(rows) {
@@ -76,6 +78,22 @@ export function csv(rows) {
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
+}
+
+/**
+ * The difference of a value from a base, such as "+0.05, +10 %"; "" if one is not a number.
+ * @param {number} value
+ * @param {number} base
+ */
+export function difference(value, base) {
+  if (!Number.isFinite(value) || !Number.isFinite(base)) return "";
+  const more = value - base;
+  if (more === 0) return "±0";
+  const part =
+    base === 0
+      ? ""
+      : `, ${signed(100 * (more / Math.abs(base)), (n) => `${Number(n.toPrecision(2))} %`)}`;
+  return signed(more, number) + part;
 }
 
 /** @param {Value} value */
@@ -110,4 +128,12 @@ function natural(one, other) {
     if (difference) return difference;
   }
   return parts.length - others.length || one.localeCompare(other, "en");
+}
+
+/**
+ * @param {number} value
+ * @param {(size: number) => string} text
+ */
+function signed(value, text) {
+  return `${value < 0 ? "-" : "+"}${text(Math.abs(value))}`;
 }

@@ -1,4 +1,4 @@
-// Filters of a table's rows by the values of a column. Knows no page.
+// Filters of a table's rows by the values of a column. Uses no DOM.
 
 import { isNumeric, sorted } from "./cells.js";
 
@@ -10,7 +10,7 @@ import { isNumeric, sorted } from "./cells.js";
  */
 
 /**
- * The choice in a column: null is an open end; without: the values that are not meant.
+ * The filter of a column. null: an open end; without: the excluded values.
  * @typedef {{low: number | null, high: number | null} | {without: Set<Value>}} Filter
  */
 
@@ -27,8 +27,7 @@ export function domainOf(values) {
 }
 
 /**
- * True if a value is chosen. A choice is {low, high}, with null for an open end, or {without}, the
- * set of values that are left out; null chooses every value.
+ * Returns whether a value matches a filter; without a filter, every value does.
  * @param {Value} value
  * @param {Filter | null | undefined} choice
  */
@@ -40,13 +39,4 @@ export function chosen(value, choice) {
   return (
     typeof value === "number" && (low === null || value >= low) && (high === null || value <= high)
   );
-}
-
-/**
- * The number in a text; null for an empty text, undefined for anything else.
- * @param {string} text
- */
-export function written(text) {
-  const value = text.trim() === "" ? null : Number(text);
-  return Number.isNaN(value) ? undefined : value;
 }

@@ -1,7 +1,6 @@
 // Runs side by side: their hyperparameters, the differences, and their results.
 
-import { shown, whole } from "./cells.js";
-import { difference } from "./difference.js";
+import { difference, shown, whole } from "./cells.js";
 import { bestStep } from "../charts/run_table.js";
 import { button, el, scroller } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
@@ -12,12 +11,12 @@ import { number } from "../../shared/format.js";
 
 /**
  * @typedef {object} ComparisonOptions
- * @property {string | null} base the leader of the fit from which the others differ
- * @property {boolean} same true if hyperparameters that do not differ are shown as well
- * @property {boolean} extent true if the lowest, the highest and the best step are shown as well
+ * @property {string | null} base the leader of the fit that the others are compared with
+ * @property {boolean} same whether equal hyperparameters are shown
+ * @property {boolean} extent whether the lowest and highest value and the best step are shown
  */
 
-const AT_ONCE = 100; // tags that are put into the page before more are asked for
+const AT_ONCE = 100; // tags shown at first, and added by each click on "more"
 
 export class CompareTable {
   /** @param {Pick<Board, "swatch" | "nameOf">} board */

@@ -1,9 +1,9 @@
 // The filters of hyperparameters and metrics: a range or a choice of values for each.
 
 import { whole } from "./cells.js";
-import { chosen, domainOf, written } from "./choice.js";
+import { chosen, domainOf } from "./choice.js";
 import { button, el, labelled, unfolding } from "../../shared/dom.js";
-import { number } from "../../shared/format.js";
+import { number, numberIn } from "../../shared/format.js";
 
 /** @import { Value } from "./cells.js" */
 /** @import { Domain, Filter } from "./choice.js" */
@@ -42,15 +42,15 @@ export class HparamsFilters {
   }
 
   /**
-   * True if a row matches.
+   * Returns whether a row matches.
    * @param {(id: string) => Value} valueOf returns the row's value in a column
    */
-  fits(valueOf) {
+  matches(valueOf) {
     return [...this.choices].every(([id, choice]) => chosen(valueOf(id), choice));
   }
 
   /**
-   * Choose for a column, as its fields do; null ends its choice.
+   * Sets the filter of a column, as its fields do; null clears it.
    * @param {string} id
    * @param {Filter | null} choice
    */
@@ -114,11 +114,11 @@ export class HparamsFilters {
     const [from, to] = [field("from", low, ends.low), field("to", high, ends.high)];
     const read = () => {
       const ends = [from, to].map((input) => {
-        const end = written(input.value);
-        input.setAttribute("aria-invalid", String(end === undefined));
-        input.title =
-          end === undefined ? `${input.value} is not a number: type one such as 0.01 or 1e-3.` : "";
-        return end ?? null;
+        const end = numberIn(input.value);
+        const isWrong = typeof end === "string" && end !== "";
+        input.setAttribute("aria-invalid", String(isWrong));
+        input.title = isWrong ? `${end} is not a number: type one such as 0.01 or 1e-3.` : "";
+        return typeof end === "number" ? end : null;
       });
       if (ends.every((end) => end === null)) this.choices.delete(id);
       else this.choices.set(id, { low: ends[0], high: ends[1] });

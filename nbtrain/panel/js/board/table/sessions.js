@@ -1,9 +1,9 @@
-// The runs of each session of a hyperparameter search. Knows no page.
+// The runs of each session of a hyperparameter search. Uses no DOM.
 
 import { get } from "../../shared/collections.js";
 
 /**
- * Maps each session to the runs in its folder; a run belongs to the deepest session around it.
+ * Maps each session to the runs in its folder; a run belongs to the innermost session folder that contains it.
  * @param {string[]} sessions
  * @param {string[]} runs
  */

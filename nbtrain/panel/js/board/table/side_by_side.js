@@ -1,5 +1,5 @@
-// Runs side by side as fits: a column has the results of a training, and those of its validation.
-// Knows no page.
+// Fits side by side: a column has the results of a training and of its validation.
+// Uses no DOM.
 
 import { decoded } from "./cells.js";
 import { decodeNumbers } from "../charts/overlay.js";
@@ -12,7 +12,7 @@ import { get } from "../../shared/collections.js";
 /** @import { Value } from "./cells.js" */
 
 /**
- * Runs side by side; of each fit in its place.
+ * Fits side by side; all lists have the order of the fits.
  * @typedef {object} Comparison
  * @property {Fit[]} fits
  * @property {{name: string, values: Value[], same: boolean}[]} hparams

@@ -15,13 +15,13 @@ import { getOrMake, get } from "../../shared/collections.js";
  * @property {string} group the heading that several columns have in common
  * @property {boolean} [numeric]
  * @property {string} [look] the classes of its cells
- * @property {boolean} [down] true if the highest values come first
+ * @property {boolean} [down] whether the highest values come first
  * @property {(row: Row) => Value} valueOf
  * @property {(value: Value) => string} [textOf]
  * @property {(row: Row) => Node[]} [nodesOf] makes a cell that is more than its value
  */
 
-const AT_ONCE = 50; // rows that are put into the page before one scrolls on to more
+const AT_ONCE = 50; // rows shown at first, and added by scrolling to the end
 
 /** @template Row */
 export class SortTable {
@@ -32,7 +32,7 @@ export class SortTable {
     /** @type {Row[]} */
     this.rows = [];
     /** @type {{id: string, down: boolean} | null} */
-    this.by = null; // the column that sorts
+    this.by = null; // the column to sort by
     this.most = AT_ONCE;
     this.heading = "";
     /** @type {Map<Row, HTMLElement>} */
@@ -129,7 +129,7 @@ export class SortTable {
   #addMore() {
     this.most += AT_ONCE;
     this.#fill();
-    this.observer.unobserve(this.more); // one that stays in sight is told again
+    this.observer.unobserve(this.more); // so that a button that stays visible is reported again
     this.observer.observe(this.more);
   }
 

@@ -1,5 +1,5 @@
-// The part of a card that shows a step, and what it knows of its card. Methods of an interface, unlike
-// those of a JSDoc type, may take a part of what is declared: a body takes one kind of summary.
+// The part of a card that shows a step, and the part of the card that it uses. Methods of an interface,
+// unlike those of a JSDoc type, may accept only a part of the declared type: one kind of summary.
 
 import type { Summary } from "../../protocol.d.ts";
 import type { Bytes } from "../connection.js";
@@ -7,15 +7,15 @@ import type { Paint } from "../theme.js";
 
 export interface Body<Content> {
   root: HTMLElement;
-  /** Fill it, also when it is full; at: the place among the steps. */
+  /** Shows a step in the place of the one before; at: the place among the steps. */
   show(content: Extract<Summary, Content>, buffers: Bytes[], at: number): void | Promise<void>;
-  /** Empty it. */
+  /** Removes the contents. */
   clear(): void;
-  /** The option of its page is another. */
+  /** Called when the option of its page has changed. */
   choose?(): void;
-  /** There is more room or less, or the colours are others. */
+  /** Called when the room or the colours have changed. */
   resize?(): void;
-  /** Why there is nothing to see, if so. */
+  /** The reason if there is nothing to show. */
   lack?: string;
 }
 

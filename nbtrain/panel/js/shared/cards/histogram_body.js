@@ -1,5 +1,5 @@
 // The histograms of a tag: one behind another, oldest at the back, or overlaid. The histogram of
-// the slider's step stands out, and a click on another one moves the slider to it.
+// the slider's step is highlighted; a click on another one moves the slider to it.
 
 import uPlot from "uplot";
 import { floats } from "../columns.js";
@@ -29,7 +29,7 @@ export class HistogramBody extends PlotBody {
     /** @type {number[]} */
     this.shown = []; // places among the steps
     /** @type {number[]} */
-    this.steps = []; // at these places
+    this.steps = []; // the steps at these places
     /** @type {Float64Array[]} */
     this.counts = [];
     this.edges = new Float64Array();
@@ -41,7 +41,7 @@ export class HistogramBody extends PlotBody {
     this.bases = [];
     this.rise = 0;
     /** @type {number | undefined} */
-    this.pointed = undefined; // at which histogram
+    this.pointed = undefined; // the histogram at the pointer
     this.host.addEventListener(
       "click",
       () => this.pointed !== undefined && card.move(this.shown[this.pointed]),

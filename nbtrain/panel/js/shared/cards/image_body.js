@@ -6,7 +6,7 @@ import { el } from "../dom.js";
 /** @import { Bytes } from "../connection.js" */
 /** @import { Body, BodyCard } from "./body.d.ts" */
 
-const ALONE = 160; // pixels: what is smaller is enlarged, so that its pixels can be seen
+const ALONE = 160; // pixels: a smaller image is enlarged, so that its pixels are visible
 
 export class ImageBody {
   static option = {

@@ -1,4 +1,4 @@
-// Shows Markdown as elements, made one by one. HTML in a text is never parsed.
+// Shows Markdown as elements that are created one by one. HTML in a text is never parsed.
 
 import MarkdownIt from "markdown-it";
 import { el } from "../dom.js";

@@ -1,4 +1,4 @@
-// A chart in a card, which is made again when the colours change.
+// A chart in a card, created again when the colours change.
 
 import { BaseChart } from "../base_chart.js";
 
@@ -10,7 +10,7 @@ const CURSOR = { points: { show: false }, y: false, drag: { x: false, y: false }
 
 export class PlotBody extends BaseChart {
   /**
-   * Subclasses give `data` and `options()`.
+   * Subclasses set `data` and override `options()`.
    * @param {BodyCard} card
    * @param {string} label
    */
@@ -26,7 +26,7 @@ export class PlotBody extends BaseChart {
     return this.card.board.styleOf(this.card.run).colour;
   }
 
-  // Why there is nothing to see, if so.
+  // The reason if there is nothing to show.
   get lack() {
     return "";
   }

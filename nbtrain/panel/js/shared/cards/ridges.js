@@ -1,12 +1,12 @@
-// Histograms as lines that a chart can draw. Knows no page.
+// Histograms as lines that a chart can draw. Uses no DOM.
 
 import { countUpTo } from "../buckets.js";
 import { lastOf } from "../collections.js";
 
 /** @import { Columns } from "../columns.js" */
 
-const ROWS = 7; // that the highest ridge rises over
-const LEAST = 0.22; // of the whole, where there are many
+const ROWS = 7; // rows that the highest ridge covers
+const LEAST = 0.22; // the least height of the highest ridge among many, as a part of the whole
 
 /**
  * Returns {data, order, bases, rise}: uPlot's columns, the histogram and the base of each, and the

@@ -1,14 +1,14 @@
-// The position of a slider among the steps of a history that grows. Knows no page.
+// The position of a slider among the steps of a growing history. Uses no DOM.
 
 /**
- * The meaning of a place among the steps for the reader.
+ * A step that the user has chosen, and its place among the steps.
  * @typedef {{place: number, step: number}} Choice
  */
 
 /**
- * The index of the user's choice, as `choiceOf` returns it. Several indices may have the step:
- * the chosen one is kept while it has it, else the last one not beyond the step is taken. A choice
- * of null means the newest.
+ * The index of the user's choice, as `choiceOf` returns it. Several indices may have the same step: the
+ * chosen index is kept while it has the step; otherwise the last index up to the step is used. null
+ * means the newest.
  * @param {number[]} steps
  * @param {Choice | null} chosen
  */
@@ -19,7 +19,7 @@ export function placeOf(steps, chosen) {
 }
 
 /**
- * The index of the last step up to another, or of the first; null means the newest.
+ * The index of the last step up to a given one, or 0; null means the newest.
  * @param {number[]} steps
  * @param {number | null} step
  */

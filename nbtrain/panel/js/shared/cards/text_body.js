@@ -1,5 +1,5 @@
-// The text of a step, as Markdown like TensorBoard's or plain. Nothing in it can run: HTML stays
-// text, nothing is loaded, and a link only leads to another page.
+// The text of a step, as Markdown (as in TensorBoard) or plain. Nothing in it can run: HTML stays text,
+// nothing is loaded, and a link only opens another page.
 
 import { el, say } from "../dom.js";
 import { markdown } from "./markdown.js";
