@@ -142,7 +142,7 @@ def test_an_error_is_reported_and_the_copy_is_tried_again_after_ten_seconds(
         assert tries == [1001.0, 1011.0, 1021.0]
         assert run.said[0] == (
             f"The mirror {run.store.address} lacks 1 file ({EVENTS}): the disk is full. "
-            "The training goes on."
+            "The training continues."
         )
         assert run.mirror.text == "no checkpoint yet, 1 file behind, next try in 6 s"
     for _ in range(6):
