@@ -269,9 +269,8 @@ def test_a_store_that_never_answers_is_given_up(
     far = Store("s3://bucket/runs", "run")
     with pytest.raises(ArgumentError, match="cannot be written: no answer within 1 s"):
         far.check()
-    for ask in (far.sizes, lambda: far.read("a"), lambda: far.delete("a")):
-        with pytest.raises(TimeoutError, match="no answer within 1 s"):
-            ask()
+    with pytest.raises(TimeoutError, match="no answer within 1 s"):
+        far.sizes()
     assert far.stalled_secs is None
 
 
