@@ -8,6 +8,7 @@ receipt.wait()                    # any thread: the outcome
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,12 @@ from dataclasses import dataclass, field, replace
 from nbtrain.core.command_states import APPLIED, REFUSED, UNANSWERED
 from nbtrain.core.commands import NO_SENDER, Command, Sender, Try
 from nbtrain.core.errors import WaitError
-from nbtrain.core.held_up import waited
+from nbtrain.core.text.visible import say
 from nbtrain.core.values.arms import ArmResult, table
 from nbtrain.core.values.hyperparameters import Edit
+
+# Seconds between two checks of what delays an answer.
+_POLL_SECS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +128,29 @@ class Receipt:
                 f"The training thread cannot wait for {self.name}, which it does itself at the "
                 "next step boundary: leave out wait() here."
             )
-        if not waited(self._answered, timeout, self.held) or self._outcome is None:
+        if not self._has_answer_within(timeout) or self._outcome is None:
             why = "the training has not come to a step boundary since; the command stays queued"
             if self.takes_steps:
                 why = self.held().rstrip(".") or "a trial is answered at its end"
             text = f"No answer to {self.name} within {timeout:g} s: {why}"
             raise WaitError(f"{text}. Wait again, or look at run.status.message.")
         return self._outcome
+
+    def _has_answer_within(self, timeout: float | None) -> bool:
+        """Waits for the answer; writes what delays it to the standard error, once for each delay.
+
+        Returns:
+            Whether it has come within `timeout` seconds; None waits as long as it takes.
+        """
+        left, delay = math.inf if timeout is None else timeout, ""
+        while not self._answered.wait(max(0.0, min(left, _POLL_SECS))):
+            left -= _POLL_SECS
+            if left <= 0:
+                return False
+            before, delay = delay, self.held()
+            if delay and not before:
+                say(f"nbtrain: {delay}")
+        return True
 
     def __repr__(self) -> str:
         """Shows the command with its state, and the table of a trial of several values."""

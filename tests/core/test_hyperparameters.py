@@ -230,7 +230,7 @@ def test_setting_equal_values_raises_unless_one_changes() -> None:
 def test_a_change_that_cannot_be_undone_raises_before_it_is_made() -> None:
     hyperparameters, _ = some(rho=5.0)
     with pytest.raises(ArgumentError, match=r"^What is tried could not be set back: rho=5: give 0"):
-        hyperparameters.check_changes({"rho": 0.5})
+        hyperparameters.check_undo(["rho"])
 
 
 # --- ranges ---------------------------------------------------------------------

@@ -98,22 +98,26 @@ def callers() -> list[tuple[CodeType, int]]:
 
 def names_of_caller() -> Mapping[str, object]:
     """Returns the globals of the module or notebook that called nbtrain, in this thread."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_AROUND):
-        frame = frame.f_back
+    frame = _caller()
     return {} if frame is None else frame.f_globals
 
 
 def bound_by_caller(value: object) -> str | None:
     """Returns a value's name in the code that called nbtrain; None unless it has exactly one."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_AROUND):
-        frame = frame.f_back
+    frame = _caller()
     if frame is None:
         return None
     known = {**frame.f_globals, **frame.f_locals}
     names = [name for name, each in known.items() if each is value and not name.startswith("_")]
     return names[0] if len(names) == 1 else None
+
+
+def _caller() -> FrameType | None:
+    """Returns the frame that called nbtrain in this thread; None if nbtrain's own thread runs."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_AROUND):
+        frame = frame.f_back
+    return frame
 
 
 def named(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import contextlib
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -259,16 +259,19 @@ class Hyperparameters:
         return {name: self._checked(name, value) for name, value in values.items()}
 
     def check_changes(self, values: Mapping[str, object]) -> None:
-        """Raises an ArgumentError if nothing would change, or it could not be undone."""
+        """Raises an ArgumentError if nothing would change."""
         wanted = self.check(values)
         has = {name: self._variables[name].read() for name in wanted}
-        try:
-            self.check(has)
-        except ArgumentError as error:
-            raise ArgumentError(f"What is tried could not be set back: {error}") from None
         if all(math.isclose(has[name], wanted[name], rel_tol=_SAME) for name in wanted):
             same = ", ".join(f"{name} is {value:.10g}" for name, value in has.items())
             raise ArgumentError(f"{same} already: give another value to try.")
+
+    def check_undo(self, names: Iterable[str]) -> None:
+        """Raises an ArgumentError if changes of these could not be undone."""
+        try:
+            self.check({name: self._variables[name].read() for name in names})
+        except ArgumentError as error:
+            raise ArgumentError(f"What is tried could not be set back: {error}") from None
 
     @contextlib.contextmanager
     def _putting_back(self, old: Mapping[str, float]) -> Any:

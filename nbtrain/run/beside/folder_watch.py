@@ -21,21 +21,24 @@ POLL_SECS = 1.0
 class FolderWatch:
     """Watches the folder of one start of a run.
 
+    Args:
+        report: Reports the loss of the folder or of the event file at a step, with a text.
+
     Attributes:
         list_again: Called with each check, to list the checkpoints.
         lost: Whether the folder is gone, so that nothing may be written there.
     """
 
     def __init__(
-        self, logdir: Logdir, recorder: Recorder, tell: Callable[[int, str], object]
+        self, logdir: Logdir, recorder: Recorder, report: Callable[[int, str], object]
     ) -> None:
         self._logdir = logdir
         self._recorder = recorder
-        self._tell = tell
+        self._report = report
         self._missed = False  # at the last check
-        self._looking = threading.Lock()  # so that the user is informed once
+        self._polling = threading.Lock()  # so that the user is informed once
         self.lost = False
-        self._told = ""  # the loss, in words
+        self._reason = ""  # the loss, in words
         self.list_again: Callable[[], object] = lambda: None
         self._due = 0.0
 
@@ -52,7 +55,7 @@ class FolderWatch:
         Called about once a second. The first time is ignored, except at the `last` check: a network
         folder may be unavailable for a moment.
         """
-        with self._looking:
+        with self._polling:
             self._poll(step, last=last)
 
     def _poll(self, step: int, *, last: bool) -> None:
@@ -62,15 +65,15 @@ class FolderWatch:
         if not self._missed or not (missed or last):
             return
         if lock.in_place:
-            self._tell(
+            self._report(
                 step,
                 f"The file {recorder.event_file} was deleted or renamed. From step {step:,} on "
                 "the scalars are in run.scalars only.",
             )
         else:
-            self._told = self._text(step)
+            self._reason = self._text(step)
             self.lost = True
-            self._tell(step, self._told)
+            self._report(step, self._reason)
         recorder.stop_writing()
         if self.lost:  # last, so that no other run writes there before this one has stopped
             lock.release()
@@ -93,13 +96,13 @@ class FolderWatch:
     def check(self, step: int) -> None:
         """Raises a CheckpointError if the folder is missing."""
         if self.is_missing():
-            raise CheckpointError(self._told or self._text(step))
+            raise CheckpointError(self._reason or self._text(step))
 
     def _text(self, step: int) -> str:
         path = self._logdir.path
         what = f"The file {path / 'run.lock'}" if path.exists() else f"The folder {path}"
         return (
             f"{what} was deleted or renamed. From step {step:,} on this run writes nothing there, "
-            "neither scalars nor checkpoints. The training goes on in memory: save it yourself, "
+            "neither scalars nor checkpoints. The training continues in memory: save it yourself, "
             "then start it under another name=."
         )

@@ -158,23 +158,23 @@ class Monitor:
         began = time.thread_time()
         if self.folder.is_due(self._clock()):
             self.guarded(
-                "look at the folder", lambda: self.folder.poll(step), self.folder.list_again
+                "check of the folder", lambda: self.folder.poll(step), self.folder.list_again
             )
         secs = math.inf if phase.ended else RECALL_SECS
-        self.guarded("look at earlier curves", lambda: self._recorder.recall(secs))
+        self.guarded("reading of earlier curves", lambda: self._recorder.recall(secs))
         for topic, act in self.each_tick.items():
             self.guarded(topic, act)
-        self.guarded("record", self._record)
-        self.guarded("speed", lambda: self._keep_pace(phase, done))
-        looks_at_thread = functools.partial(self._watch_thread, phase, thread, done)
-        self.guarded("look at the training thread", looks_at_thread)
+        self.guarded("recording", self._record)
+        self.guarded("measurement of the speed", lambda: self._keep_pace(phase, done))
+        check_thread = functools.partial(self._check_thread, phase, thread, done)
+        self.guarded("check of the training thread", check_thread)
         self.guarded("journal", self.write_journal)
-        self.guarded("look at what the run uses", lambda: self.resource_usage.measure(phase))
-        self.guarded("look at the tasks", lambda: self.tasks.poll(step, ended=phase.ended))
+        self.guarded("measurement of the resources", lambda: self.resource_usage.measure(phase))
+        self.guarded("check of the tasks", lambda: self.tasks.poll(step, ended=phase.ended))
         self.guarded("display", *self.listeners)
         self.resource_usage.beside(time.thread_time() - began)
 
-    def _watch_thread(self, phase: Phase, thread: threading.Thread | None, done: int) -> None:
+    def _check_thread(self, phase: Phase, thread: threading.Thread | None, done: int) -> None:
         trains = self.time_usage.kind != EVALUATE
         self.notices.tick(phase, thread, done, trains=trains)
 
@@ -199,7 +199,7 @@ class Monitor:
                 act()
             except BaseException as error:  # noqa: BLE001 - shown, and tried again next tick
                 lines = "".join(traceback.format_exception(error, limit=-2))
-                failed.append(f"The {topic} failed, the training goes on: {lines}")
+                failed.append(f"The {topic} failed; the training continues: {lines}")
         self.notices.note(f"{topic} failed", "\n".join(failed) or None)
 
     def _record(self) -> None:

@@ -22,7 +22,7 @@ class TaskWatch:
     """The tasks of a run's cluster; a task that is lost or returns becomes a mark.
 
     Args:
-        tell: Logs an event ("lost" or "returned") at a step, with a text.
+        report: Logs an event ("lost" or "returned") at a step, with a text.
         source: Returns the tasks, always in the same order; None without a cluster.
         clock: Returns seconds that never go backwards.
 
@@ -33,14 +33,14 @@ class TaskWatch:
 
     def __init__(
         self,
-        tell: Callable[[str, int, str], object],
+        report: Callable[[str, int, str], object],
         source: Callable[[], Sequence[Task]] | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.source = source
         self.tasks: tuple[Task, ...] = ()
-        self._tell = tell
+        self._report = report
         self._clock = clock
         self._due = clock()
         self._lost: set[str] = set()  # names of tasks whose loss was reported
@@ -55,10 +55,10 @@ class TaskWatch:
         if not ended:  # then they are ended one after the other
             lost = {task.name for task in self.tasks if task.state is TaskState.LOST}
             running = {task.name for task in self.tasks if task.state is TaskState.RUNNING}
-            self._say("lost", step, lost - self._lost)
-            self._say("returned", step, running & self._lost)
+            self._report_all("lost", step, lost - self._lost)
+            self._report_all("returned", step, running & self._lost)
             self._lost = (self._lost | lost) - running
 
-    def _say(self, event: str, step: int, names: set[str]) -> None:
+    def _report_all(self, event: str, step: int, names: set[str]) -> None:
         for name in sorted(names):
-            self._tell(event, step, f"{name} {_WORDS[event]}")
+            self._report(event, step, f"{name} {_WORDS[event]}")

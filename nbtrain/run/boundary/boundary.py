@@ -124,11 +124,11 @@ class Boundary:
 
     def collect_changes(self) -> None:
         """Assigns values that the program has set since the last boundary to the completed step."""
-        step, changes = self.steps.step, self.executor.control.changes
-        changes.collect(step)
-        self.steps.next = min(self._later, self.executor.control.next_step())
+        control = self.executor.control
+        control.changes.collect(self.steps.step)
+        self.steps.next = min(self._later, control.next_step())
         # Last, because other threads set these too. A loop that asks again gets the same answer.
-        if self.must_end or self._context.commands.attention or changes.waiting:
+        if self.must_end or self._context.commands.attention or control.hyperparameters.assigned:
             self.steps.next = 0
 
     def queue_record(self) -> None:

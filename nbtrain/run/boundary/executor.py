@@ -299,9 +299,7 @@ class CommandExecutor:
         self._check_not_stopping("restore")
         step = self._steps.step
         before = self.control.now()  # the program may have set some since the last boundary
-        with self.trials.restoring():
-            restored = self._policy.restore(wanted)
-        self.trials.restored(step, restored)
+        restored = self.trials.restore(wanted)
         self.open_segment()
         after = self.control.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]

@@ -69,12 +69,12 @@ class _Sent:
     Attributes:
         receipt: Its receipt.
         planned: Whether the command is for a later step, so that it takes no place in the queue.
-        told: The last outcome that was sent; None before the first.
+        answered: The last outcome that was sent; None before the first.
     """
 
     receipt: Receipt
     planned: bool
-    told: Outcome | None = None
+    answered: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class Mail:
     def _queued(self) -> list[Receipt]:
         """The commands that wait for the next step boundary."""
         sent = self._sent.values()
-        return [each.receipt for each in sent if each.told is None and not each.planned]
+        return [each.receipt for each in sent if each.answered is None and not each.planned]
 
     def _answer(self) -> None:
         if queued := self._queued:
@@ -211,10 +211,10 @@ class Mail:
                 queued[-1].wait(_ANSWER_SECS)
         for key, sent in list(self._sent.items()):
             outcome = sent.receipt.outcome
-            if outcome is None or outcome == sent.told:
+            if outcome is None or outcome == sent.answered:
                 continue
             self._answers[key] = _Answer(answers.fields_of(sent.receipt.name, outcome))
-            sent.told = outcome
+            sent.answered = outcome
             # The answer to a stop is completed at the end of the run.
             if not (isinstance(sent.receipt.command, Stop) and outcome.applied):
                 del self._sent[key]

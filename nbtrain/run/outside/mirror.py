@@ -92,7 +92,7 @@ class Mirror:
             self._due = self._clock() + _RETRY_SECS
             if self._failing_since is None:
                 self._failing_since = self._began
-            self._say(f"{self._lack()}: {words(error)}. The training goes on.")
+            self._say(f"{self._lack()}: {words(error)}. The training continues.")
         else:
             self._failing_since = None
             self._say(None)

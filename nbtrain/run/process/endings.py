@@ -22,6 +22,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import ctypes
 import os
 import signal
 import sys
@@ -32,7 +33,6 @@ from types import FrameType
 from typing import Any
 
 from nbtrain.core.text import visible
-from nbtrain.run.process.last_exit import leave_without_crash
 
 # Seconds until a message says what is not saved yet. Jupyter kills a kernel 5 s after it was
 # asked to end, Docker kills a container after 10 s.
@@ -231,9 +231,28 @@ def _at_exit() -> None:
     """Ends the runs; the interpreter ends afterwards."""
     _end_all()
     if _threads():
-        leave_without_crash()
+        _leave_without_crash()
     for act in _afterwards:
         act()
+
+
+def _leave_without_crash() -> None:
+    """Prevents a step that is still running from crashing the exit; does nothing without glibc.
+
+    Two things would crash the process, and its exit status would be that of the crash:
+
+    1. The end of a process destroys objects that TensorFlow's threads use. Python does not know the
+       exit status of the program. glibc's `on_exit` does, and calls `_exit` with this status before
+       any destructor.
+    2. Until then, a step that returns to Python ends its thread by `pthread_exit` (before Python
+       3.14), which aborts in TensorFlow's C++ frames. The handler of SIGABRT lets that thread
+       sleep until the process has ended, however long its objects take to be destroyed.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        libc = ctypes.CDLL(None)
+        libc.on_exit(libc._exit, None)
+        libc.fflush(None)  # `_exit` does not write C's buffered output
+        libc.signal(signal.SIGABRT, libc.pause)
 
 
 def _not_late() -> list[Any]:

@@ -10,7 +10,6 @@ from nbtrain.core.errors import ArgumentError, UnknownTagError
 from nbtrain.core.values.arms import change_of
 from nbtrain.core.values.direction import Direction, Directions, parted
 from nbtrain.core.values.side_tags import WHOLE, metrics
-from nbtrain.core.values.whole import whole
 from nbtrain.recording.recorder import Recorder
 from nbtrain.run.evaluator import Evaluator
 
@@ -58,7 +57,7 @@ class TrialMetric:
         if asked.sweep is not None:
             return self._loss_of_a_step(asked)
         wanted = asked.keep_if
-        part = max(1, whole("steps", asked.steps) // _PART)
+        part = max(1, asked.steps // _PART)
         step = self._steps.step
         recorded = self._recorder.means(step - part, step)
         tag = parted(wanted)[0] if isinstance(wanted, str) else ""
@@ -125,17 +124,3 @@ def _loss_in(tags: Sequence[str]) -> str | None:
     """Returns the tag of the loss, or else of the first scalar; None if there is none."""
     losses = [tag for tag in tags if "loss" in tag]
     return "loss" if "loss" in tags else next(iter(losses or tags), None)
-
-
-def steps_of(asked: Try, step: int, total: int | None) -> int:
-    """Returns the number of steps of a trial that begins at a step.
-
-    Raises:
-        ArgumentError: The run has fewer steps left.
-    """
-    steps = whole("steps", asked.steps)
-    if total is not None and step + steps > total:
-        raise ArgumentError(
-            f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try fewer."
-        )
-    return steps

@@ -38,6 +38,8 @@ class Trial:
         turn: The number of the current training: all repeats of the first arm come first.
         edits: The edits with which the current arm began.
         best: Path of the checkpoint of the best arm so far; None if there is none.
+        lost: Why the current arm has lost before its end; empty if it has not.
+        over: Why no further arm follows; empty if one may.
         verdict: The index of the arm that is kept, and why; None if the run rewinds.
     """
 
@@ -58,6 +60,8 @@ class Trial:
     turn: int = 0
     edits: tuple[Edit, ...] = ()
     best: str | None = None
+    lost: str = ""
+    over: str = ""
     verdict: tuple[int | None, str] = None, ""
 
     @property
@@ -77,6 +81,15 @@ class Trial:
     def repeat(self) -> int:
         """The number of the current repeat; the last is 0, whose state may stay."""
         return self.asked.repeats - 1 - self.turn % self.asked.repeats
+
+    @property
+    def tried(self) -> dict[str, float]:
+        """The values of the current arm, and the old ones of what it does not set."""
+        return self.values_of(self.number)
+
+    def values_of(self, number: int) -> dict[str, float]:
+        """Returns the values of an arm, and the old ones of what it does not set."""
+        return {**self.old, **self.wanted[number]}
 
     @property
     def is_last(self) -> bool:

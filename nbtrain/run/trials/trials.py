@@ -10,9 +10,8 @@ trials.rewind(step)             # the run went back: ends a trial without a deci
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from nbtrain.checkpoints.files import Restored
@@ -29,7 +28,7 @@ from nbtrain.core.values.whole import whole
 from nbtrain.run.context import Context
 from nbtrain.run.saving.draws import Draws
 from nbtrain.run.saving.policy import CheckpointPolicy
-from nbtrain.run.trials.metric import TrialMetric, steps_of
+from nbtrain.run.trials.metric import TrialMetric
 from nbtrain.run.trials.trial import Trial
 from nbtrain.run.tuning.control import HyperparameterControl
 from nbtrain.rundir.timeline import name_of
@@ -57,7 +56,6 @@ class Trials:
         self._went_back = went_back
         self._steps = context.steps
         self._trial: Trial | None = None
-        self._failed: tuple[str, bool] | None = None  # why, and whether no further arm follows
 
     def has(self, receipt: Receipt) -> bool:
         """Returns whether a receipt belongs to the current trial."""
@@ -101,7 +99,10 @@ class Trials:
         """
         if (trial := self._trial) is None or (restore and trial.saved is None):
             return False
-        self._failed = why, not (restore and trial.apart)
+        if restore and trial.apart:
+            trial.lost = why
+        else:
+            trial.over = why
         self._commands.withdraw(trial.receipt)
         self._commands.plan(trial.receipt, self._steps.step)
         return True
@@ -112,30 +113,24 @@ class Trials:
         if trial is not None and (trial.apart or trial.begun >= step):
             self._end_undecided(trial, step, "the run went back", moved=True)
 
-    @contextlib.contextmanager
-    def restoring(self) -> Iterator[None]:
-        """Restores the values from before a trial of several while the block restores a checkpoint.
+    def restore(self, wanted: int | str | None) -> Restored:
+        """Restores a checkpoint that the user wants; ends a trial of one value.
 
-        Otherwise values that are not in the checkpoint would stay as tried.
+        A trial of several values ends afterwards, at the step of the checkpoint, by `rewind`. Its
+        old values are set first, because values that are not in the checkpoint would stay as tried.
         """
-        trial = self._trial
-        if trial is None or not trial.apart:
-            yield
-            return
-        self._control.set(trial.old)
+        trial, step = self._trial, self._steps.step
+        if trial is not None and trial.apart:
+            self._control.set(trial.old)
         try:
-            yield
+            restored = self._policy.restore(wanted)
         except BaseException:
-            self._control.set({**trial.old, **trial.wanted[trial.number]})
+            if trial is not None and trial.apart:
+                self._control.set(trial.tried)
             raise
-
-    def restored(self, step: int, back: Restored) -> None:
-        """Ends a trial of one value at the step at which a checkpoint was restored.
-
-        A trial of several values ends at the step of the checkpoint, by `rewind`.
-        """
-        if (trial := self._trial) is not None and not trial.apart:
-            self._end_undecided(trial, step, "the run went back", moved=True, back=back)
+        if trial is not None and not trial.apart:
+            self._end_undecided(trial, step, "the run went back", moved=True, back=restored)
+        return restored
 
     def pause(self) -> str:
         """Ends a trial of several values because of a pause; returns what to add to the answer."""
@@ -161,7 +156,7 @@ class Trials:
 
     def _begin(self, receipt: Receipt, asked: Try) -> int:
         """Begins a trial; returns the step at which its first arm ends."""
-        steps = steps_of(asked, self._steps.step, self._total())
+        steps = self._checked_steps(asked)
         known = self._control.hyperparameters
         whole("repeats", asked.repeats)
         if not asked.is_comparison:
@@ -173,7 +168,7 @@ class Trials:
             )
         arms = arms_of(asked.values, asked.settings)
         wanted = [known.check(arm.values) for arm in arms]
-        known.check(self._now(asked.names))  # raises unless they can be set back
+        known.check_undo(asked.names)
         sweep = None if asked.sweep is None else RateRange(*asked.sweep, steps)
         # Several values are compared from one state: each has the draws from before the evaluation.
         # One value continues with the draws after it.
@@ -213,6 +208,16 @@ class Trials:
             self._policy.aside.delete()
             raise
 
+    def _checked_steps(self, asked: Try) -> int:
+        """Returns the number of steps; raises an ArgumentError if the run has fewer left."""
+        steps, total, step = whole("steps", asked.steps), self._total(), self._steps.step
+        if total is not None and step + steps > total:
+            raise ArgumentError(
+                f"steps={steps:,}: of the run's {total:,} steps {total - step:,} are left; try "
+                "fewer."
+            )
+        return steps
+
     def _now(self, names: Collection[str]) -> dict[str, float]:
         """Returns the present values of some hyperparameters."""
         now = self._control.now()
@@ -236,7 +241,7 @@ class Trials:
         if trial.draws is not None and trial.apart:
             moved = trial.draws.again(trial.repeat, trial.steps)
             trial.pairing.same_batches |= bool(trial.repeat) and not moved
-        trial.edits = self._control.set({**trial.old, **trial.wanted[trial.number]})
+        trial.edits = self._control.set(trial.tried)
         changed = [edit for edit in trial.edits if edit.old != edit.new or not trial.apart]
         said = trial.what if trial.apart else ", ".join(map(str, trial.edits))
         self._monitor.log(
@@ -250,12 +255,11 @@ class Trials:
 
     def _end(self, trial: Trial) -> Outcome | int:
         """Ends the current arm, and begins the next; returns the next one's end, or the outcome."""
-        (why, is_over), self._failed = self._failed or ("", False), None
-        if is_over:
-            return self._end_at_start(trial, why)
+        if trial.over:
+            return self._end_at_start(trial, trial.over)
         if trial.sweep is not None:
-            return self._swept(trial, trial.sweep, over=bool(why))
-        self._measure(trial, why)
+            return self._swept(trial, trial.sweep)
+        self._measure(trial)
         if self._is_stopping:  # a stop cuts an evaluation short, so nothing is decided
             return Outcome(False, self._steps.step, self._undecided(trial, "the run ended"))
         try:
@@ -272,25 +276,21 @@ class Trials:
             why = error_text(error)
         return self._end_at_start(trial, why)
 
-    def _swept(self, trial: Trial, sweep: RateRange, *, over: bool) -> Outcome | int:
+    def _swept(self, trial: Trial, sweep: RateRange) -> Outcome | int:
         """Adds the loss of a step of a range test, and sets the next rate; or ends the test."""
         step, (result,), (name,) = self._steps.step, trial.results, trial.old
         recorded = self._recorder.means(step - 1, step)
-        if not over and result.tag not in recorded:
+        if not trial.lost and result.tag not in recorded:
             return self._end_at_start(trial, not_recorded(result.tag, step))
         loss = recorded.get(result.tag, math.nan)
-        if not over and not sweep.add(step - trial.begun - 1, loss):
+        if not trial.lost and not sweep.add(step - trial.begun - 1, loss):
             self._control.set({name: sweep.rate(step - trial.begun)})
             return step + 1
         outcome = self._end_at_start(trial, sweep.text(name, result.tag))
         return replace(outcome, arms=trial.suggested, curve=sweep.curve)
 
-    def _measure(self, trial: Trial, why: str) -> None:
-        """Measures the current arm, and decides after the last one.
-
-        Args:
-            why: Why the arm has lost already; empty if it has not.
-        """
+    def _measure(self, trial: Trial) -> None:
+        """Measures the current arm unless it has lost already; decides after the last one."""
         if not trial.apart:
             kept, said = self._metric.decide(trial.asked, trial.before)
             trial.verdict = (0, f"{trial.what}: {said}") if kept else (None, said)
@@ -300,6 +300,7 @@ class Trials:
         first = self._recorder.means(trial.begun, trial.begun + 1)
         first = {tag: first[tag] for tag in metrics(first) if not tag.startswith(WHOLE)}
         trial.pairing.add(trial.repeat, first, result.values)
+        why, trial.lost = trial.lost, ""
         if not why:
             try:
                 value = self._metric.measure(trial.asked)[result.tag]
@@ -319,7 +320,7 @@ class Trials:
         if best != trial.number:
             assert trial.best is not None, "it was the best of the arms before the last"
             self._policy.restore(trial.best)
-            self._control.set({**trial.old, **trial.wanted[best]})
+            self._control.set(trial.values_of(best))
             self._move()
         self._close()
         if trial.apart:  # nothing was saved meanwhile
@@ -390,7 +391,7 @@ class Trials:
         return said
 
     def _close(self) -> None:
-        self._trial, self._failed = None, None
+        self._trial = None
         self._policy.aside.compares = False
         self._monitor.notices.note("trial", None)
 

@@ -37,30 +37,15 @@ class Changes:
         expected: Whether any step may change a hyperparameter without notice.
     """
 
-    def __init__(
-        self,
-        hyperparameters: Hyperparameters,
-        monitor: Monitor,
-        record: Record,
-        attend: Callable[[], object],
-    ) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, monitor: Monitor, record: Record) -> None:
         self._hyperparameters = hyperparameters
         self._monitor = monitor
         self._record = record
-        self._attend = attend
         self.expected = False
         self._waiting: deque[tuple[int, str, float, Any]] = deque(maxlen=_MOST_WAITING)
         self._recorded: dict[str, tuple[int, float]] = {}  # step and value, by name
         self._edits: dict[str, tuple[int, Edit]] = {}  # edits in effect, with their steps
         self._flushing = threading.RLock()  # protects the order in which values are recorded
-
-    def begin(self) -> None:
-        """Starts watching the assignments; training thread."""
-        self._hyperparameters.watch(self._attend)
-
-    def end(self) -> None:
-        """Stops watching the assignments."""
-        self._hyperparameters.unwatch()
 
     def collect(self, step: int, *, over: bool = False) -> None:
         """Assigns the values set since the last boundary to this step; training thread.
@@ -102,11 +87,6 @@ class Changes:
         with self._flushing:
             self._edits.update({edit.name: (step, edit) for edit in edits})
             self._monitor.notices.note("undone", None)
-
-    @property
-    def waiting(self) -> bool:
-        """True if an assigned value is not settled yet."""
-        return self._hyperparameters.assigned
 
     def went_back(self) -> None:
         """Forgets edits and assignments, which a restore has undone on request."""

@@ -33,7 +33,13 @@ _NEVER = sys.maxsize
 
 
 class HyperparameterControl:
-    """Reads and sets the hyperparameters of one start of a run; training thread only."""
+    """Reads and sets the hyperparameters of one start of a run; training thread only.
+
+    Args:
+        edited: Called after each edit.
+        attend: Called when the program assigns to a hyperparameter.
+        folder: The run's folder, with the values that its earlier start was given.
+    """
 
     def __init__(
         self,
@@ -44,17 +50,15 @@ class HyperparameterControl:
         edited: Callable[[], object],
         attend: Callable[[], object],
         folder: Path,
-        *,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.hyperparameters = hyperparameters
         self._recorder = recorder
         self._monitor = monitor
         self._steps = steps
         self._edited = edited
-        self._clock = clock
+        self._attend = attend
         self._due = 0.0
-        self.changes = Changes(hyperparameters, monitor, self._append, attend)
+        self.changes = Changes(hyperparameters, monitor, self._append)
         self._rates = Rates(hyperparameters, monitor, self._append)
         self.given = Given(hyperparameters, folder, monitor.notices)
 
@@ -84,13 +88,13 @@ class HyperparameterControl:
             self._record(values)
         self.given.report(values)
         self._log_values(values, given=self.given.written)
-        self.changes.begin()
+        self.hyperparameters.watch(self._attend)
         self._rates.mark(self._steps.step, restart=True)
 
     def update(self) -> None:
         """Stores the values that the program has set; reads all values again if that is due."""
         step = self._steps.step
-        due = bool(self.hyperparameters) and self._clock() >= self._due
+        due = bool(self.hyperparameters) and time.monotonic() >= self._due
         if due:
             self._read()
         self.changes.collect(step)  # after reading, to include what was assigned meanwhile
@@ -139,13 +143,13 @@ class HyperparameterControl:
         """Extends the curves to the last step."""
         step = self._steps.step
         self.changes.collect(step, over=True)
-        self.changes.end()
+        self.hyperparameters.unwatch()
         self._rates.mark(step)
         self.flush()
         self._record(self.hyperparameters.values)
 
     def _read(self) -> None:
-        self._due = self._clock() + _POLL_SECS
+        self._due = time.monotonic() + _POLL_SECS
         try:
             self.hyperparameters.read()
         except Exception as error:  # noqa: BLE001 - a read never ends a training

@@ -142,7 +142,7 @@ def test_an_error_is_reported_and_the_copy_is_tried_again_after_ten_seconds(
         assert tries == [1001.0, 1011.0, 1021.0]
         assert run.said[0] == (
             f"The mirror {run.store.address} lacks 1 file ({EVENTS}): the disk is full. "
-            "The training goes on."
+            "The training continues."
         )
         assert run.mirror.text == "no checkpoint yet, 1 file behind, next try in 6 s"
     for _ in range(6):
@@ -269,9 +269,8 @@ def test_a_store_that_never_answers_is_given_up(
     far = Store("s3://bucket/runs", "run")
     with pytest.raises(ArgumentError, match="cannot be written: no answer within 1 s"):
         far.check()
-    for ask in (far.sizes, lambda: far.read("a"), lambda: far.delete("a")):
-        with pytest.raises(TimeoutError, match="no answer within 1 s"):
-            ask()
+    with pytest.raises(TimeoutError, match="no answer within 1 s"):
+        far.sizes()
     assert far.stalled_secs is None
 
 

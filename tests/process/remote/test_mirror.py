@@ -95,7 +95,7 @@ def test_a_store_that_is_away_is_caught_up_with_later(s3: S3) -> None:
         _, mirror, message = told(child)
         assert mirror.startswith("ckpt-5, ")
         assert " behind, next try in " in mirror
-        assert "The training goes on." in message
+        assert "The training continues." in message
         s3.refuses = lambda _method, _path: False
         eventually(lambda: told(child)[1] == "ckpt-35")
         child.send("go on")

@@ -236,7 +236,7 @@ def test_a_flush_returns_once_what_another_thread_has_taken_is_recorded(kind: An
         done.append(f"recorded {step}")
 
     threads: list[threading.Thread] = []
-    flushed = kind(hyperparameters, None, record, *([lambda: None] if kind is Changes else []))
+    flushed = kind(hyperparameters, None, record)
     flushed._flushing = Asked(going_on)
     if kind is Changes:
         flushed._recorded["learning_rate_factor"] = 6, 1.0

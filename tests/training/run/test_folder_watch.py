@@ -91,7 +91,7 @@ def test_a_folder_deleted_while_a_run_trains_is_told_once_and_nothing_more_is_wr
     delete(run.logdir)
     text = (
         f"The folder {run.logdir} was deleted or renamed. From step 1 on this run writes nothing "
-        "there, neither scalars nor checkpoints. The training goes on in memory: save it "
+        "there, neither scalars nor checkpoints. The training continues in memory: save it "
         "yourself, then start it under another name=."
     )
     assert told(run) == text

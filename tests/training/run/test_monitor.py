@@ -14,7 +14,6 @@ from nbtrain.recording.recorder import Recorder
 from nbtrain.recording.store import ScalarStore
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.run.beside.notices import NOTICE_SECS, PREPARING_SECS
-from nbtrain.run.beside.throughput import Throughput
 from nbtrain.run.monitor_threads import MonitorThread
 from nbtrain.run.thread.threads import Coordinator
 from nbtrain.rundir.folder import Logdir
@@ -237,19 +236,6 @@ def test_a_stack_that_cannot_be_read_silences_nothing_else(folder: Logdir) -> No
     assert "ValueError: no source" in (watch.notices.message or "")
     gate.open()
     thread.join(SOON)
-
-
-def test_a_speed_that_cannot_be_told_silences_nothing_else(folder: Logdir) -> None:
-    class NoPace(Throughput):
-        def update(self, step: int, now: float) -> None:
-            raise ArithmeticError(f"{step} steps in {now} s")
-
-    watch, ticks = watch_of(folder), list[int]()
-    watch.throughput = NoPace()
-    watch.listeners = [lambda: ticks.append(1)]
-    watch.tick(Phase.RUNNING, 3, 3, None)
-    assert ticks == [1]
-    assert "ArithmeticError: 3 steps" in (watch.notices.message or "")
 
 
 def test_the_speed_is_of_running_only(folder: Logdir) -> None:

@@ -500,7 +500,7 @@ def test_a_display_that_raises_does_not_hurt_the_training(gate: Gate) -> None:
     run.on_tick(draw)
     reached(run, lambda run: run.status.message is not None)
     assert run.status.message is not None
-    assert run.status.message.startswith("The display failed, the training goes on: ")
+    assert run.status.message.startswith("The display failed; the training continues: ")
     assert "no canvas" in run.status.message
     gate.open()
     run.wait(SOON)

@@ -308,13 +308,8 @@ def test_during_a_trial_nothing_is_saved_set_or_tried(gate: Gate) -> None:
     [
         ({"rate": []}, {}, "rate has no value to try: give at least one."),
         ({"rate": [0.1, "low"]}, {}, "rate='low' is no number"),
-        ({"rat": [0.1, 0.2]}, {}, "There is no hyperparameter 'rat'"),
-        ({"rate": list(range(1, 102))}, {}, "These are 101 settings to try"),
-        ({"rate": [0.1]}, {"steps": 0}, "steps=0: give a whole number of at least 1."),
         ({"rate": [0.1]}, {"repeats": 0}, "repeats=0: give a whole number of at least 1."),
         ({"rate": [0.1]}, {"keep_if": lambda _b, _a: True}, "a function decides about one value"),
-        ({"rate": [0.1]}, {"keep_if": "los"}, "nothing was recorded under this tag"),
-        ({}, {"settings": {"calm": {}}}, "calm has no value to try"),
         ({}, {"settings": {"calm": {"rat": 1.0}}}, "There is no hyperparameter 'rat'"),
     ],
 )
@@ -451,19 +446,6 @@ def test_draws_that_cannot_be_set_back_are_told(gate: Gate) -> None:
     ended(run)
 
 
-def test_a_grid_over_a_dropout_is_paired_although_each_dropout_has_a_first_step_of_its_own() -> (
-    None
-):
-    model = classifier(dropout=0.5)
-    run = started(model, "grid", x=X, y=Y, batch_size=BATCH, epochs=500, validation_data=(X, Y))
-    grid = {"learning_rate": [0.02, 0.01], "dropout_rate": [0.0, 0.5]}
-    outcome = applied(run.trial(grid, steps=2))
-    assert len(outcome.arms) == 4
-    assert "not paired" not in outcome.text
-    assert "not paired" in applied(run.trial(dropout_rate=[0.0, 0.5], steps=2)).text
-    ended(run)
-
-
 def test_the_journal_has_the_results(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=tried.evaluate)
@@ -488,8 +470,8 @@ def test_the_state_that_goes_on_is_the_one_that_was_measured() -> None:
     run = started(model, "fitted", x=X, y=Y, batch_size=BATCH, epochs=500, validation_data=(X, Y))
     applied(run.pause())
     begun = run.status.step
-    trial = run.trial(learning_rate=[0.02, 1e-5, 10.0], steps=30, keep_if="val_loss")
-    pause = run.post(Pause(), at=begun + 30)
+    trial = run.trial(learning_rate=[0.02, 1e-5, 10.0], steps=10, keep_if="val_loss")
+    pause = run.post(Pause(), at=begun + 10)
     run.resume()
     outcome = applied(trial)
     applied(pause)
@@ -497,7 +479,7 @@ def test_the_state_that_goes_on_is_the_one_that_was_measured() -> None:
     assert outcome.kept is True
     assert "not paired" not in outcome.text
     assert all(first.mean < other.mean for other in others)
-    assert run.status.step == begun + 30
+    assert run.status.step == begun + 10
     assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.02)
     assert f"val_loss {first.mean:.4g}" in applied(run.evaluate()).text
     ended(run)

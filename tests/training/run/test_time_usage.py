@@ -245,7 +245,7 @@ def test_the_speed_of_a_run_that_has_ended_leaves_its_pauses_out(tmp_path: Path)
 
 
 def test_a_fit_tells_its_validation_but_not_its_steps_from_input(tmp_path: Path) -> None:
-    run = nbtrain.fit(classifier(), X, Y, epochs=2, validation_data=(X, Y), logdir=tmp_path / "run")
+    run = nbtrain.fit(classifier(), X, Y, epochs=1, validation_data=(X, Y), logdir=tmp_path / "run")
     usage = run.wait(SOON).status.usage
     assert usage is not None
     assert {"step and input", "evaluate"} <= set(usage.seconds)
@@ -258,7 +258,7 @@ def test_a_validation_of_the_users_own_fit_is_reported(tmp_path: Path) -> None:
     @nbtrain.background(logdir=tmp_path / "run")
     def own(run: Run) -> None:
         callbacks = [nbtrain.RunCallback(run)]
-        model.fit(X, Y, epochs=2, verbose=0, validation_data=(X, Y), callbacks=callbacks)
+        model.fit(X, Y, epochs=1, verbose=0, validation_data=(X, Y), callbacks=callbacks)
 
     usage = own.wait(SOON).status.usage
     assert "evaluate" in usage.seconds

