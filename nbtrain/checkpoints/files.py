@@ -270,7 +270,7 @@ def reading(path: str) -> Iterator[None]:
     except (OSError, IndexError, ValueError, tf.errors.OpError) as error:
         raise CheckpointError(
             f"{path} cannot be read: {_reason(error)}. Nothing was restored. Restore another "
-            f"checkpoint; delete the files {Path(path).name}.* to go on from the one before."
+            f"checkpoint; delete the files {Path(path).name}.* to continue from the one before."
         ) from error
 
 
@@ -281,9 +281,9 @@ def misfit(path: str, why: str, advice: str = "") -> CheckpointError:
         advice: Another way to continue, written before the advice to start a run of its own.
     """
     return CheckpointError(
-        f"{path} does not fit what is trained here: {why}. Nothing was restored. To go on from "
-        f"it, build the model as it was; {advice}for a run of its own, from the values that the "
-        "model holds now, give another name= or logdir=."
+        f"{path} does not fit what is trained here: {why}. Nothing was restored. To continue "
+        f"from it, build the model as it was; {advice}for a run of its own, from the values that "
+        "the model holds now, give another name= or logdir=."
     )
 
 

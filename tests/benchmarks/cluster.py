@@ -114,7 +114,7 @@ def faults() -> None:
         print(f"a parameter server is killed: told after {told:.2f} s at step {step}", end="; ")
         cluster.restart("ps")
         ready = seconds_until(lambda: cluster.tasks[0].state == "serving")
-        more = seconds_until(lambda: "goes on from step" in (run.status.notice or ""))
+        more = seconds_until(lambda: "continues from step" in (run.status.notice or ""))
         print(f"serves after {ready:.2f} s, goes on after {more:.2f} s more from ckpt-{saved}")
         run.request_stop()
         run.wait()

@@ -205,7 +205,7 @@ def test_a_killed_kernel_is_told_and_its_run_goes_on_from_the_checkpoint(
     page.run(1)
     again = page.panel(1)
     phase(again, "running")
-    expect(again).to_contain_text(f"Goes on from ckpt-{saved}")
+    expect(again).to_contain_text(f"Continues from ckpt-{saved}")
     assert step_of(again) >= saved
     see_earlier_life(again.locator("[data-tag=loss]"), saved)
 

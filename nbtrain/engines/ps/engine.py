@@ -161,7 +161,7 @@ class ParameterServerEngine:
                 self.coord.wait_for_stop(_POLL_SECS)
         self._lost = []
         handle.note("lost", None)
-        goes_on = f"the training goes on from step {now:,}"
+        goes_on = f"the training continues from step {now:,}"
         if saver is None:
             goes_on = "as nothing is saved, the training starts all over"
         text = f"{lost} was lost at step {step:,}; {goes_on}."

@@ -165,7 +165,7 @@ class CommandExecutor:
         """Pauses if a restore has left a trained variable without its value."""
         if unproven := self._policy.proof.reason:
             what = "nothing is saved. Stop the run and start it with the model of the checkpoint"
-            self.pause("restore", f"{unproven}; {what}; run.resume() goes on all the same")
+            self.pause("restore", f"{unproven}; {what}; run.resume() continues all the same")
 
     def _unused_reason(self, *, due: bool = False) -> str:
         """Returns why the next step would not train what is shown, and what to do; else empty."""
@@ -207,7 +207,7 @@ class CommandExecutor:
             self._policy.proof.fail(path, outcome.text)
             return
         self._monitor.notices.inform(
-            f"Goes on from {name}: step {step:,} has created variables that it holds, so the run "
+            f"Continues from {name}: step {step:,} has created variables that it holds, so the run "
             f"went back to it once more; {outcome.text}."
         )
 
@@ -321,14 +321,14 @@ class CommandExecutor:
         if halve is not None:
             raise PhaseError(
                 f"halve={halve!r}: the run has ended, so nothing trains with it. Start the run "
-                "again to go on, or leave halve= out."
+                "again to continue, or leave halve= out."
             )
         restored = self._policy.restore_after_end(wanted)
         held = self._policy.restored_after_end
         self._monitor.notices.inform(
             held
-            and f"The objects hold {held}, which was restored after the end. A start goes on from "
-            "the latest checkpoint."
+            and f"The objects hold {held}, which was restored after the end. A start continues "
+            "from the latest checkpoint."
         )
         return f"restored {restored}; the run stays {phase} at step {step:,}"
 
@@ -349,4 +349,4 @@ class CommandExecutor:
     def _check_not_stopping(self, verb: str, *, unless: bool = False) -> None:
         """Raises a PhaseError while stopping, when no further step follows."""
         if self._lifecycle.phase is Phase.STOPPING and not unless:
-            raise PhaseError(f"Cannot {verb} while stopping; start the run again to go on.")
+            raise PhaseError(f"Cannot {verb} while stopping; start the run again to continue.")

@@ -56,7 +56,7 @@ class Recovery:
             self._act(anomaly, pauses=pauses)
         else:  # the run was resumed without a restore
             loss_monitor.acknowledge()
-            text = f"The run goes on although {anomaly}: nothing is saved until that is over."
+            text = f"The run continues although {anomaly}: nothing is saved until that is over."
             self._monitor.notices.note("nan", text)
 
     def forget(self) -> None:
@@ -92,7 +92,7 @@ class Recovery:
         if good is None:
             return (
                 "There is no good checkpoint to go back to: build the model again and start it "
-                "with a smaller learning rate; run.resume() goes on all the same."
+                "with a smaller learning rate; run.resume() continues all the same."
             )
         name = rate_of(self._context.hyperparameters.values)
         smaller, edit = " with a smaller learning rate", f" run.set({name}=...);"

@@ -167,15 +167,15 @@ class SessionHost:
         Args:
             saving: The arguments that make the session save; None if nothing saves the session.
         """
-        step, goes_on = self._boundary.steps.step, "."
+        step, then = self._boundary.steps.step, "."
         if saving is not None:
-            goes_on = (
-                f"; the training goes on from step {step:,}."
+            then = (
+                f"; the training continues from step {step:,}."
                 if step
                 else ", and none of its steps was saved: THE TRAINING STARTS ALL OVER, from step "
                 f"0. Give {saving} to save sooner."
             )
-        text = f"The session was lost at step {lost:,} and made again{goes_on}"
+        text = f"The session was lost at step {lost:,} and made again{then}"
         self._context.monitor.notices.note("recovery", text)
         self._context.monitor.log(event="recovery", step=step, text=text)
 

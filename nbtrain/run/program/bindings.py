@@ -21,13 +21,13 @@ from nbtrain.run.program.traced import Structure, structures_of, traces
 from nbtrain.run.program.walk import Binding, Walk
 
 _REBOUND = (
-    "a further step would train the new. Stop this run before you start another; to go on with "
+    "a further step would train the new. Stop this run before you start another; to continue "
     "it, bind what it started with again and resume."
 )
 
 _WITHOUT_EFFECT = (
     "set that back and resume; or stop this run, define the step again (or compile the model), and "
-    "start it: so it is traced with the change, and goes on from the last checkpoint."
+    "start it: so it is traced with the change, and continues from the last checkpoint."
 )
 
 # Seconds between two checks of the model: with hundreds of layers, one takes a millisecond.
@@ -119,7 +119,7 @@ class Bindings:
             return text
         return (
             f"{text} To have that by name, stop the run or wait for its end, and run the cell "
-            "again: it goes on from the last checkpoint."
+            "again: it continues from the last checkpoint."
         )
 
     def unused_reason(self) -> str:
@@ -166,7 +166,7 @@ class Bindings:
         for compiled, models in self._first.models.values():
             for structure in structures_of(compiled, models.values()):
                 if (changed := structure.changed()) and not tf.config.functions_run_eagerly():
-                    return f"{changed}, and the step goes on as it was traced before"
+                    return f"{changed}, and the step continues as it was traced before"
         return ""
 
 

@@ -102,7 +102,7 @@ class CheckpointPolicy:
         restored = self.proof.begin(saver, restored)
         self._saved_step = self.catalog.rewind(restored, saver)
         self._monitor.log(event="resume", step=restored.step, text=str(restored))
-        self._monitor.notices.inform(f"Goes on from {restored}.")
+        self._monitor.notices.inform(f"Continues from {restored}.")
         self.aside.report_undecided(restored, saver)
         return True
 
@@ -209,7 +209,7 @@ class CheckpointPolicy:
             advice = "No checkpoint is good: build the model again."
             if good:
                 last = f"the last good one is of step {good[-1].step:,}"
-                advice = f"Go on from a checkpoint: {last}."
+                advice = f"Continue from a checkpoint: {last}."
             raise CheckpointError(f"{anomaly}, and what has gone bad is not saved. {advice}")
 
     def save_with(self, saver: Saver | LastGood) -> None:
@@ -347,7 +347,7 @@ class CheckpointPolicy:
         except CheckpointError as error:
             self.proof.fail(path, str(error))
         else:
-            self._monitor.notices.inform(f"Goes on from {restored}.")
+            self._monitor.notices.inform(f"Continues from {restored}.")
         return None
 
     def complete_restore(self) -> None:
@@ -403,8 +403,8 @@ class Aside:
         begun = listed(saver.directory / TRIAL)
         if begun and begun[-1].path == restored.path and _is_cut_short(saver):
             self._monitor.notices.inform(
-                f"Goes on from {restored}. A trial began there and was cut short: the run is back "
-                "at its beginning, and nothing was decided."
+                f"Continues from {restored}. A trial began there and was cut short: the run is "
+                "back at its beginning, and nothing was decided."
             )
         if begun and begun[-1].path != restored.path:
             self.undecided = begun[-1].step
@@ -419,8 +419,8 @@ class Aside:
         """Raises a CheckpointError while several values are tried."""
         if self.compares:
             raise CheckpointError(
-                "Nothing is saved while several values are tried: the run would go on from one of "
-                "them after a kill. Their start is saved; wait for the end of the trial."
+                "Nothing is saved while several values are tried: the run would continue from one "
+                "of them after a kill. Their start is saved; wait for the end of the trial."
             )
 
     def draws(self) -> Draws:

@@ -140,7 +140,7 @@ class RestoreProof:
 
     def _report(self, now: Restored) -> None:
         if self._had_gaps or now.gaps:
-            self._monitor.notices.inform(f"Goes on from {replace(now, lacking=self._lacking)}.")
+            self._monitor.notices.inform(f"Continues from {replace(now, lacking=self._lacking)}.")
         self._monitor.notices.note("restore", now.gaps or None)
 
     def report_unsaved(self, saver: Saver | None, step: int) -> None:

@@ -353,7 +353,7 @@ def test_a_message_and_a_notice_are_drawn_above_the_curves_in_colour(store: Scal
     warned = drawn(store, status)
     assert near(plain, AMBER) == 0
     assert near(warned, AMBER) > 20
-    told = drawn(store, dataclasses.replace(status, notice="Goes on from ckpt-20."))
+    told = drawn(store, dataclasses.replace(status, notice="Continues from ckpt-20."))
     assert len(told) - len(warned) == pytest.approx(len(warned) - len(plain), abs=1)
     curves = [near(pixels, BLUE) for pixels in (plain, warned, told)]
     assert min(curves) > 0.9 * max(curves), "the curves keep their room"

@@ -68,6 +68,6 @@ def test_a_parameter_server_that_is_cut_off_is_waited_for(cable: Cable, ended: E
     assert kernel.ask("do", "pause")[0]
     assert kernel.ask("do", "resume")[0]
     cable.mend()
-    kernel.when(lambda status: "the training goes on from step" in status.notice)
+    kernel.when(lambda status: "the training continues from step" in status.notice)
     kernel.trains(beyond=lost.step)
     assert kernel.ask("stop") == "stopped"

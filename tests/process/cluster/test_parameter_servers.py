@@ -75,7 +75,7 @@ def test_a_run_takes_exactly_its_steps_and_goes_on_from_them(kernel: Kernel) -> 
     assert sorted(set(kernel.ask("scalars", "element"))) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     kernel.ask("start", steps=60, name="exact")
     status = kernel.when(lambda status: status.phase == "finished")
-    assert "Goes on from ckpt-50" in status.notice
+    assert "Continues from ckpt-50" in status.notice
     assert kernel.ask("saved")[60] == 60
     assert len(kernel.ask("scalars", "loss")) == 60
 
@@ -110,7 +110,7 @@ def test_models_with_layers_in_lists_go_on_in_another_process(cluster: LaunchedC
         after = [second.answer() for _ in KINDS]
     for (step, _, numbers), (step_after, notice, numbers_after) in zip(before, after, strict=True):
         assert step == step_after == 4
-        assert "Goes on from ckpt-4: 14 variables matched, 8 optimizer slots" in notice
+        assert "Continues from ckpt-4: 14 variables matched, 8 optimizer slots" in notice
         assert numbers.keys() == numbers_after.keys()
         for name, value in numbers.items():
             np.testing.assert_array_equal(value, numbers_after[name], name)
@@ -215,7 +215,7 @@ def test_a_lost_parameter_server_is_waited_for_and_the_run_goes_on_from_its_chec
     assert kernel.status().phase == "paused"
     assert kernel.ask("do", "resume")[0]
     cluster.restart("ps")
-    back = kernel.when(lambda status: "the training goes on from step" in status.notice)
+    back = kernel.when(lambda status: "the training continues from step" in status.notice)
     assert 0 < int(back.notice.rpartition(" ")[2].rstrip(".").replace(",", "")) <= lost.step
     assert "waited for" not in back.message
     kernel.trains(beyond=lost.step)

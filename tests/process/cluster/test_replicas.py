@@ -85,7 +85,7 @@ def test_a_supervised_run_whose_server_is_killed_fails_in_words(cluster: Cluster
     cluster.server()
     for member in (chief, worker):
         member.ask("start")
-    when(chief, lambda status: f"Goes on from model.ckpt-{held}:" in status.notice)
+    when(chief, lambda status: f"Continues from model.ckpt-{held}:" in status.notice)
     trains(worker)
     trains(chief, beyond=held)
     assert [chief.ask("stop"), worker.ask("stop")] == ["stopped", "stopped"]
@@ -107,9 +107,9 @@ def test_a_session_whose_server_is_killed_and_started_again_goes_on_from_the_che
     ]
     held = chief.ask("checkpoints")[-1]
     cluster.server()
-    when(chief, lambda status: f"Goes on from model.ckpt-{held}:" in status.notice)
+    when(chief, lambda status: f"Continues from model.ckpt-{held}:" in status.notice)
     # The worker may count on as soon as the session is made, before the chief has told of it.
-    goes_on = "and made again; the training goes on from step"
+    goes_on = "and made again; the training continues from step"
     again = when(chief, lambda status: goes_on in status.message)
     assert "is waited for" not in again.message
     trains(chief, beyond=max(waits[0].step, held))
@@ -176,7 +176,7 @@ def test_a_chief_that_was_killed_takes_up_the_training_again(
     chief.kill()
     trains(worker, beyond=worker.status().step + SAVE_STEPS)
     chief = cluster.chief(program)
-    when(chief, lambda status: "Goes on from model.ckpt-" in status.notice)
+    when(chief, lambda status: "Continues from model.ckpt-" in status.notice)
     trains(chief)
     trains(worker)
     assert [chief.ask("stop"), worker.ask("stop")] == ["stopped", "stopped"]
@@ -203,7 +203,7 @@ def test_while_its_server_is_dead_a_run_saves_and_restores_nothing_and_says_why(
     held = chief.ask("checkpoints")
     cluster.server()
     assert chief.ask("receipt", "resume")[0]
-    assert f"made again; the training goes on from step {held[-1]:,}." in (
+    assert f"made again; the training continues from step {held[-1]:,}." in (
         trains(chief, beyond=held[-1]).message
     )
     assert chief.ask("stop") == "stopped"

@@ -93,7 +93,7 @@ def test_a_killed_run_is_gone_on_with_by_the_next_process() -> None:
     with Forked(train) as second:
         step, notice = second.answer()
         killed(second)
-    assert f"Goes on from ckpt-{left[-1].step}: 10 variables matched" in notice
+    assert f"Continues from ckpt-{left[-1].step}: 10 variables matched" in notice
     assert "4 optimizer slots" in notice
     assert step >= left[-1].step
     again = listed(folder)[-1].step

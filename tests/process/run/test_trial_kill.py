@@ -74,7 +74,7 @@ def test_a_killed_arm_leaves_the_run_at_the_beginning_of_the_trial() -> None:
         assert process.exitcode == -signal.SIGKILL
     with Forked(again) as process:
         notice, at, count = process.answer()
-        assert notice.startswith(f"Goes on from ckpt-{begun}: ")
+        assert notice.startswith(f"Continues from ckpt-{begun}: ")
         assert notice.endswith(
             "A trial began there and was cut short: the run is back at its beginning, and nothing "
             "was decided."

@@ -229,7 +229,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused_with_advice(tmp_path: Path) -
     with pytest.raises(CheckpointError) as refusal:
         saver_of(Line(units=2), tmp_path).resume()
     assert str(refusal.value).endswith(
-        ". Nothing was restored. To go on from it, build the model as it was; for a run of its "
+        ". Nothing was restored. To continue from it, build the model as it was; for a run of its "
         "own, from the values that the model holds now, give another name= or logdir=."
     )
 
@@ -246,8 +246,8 @@ def test_a_checkpoint_that_cannot_be_read_is_refused_in_words(broken: str, tmp_p
     with pytest.raises(CheckpointError, match=r"ckpt-1 cannot be read: ") as refusal:
         saver.restore(path)
     assert str(refusal.value).endswith(
-        ". Nothing was restored. Restore another checkpoint; delete the files ckpt-1.* to go on "
-        "from the one before."
+        ". Nothing was restored. Restore another checkpoint; delete the files ckpt-1.* to "
+        "continue from the one before."
     )
     assert len(str(refusal.value)) < 400
     assert_equal(line.state(), before)
@@ -478,7 +478,7 @@ def test_a_run_goes_on_from_the_checkpoints_beside_a_file_that_cannot_be_read(to
     told = again.status.message or ""
     assert told.startswith(f"{file} {SAID.get(torn, 'cannot be read')}")
     assert told.endswith("It was written again from the checkpoints beside it, of steps 5, 9.")
-    assert "Goes on from ckpt-9:" in str(again.status.notice)
+    assert "Continues from ckpt-9:" in str(again.status.notice)
     applied(again.save())
     assert again.status.message is None
     applied(again.resume())

@@ -153,7 +153,7 @@ def test_a_paused_run_says_what_to_do() -> None:
         "run.set(learning_rate=...); run.resume()."
     )
     assert refused(run.save()).text == (
-        f"loss was infinite at step {first}, and what has gone bad is not saved. Go on from a "
+        f"loss was infinite at step {first}, and what has gone bad is not saved. Continue from a "
         f"checkpoint: the last good one is of step {good}."
     )
     assert_all_finite(folder(run))
@@ -201,7 +201,7 @@ def test_a_run_resumed_after_an_anomaly_continues_without_saving() -> None:
     applied(run.resume())
     reached(run, lambda run: run.status.step > first + 100)
     assert run.status.phase is Phase.RUNNING
-    reached(run, lambda run: "The run goes on although loss was NaN at" in str(run.status.message))
+    reached(run, lambda run: "The run continues although loss was NaN" in str(run.status.message))
     stopped(run)
     assert restorable(folder(run)) == kept
     assert [mark.step for mark in run.marks if mark.event == "nan"] == [2]
@@ -681,7 +681,7 @@ def test_a_process_that_is_killed_then_leaves_only_good_values() -> None:
     run = nbtrain.train(line.step, checkpoint=line.checkpoint, name="killed", start=False)
     run.start()
     paused(run)
-    assert f"Goes on from ckpt-{kept[-1].step}" in str(run.status.notice)
+    assert f"Continues from ckpt-{kept[-1].step}" in str(run.status.notice)
     stopped(run)
 
 
@@ -700,7 +700,7 @@ def test_a_run_continues_from_a_copy_that_is_newer_than_the_checkpoints() -> Non
     counter.count.assign(0)
     again = nbtrain.train(counter.step, checkpoint=counter.checkpoint, steps=10, name="copy")
     again.wait(SOON)
-    assert "Goes on from ckpt-8" in str(again.status.notice)
+    assert "Continues from ckpt-8" in str(again.status.notice)
     assert int(counter.count.numpy()) == 10
     assert [checkpoint.step for checkpoint in again.checkpoints] == [5, 8, 10]
 

@@ -210,7 +210,7 @@ def test_the_first_copy_gives_all_passes_again_in_another_run() -> None:
     run.wait(SOON)
     data = dataset()
     next(iter(data))  # to be shuffled otherwise
-    assert "Goes on from ckpt-0" in str(again.ended(data, "copied", epochs=2).status.notice)
+    assert "Continues from ckpt-0" in str(again.ended(data, "copied", epochs=2).status.notice)
     assert again.rows == whole.rows
 
 
@@ -405,7 +405,7 @@ def test_the_proof_of_a_restore_is_of_variables_alone() -> None:
     Training().ended(dataset(), "run", steps=4)
     run = Training().ended(dataset(), "run", steps=5)
     notice = run.status.notice or ""
-    assert notice == "Goes on from ckpt-4: 1 variable matched, 0 optimizer slots among them."
+    assert notice == "Continues from ckpt-4: 1 variable matched, 0 optimizer slots among them."
 
 
 @pytest.mark.parametrize("once", [True, False])

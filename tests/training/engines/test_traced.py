@@ -91,7 +91,7 @@ def test_a_layer_that_is_frozen_while_a_traced_step_trains_it_pauses_the_run_unt
     freeze(model)
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
     message = str(run.status.message)
-    assert "body.trainable is False now, and the step goes on as it was traced before" in message
+    assert "body.trainable is False now, and the step continues as it was traced before" in message
     outcome = refused(run.resume())
     assert outcome.text.startswith("Cannot resume: body.trainable is False now")
     assert "define the step again (or compile the model)" in outcome.text

@@ -112,7 +112,7 @@ def test_while_stopping_nothing_is_set(gate: Gate) -> None:
     run.request_stop()
     receipt = run.set(rate=0.125)
     stopped(run, gate)
-    assert refused(receipt).text == "Cannot set while stopping; start the run again to go on."
+    assert refused(receipt).text == "Cannot set while stopping; start the run again to continue."
     assert float(tuned.rate.numpy()) == 0.5
 
 

@@ -95,11 +95,11 @@ def test_a_run_that_does_not_come_to_its_first_step_is_found_by_its_stack(folder
 def test_several_notes_are_told_and_each_can_be_cleared(folder: Logdir) -> None:
     watch = watch_of(folder)
     watch.notices.note("save", "No checkpoint at step 3.")
-    watch.notices.note("resume", "Goes on from ckpt-2.")
-    assert watch.notices.message == "No checkpoint at step 3.\nGoes on from ckpt-2."
+    watch.notices.note("resume", "Continues from ckpt-2.")
+    assert watch.notices.message == "No checkpoint at step 3.\nContinues from ckpt-2."
     watch.notices.note("save", None)
     watch.notices.note("never", None)
-    assert watch.notices.message == "Goes on from ckpt-2."
+    assert watch.notices.message == "Continues from ckpt-2."
 
 
 def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) -> None:
@@ -107,14 +107,14 @@ def test_a_notice_is_no_warning_and_goes_after_it_could_be_read(folder: Logdir) 
     watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
-    watch.notices.inform("Goes on from ckpt-2.")
+    watch.notices.inform("Continues from ckpt-2.")
     assert watch.notices.message is None
     for phase in (Phase.PREPARING, Phase.RUNNING):  # the running counts, from its first moment
         watch.tick(phase, 2, 2, None)
-        assert watch.notices.notice == "Goes on from ckpt-2."
+        assert watch.notices.notice == "Continues from ckpt-2."
         now[0] += NOTICE_SECS - 1
     watch.tick(Phase.RUNNING, 3, 3, None)
-    assert watch.notices.notice == "Goes on from ckpt-2."
+    assert watch.notices.notice == "Continues from ckpt-2."
     now[0] += 1
     watch.tick(Phase.RUNNING, 4, 4, None)
     assert watch.notices.notice is None
@@ -125,11 +125,11 @@ def test_a_notice_stays_when_the_run_is_over_before_it_could_be_read(folder: Log
     watch = Monitor(
         Recorder(ScalarStore(), None), folder, Marks(), grace_secs=5.0, clock=lambda: now[0]
     )
-    watch.notices.inform("Goes on from ckpt-2.")
+    watch.notices.inform("Continues from ckpt-2.")
     watch.tick(Phase.RUNNING, 2, 2, None)
     now[0] += 10 * NOTICE_SECS
     watch.tick(Phase.FINISHED, 3, 3, None)
-    assert watch.notices.notice == "Goes on from ckpt-2."
+    assert watch.notices.notice == "Continues from ckpt-2."
 
 
 def test_the_journal_is_written_at_a_tick(folder: Logdir) -> None:

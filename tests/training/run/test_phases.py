@@ -40,10 +40,10 @@ STOPPING = {
     "pause": "Cannot pause while stopping; possible now: nothing.",
     "resume": "Cannot resume while stopping; possible now: nothing.",
     "save": "saved ckpt-",
-    "restore": "Cannot restore while stopping; start the run again to go on.",
-    "set": "Cannot set while stopping; start the run again to go on.",
-    "evaluate": "Cannot evaluate while stopping; start the run again to go on.",
-    "try": "Cannot try while stopping; start the run again to go on.",
+    "restore": "Cannot restore while stopping; start the run again to continue.",
+    "set": "Cannot set while stopping; start the run again to continue.",
+    "evaluate": "Cannot evaluate while stopping; start the run again to continue.",
+    "try": "Cannot try while stopping; start the run again to continue.",
     "stop": "stopping",
 }
 EXPECTED = {

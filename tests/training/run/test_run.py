@@ -872,7 +872,7 @@ def test_a_run_started_again_goes_on_from_its_latest_checkpoint() -> None:
     run.start()
     applied(run.pause())
     assert run.status.step == int(counter.count.numpy()) >= step
-    assert f"Goes on from ckpt-{step}: 1 variable matched" in (run.status.notice or "")
+    assert f"Continues from ckpt-{step}: 1 variable matched" in (run.status.notice or "")
     assert run.status.message is None
     run.request_stop()
     run.wait(SOON)

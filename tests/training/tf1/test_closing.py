@@ -104,7 +104,7 @@ def test_a_lost_session_that_does_not_close_holds_up_no_recovery(stuck: Stuck) -
         steps=6,
         save_steps=2,
     ).wait(SOON)
-    assert "lost at step 3 and made again; the training goes on from step 2" in str(
+    assert "lost at step 3 and made again; the training continues from step 2" in str(
         run.status.message
     )
     assert NOT_CLOSED in str(run.status.message)

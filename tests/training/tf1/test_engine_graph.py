@@ -267,7 +267,7 @@ def test_a_graph_run_goes_on_from_the_folders_latest_checkpoint() -> None:
         second.train_op, scalars={"loss": second.loss}, steps=8, name="graph"
     ).wait(SOON)
     assert run.scalars["loss"].steps.tolist() == [6, 7, 8]
-    assert "Goes on from model.ckpt-5: 3 variables matched" in (run.status.notice or "")
+    assert "Continues from model.ckpt-5: 3 variables matched" in (run.status.notice or "")
     whole = Count()
     other = nbtrain.supervise(whole.train_op, steps=8, name="whole").wait(SOON)
     for name in ("weight", "weight/Momentum", "global_step"):
@@ -351,7 +351,7 @@ def test_another_graphs_checkpoint_is_refused_by_the_names_it_lacks_and_nothing_
     outcome = refused(run.restore(other.checkpoints[-1].path))
     assert "model.ckpt-5 does not fit what is trained here: " in outcome.text
     assert "weight is not there, weight/Momentum is not there" in outcome.text
-    assert "Nothing was restored. To go on from it, build the model as it was; " in outcome.text
+    assert "Nothing was restored. To continue from it, build the model as it was; " in outcome.text
     applied(run.save())
     np.testing.assert_array_equal(value_of(run, "weight"), before)
     assert run.status.step == step
@@ -400,7 +400,7 @@ def test_a_graph_continues_from_the_checkpoints_beside_an_empty_checkpoint_file(
     run.start()
     applied(paused)
     assert str(run.status.message).startswith(f"{file} cannot be read, as after a power cut. ")
-    assert "Goes on from model.ckpt-5:" in str(run.status.notice)
+    assert "Continues from model.ckpt-5:" in str(run.status.notice)
     applied(run.resume())
     assert run.wait(SOON).status.step == 9
 

@@ -45,7 +45,7 @@ def test_a_second_run_in_the_folder_goes_on_from_the_latest_checkpoint() -> None
         count.train_op, scalars={"loss": "loss:0"}, steps=8, name=first.name
     ).wait(SOON)
     assert second.scalars["loss"].steps.tolist() == [6, 7, 8]
-    assert "Goes on from model.ckpt-5" in str(second.status.notice)
+    assert "Continues from model.ckpt-5" in str(second.status.notice)
     assert [checkpoint.step for checkpoint in second.checkpoints] == [5, 8]
 
 

@@ -32,7 +32,7 @@ def test_a_lost_session_is_made_again_from_the_checkpoint(error: type[Any]) -> N
         save_steps=5,
     ).wait(SOON)
     assert run.status.phase is Phase.FINISHED
-    assert "lost at step 8 and made again; the training goes on from step 5" in str(
+    assert "lost at step 8 and made again; the training continues from step 5" in str(
         run.status.message
     )
     assert run.scalars["loss"].steps.tolist() == [*range(1, 9), *range(6, 13)]
@@ -77,7 +77,7 @@ def test_a_session_whose_input_thread_is_preempted_is_made_again() -> None:
                 raise tf.errors.AbortedError(None, None, "preempted")
 
     run = nbtrain.monitor(count.train_op, hooks=[Preempted()], steps=10, save_steps=4).wait(SOON)
-    assert "lost at step 6 and made again; the training goes on from step 4" in str(
+    assert "lost at step 6 and made again; the training continues from step 4" in str(
         run.status.message
     )
     assert value_of(run, "global_step") == 10

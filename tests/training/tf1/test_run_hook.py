@@ -68,7 +68,7 @@ def test_a_session_continues_from_the_latest_checkpoint_of_the_run() -> None:
     loop = Loop()
     run = nbtrain.background(loop, steps=6, name="here").wait(SOON)
     again = nbtrain.background(loop, steps=9, name="here").wait(SOON)
-    assert "Goes on from model.ckpt-6" in str(again.status.notice)
+    assert "Continues from model.ckpt-6" in str(again.status.notice)
     columns = again.scalars["loss"]
     assert columns.steps[columns.segments == 0].tolist() == [7, 8, 9]
     assert run.logdir == again.logdir
@@ -269,7 +269,7 @@ def test_a_lost_session_goes_on_from_the_checkpoint_of_the_run() -> None:
             sess.run_step_fn(once)
 
     run = nbtrain.background(Losing(), steps=8, save_steps=2).wait(SOON)
-    assert "lost at step 5 and made again; the training goes on from step 4" in str(
+    assert "lost at step 5 and made again; the training continues from step 4" in str(
         run.status.message
     )
     assert value_of(run, "global_step") == 8
