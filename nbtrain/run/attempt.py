@@ -95,7 +95,7 @@ class Attempt:
         self.model_graph = ModelGraph(context)
         self.monitor_threads = MonitorThreads(context, self.model_graph)
         self._raised: tuple[BaseException, TracebackType | None] | None = None
-        self._stopped_by: str | None = None  # "the program" or "the user"; None before a stop
+        self._stop: Event | None = None  # how the run ends because of a stop; None before one
         evaluation = evaluate and functools.partial(self._evaluate, evaluate)
         self.boundary = Boundary(context, evaluation)
         self.loop = loop = Loop(context, self.boundary)
@@ -179,7 +179,7 @@ class Attempt:
             A function that waits the given seconds for the answer, and returns whether there is
             one. A failed save is an answer too. While the run stops, its end is the answer.
         """
-        if self._stopped_by is not None:
+        if self._stop is not None:
             return self.ended.wait
         receipt = self.context.commands.post(Save(), step=self.step)
 
@@ -329,7 +329,7 @@ class Attempt:
 
     def _unless_stopped(self, error: BaseException) -> BaseException | None:
         """Returns the error; None if it only says that a stop has cancelled a wait."""
-        caused = self._stopped_by is not None and isinstance(error, tf.errors.CancelledError)
+        caused = self._stop is not None and isinstance(error, tf.errors.CancelledError)
         return None if caused else error
 
     # --- stop and end ---------------------------------------------------------------
@@ -352,7 +352,7 @@ class Attempt:
     def _close(self, error: BaseException | None) -> None:
         """Ends the attempt; if one part fails, the others are still done."""
         context = self.context
-        event = Event.STOPPED if self._stopped_by == "the user" else Event.FINISHED
+        event = self._stop or Event.FINISHED
         if error is None and event is Event.FINISHED:  # a program without a step
             context.monitor.write_from_here()
         self.ident = context.commands.thread = 0  # the system reuses identifiers
@@ -406,7 +406,7 @@ class Attempt:
         context = self.context
         with contextlib.suppress(PhaseError):  # the run is stopping already, or has ended
             context.lifecycle.apply(Event.STOP)
-            self._stopped_by = "the program" if context.coord.exhausted else "the user"
+            self._stop = Event.FINISHED if context.coord.exhausted else Event.STOPPED
             context.monitor.notices.stop_asked()
         self.handle.host.stop()
         context.commands.wake()
