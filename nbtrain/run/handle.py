@@ -101,7 +101,7 @@ class LoopHandle:
     @property
     def evaluated(self) -> frozenset[str]:
         """Tags of the curves from evaluations between two steps."""
-        return self._boundary.evaluated
+        return self._boundary.executor.evaluator.tags
 
     def summaries(self) -> AbstractContextManager[None]:
         """Records what the calling thread writes with `tf.summary` within a block."""

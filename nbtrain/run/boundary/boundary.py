@@ -64,11 +64,6 @@ class Boundary:
         self.begun = self.must_end = False
         self._later = 0  # step of the next work even if the program sets nothing
 
-    @property
-    def evaluated(self) -> frozenset[str]:
-        """Tags of the curves from evaluations between two steps."""
-        return self.executor.evaluator.tags
-
     def begin(self) -> None:
         """Handles the first boundary: the run is running from now on."""
         context, step = self._context, self.steps.step

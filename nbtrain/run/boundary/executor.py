@@ -65,7 +65,7 @@ class CommandExecutor:
         metric = TrialMetric(
             evaluator, context.recorder, context.steps, context.settings.directions
         )
-        self._trials = Trials(context, policy, control, metric, self.open_segment)
+        self.trials = Trials(context, policy, control, metric, self.open_segment)
 
     def next_command(self) -> Receipt | None:
         """Returns the next command at this step, or None; waits for one while paused."""
@@ -156,7 +156,7 @@ class CommandExecutor:
         The arm of a trial whose values are not used ends instead.
         """
         unused = self._context.hyperparameters.unused_reason()
-        if unused and self.fail_trial(unused, restore=False):
+        if unused and self.trials.fail(unused, restore=False):
             return
         if unused_reason := self._unused_reason():
             self.pause("names", unused_reason)
@@ -175,18 +175,10 @@ class CommandExecutor:
         what = "set it to what they use and resume, or stop this run and start it again."
         return f"{unused}; {what}" if unused else ""
 
-    def fail_trial(self, why: str, *, restore: bool = True) -> bool:
-        """Ends the current arm of a trial at this boundary; returns whether there is a trial.
-
-        Args:
-            restore: Whether to do nothing if the trial has no checkpoint to restore.
-        """
-        return self._trials.fail(why, restore=restore)
-
     def open_segment(self) -> None:
         """Opens a segment at the current step, to which the run has gone back."""
         step = self._steps.step
-        self._trials.rewind(step)
+        self.trials.rewind(step)
         self.control.flush()  # values of the segment that ends here
         self._monitor.open_segment(step)
         self.control.rewind()
@@ -244,7 +236,7 @@ class CommandExecutor:
             except PhaseError:  # the run is stopping by now
                 notices.note(topic, None)
                 return
-            self._trials.pause()  # may go back
+            self.trials.pause()  # may go back
             notices.note(topic, text())
         line = {"event": "pause", "step": self._steps.step, "text": text()}
         self._monitor.log(**line | entry)
@@ -258,7 +250,7 @@ class CommandExecutor:
                 return done("stopping")
             case Pause():
                 self._lifecycle.apply(Event.PAUSE)
-                return done(f"paused{self._trials.pause()}")
+                return done(f"paused{self.trials.pause()}")
             case Resume():
                 return done(self._resume())
             case Save():
@@ -274,15 +266,15 @@ class CommandExecutor:
                 return self._restore(wanted)
             case Set(values):
                 self._check_not_stopping("set")
-                self._trials.check_free(values)
+                self.trials.check_free(values)
                 edits = self.control.set(values)
                 return done(", ".join(map(str, edits)), edits)
             case Evaluate():
                 self._check_not_stopping("evaluate")
                 return done(described(self.evaluator.now()))
             case Try():
-                self._check_not_stopping("try", unless=self._trials.has(receipt))
-                return self._trials.advance(receipt, receipt.command)
+                self._check_not_stopping("try", unless=self.trials.has(receipt))
+                return self.trials.advance(receipt, receipt.command)
             case Replay(planned, text):
                 self._check_not_stopping("replay")
                 self._plan(planned)
@@ -300,16 +292,16 @@ class CommandExecutor:
         self._monitor.notices.note("nan", None)
         self._monitor.notices.note("edit", None)
         self._policy.proof.accept()
-        self._trials.report()
+        self.trials.report()
         return "running again"
 
     def _restore(self, wanted: int | str | None) -> Outcome:
         self._check_not_stopping("restore")
         step = self._steps.step
         before = self.control.now()  # the program may have set some since the last boundary
-        with self._trials.restoring():
+        with self.trials.restoring():
             restored = self._policy.restore(wanted)
-        self._trials.restored(step, restored)
+        self.trials.restored(step, restored)
         self.open_segment()
         after = self.control.now()
         brought = [Edit(name, before[name], after[name]) for name in after if name in before]

@@ -67,7 +67,7 @@ class Recovery:
     def _act(self, anomaly: Anomaly, *, pauses: bool) -> None:
         if self._context.lifecycle.phase is Phase.STOPPING:
             return
-        if self._executor.fail_trial(f"{anomaly}"):
+        if self._executor.trials.fail(str(anomaly), restore=True):
             self._reported = None  # reported later if it is still there
             return
         why, good = "", self._good(anomaly)

@@ -39,6 +39,8 @@ class CheckpointPolicy:
         proof: The check of the last restore.
         catalog: The checkpoints that can be restored.
         aside: The states beside them.
+        restored_after_end: The name of the checkpoint in the objects, if another one than that of
+            the end was restored after it.
     """
 
     def __init__(self, due: Every, monitor: Monitor, health: Health, steps: StepCounter) -> None:
@@ -49,7 +51,7 @@ class CheckpointPolicy:
         self.proof = RestoreProof(monitor, steps)
         self.saver: Saver | None = None
         self._closed: Saver | None = None  # of a session that is over, if it can still be used
-        self._held_instead: str | None = None  # the checkpoint restored after the end
+        self.restored_after_end: str | None = None
         self._last_good: LastGood | None = None
         self._saved_step: int | None = None
         self._lost: str | None = None  # why there is no saver at present
@@ -182,10 +184,10 @@ class CheckpointPolicy:
             )
         self.aside.check_saves()
         self.check_sound()
-        if self._held_instead is not None:
+        if self.restored_after_end is not None:
             raise CheckpointError(
-                f"The objects hold {self._held_instead}, which was restored after the end and is "
-                "saved already. To save other values as a checkpoint of their own, use "
+                f"The objects hold {self.restored_after_end}, which was restored after the end and "
+                "is saved already. To save other values as a checkpoint of their own, use "
                 "tf.train.Checkpoint."
             )
         self._write(self.saver)
@@ -281,11 +283,6 @@ class CheckpointPolicy:
             self._last_good.begin()  # the restored checkpoint disappears with the trial
         return restored
 
-    @property
-    def restored_after_end(self) -> str | None:
-        """The name of the checkpoint in the objects, if not that of the end; otherwise None."""
-        return self._held_instead
-
     def restore_after_end(self, wanted: int | str | None) -> Restored:
         """Restores the objects of a checkpoint; the curve and the step do not change.
 
@@ -296,7 +293,7 @@ class CheckpointPolicy:
         restored = self.saver.restore_objects(self._find(self.saver, wanted).path)
         is_own = Path(restored.path).parent.resolve() == self.saver.directory.resolve()
         is_the_end = is_own and restored.step == self._saved_step
-        self._held_instead = None if is_the_end else Path(restored.path).name
+        self.restored_after_end = None if is_the_end else Path(restored.path).name
         return restored
 
     def check_own(self, wanted: int | str | None) -> None:
