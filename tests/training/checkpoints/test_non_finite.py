@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from nbtrain.run.run import Run
 from nbtrain.rundir.names import LAST_GOOD
 from nbtrain.rundir.timeline import RunTimeline, name_of
 from tests.diverging import BAD, GOOD, GraphRegression, Regression, X, Y, assert_all_finite
-from tests.forked import Forked
 from tests.gate import SOON
 from tests.models import Counter, applied, reached, refused
 from tests.on_disk import journal
@@ -663,26 +661,19 @@ def test_copies_that_were_deleted_meanwhile_are_not_offered() -> None:
     assert restorable(folder(run)) == ()
 
 
-def diverge(pipe: Connection) -> None:
-    """Train until the process is killed, before or after the run was told to stop."""
+def test_a_run_that_is_killed_then_leaves_only_good_values() -> None:
     line = Regression(BAD)
-    run = nbtrain.train(line.step, checkpoint=line.checkpoint, save_steps=1, name="killed")
-    reached(run, lambda run: run.status.phase is Phase.PAUSED)
-    pipe.send("paused")
-    run.wait()
-
-
-def test_a_process_that_is_killed_then_leaves_only_good_values() -> None:
-    with Forked(diverge) as process:
-        assert process.answer() == "paused"
-        process.kill()
+    run = nbtrain.train(line.step, checkpoint=line.checkpoint, save_steps=1, name="live")
+    paused(run)
+    shutil.copytree(run.logdir, "runs/killed")  # as a kill leaves it
+    stopped(run)
     kept = assert_all_finite(Path("runs/killed/checkpoints"))
     line = Regression(GOOD)
-    run = nbtrain.train(line.step, checkpoint=line.checkpoint, name="killed", start=False)
-    run.start()
-    paused(run)
-    assert f"Continues from ckpt-{kept[-1].step}" in str(run.status.notice)
-    stopped(run)
+    again = nbtrain.train(line.step, checkpoint=line.checkpoint, name="killed", start=False)
+    again.start()
+    paused(again)
+    assert f"Continues from ckpt-{kept[-1].step}" in str(again.status.notice)
+    stopped(again)
 
 
 def test_a_run_continues_from_a_copy_that_is_newer_than_the_checkpoints() -> None:

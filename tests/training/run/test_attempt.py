@@ -284,18 +284,18 @@ def test_a_run_that_another_of_its_name_has_replaced_is_freed_with_its_model() -
     assert None not in [held() for held in second]
 
 
-def test_runs_that_ended_long_ago_are_forgotten_and_freed_with_their_models() -> None:
+def test_runs_that_ended_long_ago_are_forgotten_and_freed_with_their_variables() -> None:
     def shown() -> weakref.ref[Any]:
-        line = Line()
-        run = nbtrain.train(line.step, steps=2, checkpoint=line.checkpoint)
+        counter = Counter()
+        run = nbtrain.train(counter.step, steps=2, checkpoint=counter.checkpoint)
         display_of(run)
         run.wait(SOON)
-        return weakref.ref(line.model)
+        return weakref.ref(counter.count)
 
-    models = [shown() for _ in range(10)]
+    variables = [shown() for _ in range(10)]
     assert len(nbtrain.runs()) == 9  # the one started last, and eight that had ended before it
     gc.collect()
-    assert [model() is None for model in models] == [True] + 9 * [False]
+    assert [variable() is None for variable in variables] == [True] + 9 * [False]
 
 
 def test_a_run_that_lives_is_never_forgotten(gate: Gate) -> None:
@@ -303,8 +303,7 @@ def test_a_run_that_lives_is_never_forgotten(gate: Gate) -> None:
     run = nbtrain.train(counter.step, checkpoint=counter.checkpoint)
     gate.wait_for_arrivals()
     for _ in range(10):
-        line = Line()
-        nbtrain.train(line.step, steps=1, checkpoint=line.checkpoint).wait(SOON)
+        nbtrain.train(Counter().step, steps=1).wait(SOON)
     assert nbtrain.runs()[run.name] is run
     gate.open()
     run.request_stop()

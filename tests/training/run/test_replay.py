@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from nbtrain.keras.fit import FitRun
 from nbtrain.run.run import Run
 from tests import fitted
 from tests.diverging import BAD, Regression
-from tests.forked import Forked
 from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied, reached, refused
 from tests.on_disk import journal
@@ -393,9 +392,9 @@ def test_a_start_without_a_checkpoint_begins_a_new_course() -> None:
     assert nbtrain.replay("runs/a").edits == ((3, {RATE: 0.3}),)
 
 
-def train_on(pipe: Connection) -> None:
-    """Save at step 10, make an edit at step 13, and wait to be killed."""
-    run = Weighted().run("a")
+@pytest.mark.usefixtures("determinism")
+def test_steps_after_the_last_checkpoint_of_a_killed_run_are_not_replayed() -> None:
+    run = Weighted().run("live")
     plan = ((3, rate(0.2)), (10, Save()), (13, rate(0.7)), (13, weight(5.0)), (14, Pause()))
     receipts = [run.post(command, at=step) for step, command in plan]
     run.start()
@@ -403,16 +402,10 @@ def train_on(pipe: Connection) -> None:
         applied(receipt)
     journal = run.logdir / "steering.jsonl"
     reached(run, lambda run: "weight 1" in journal.read_text(encoding="utf-8"))
-    pipe.send("edited")
-    pipe.recv()
-
-
-@pytest.mark.usefixtures("determinism")
-def test_steps_after_the_last_checkpoint_of_a_killed_run_are_not_replayed() -> None:
-    with Forked(train_on) as process:
-        assert process.answer() == "edited"
-        process.kill()
-    with (Path("runs/a") / "steering.jsonl").open("a") as file:
+    shutil.copytree(run.logdir, "runs/a")  # as a kill leaves it
+    applied(run.request_stop())
+    run.wait(SOON)
+    with Path("runs/a/steering.jsonl").open("a") as file:
         file.write('{"wall_time": 1, "event": "se')  # cut short
     line = Weighted()
     trained(line.run("a"), (27, rate(0.01)))
