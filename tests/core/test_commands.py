@@ -98,6 +98,12 @@ def test_a_command_before_the_start_is_refused_at_once() -> None:
     assert receipt.wait(0) == Outcome(applied=False, step=0, text="the run has not been started")
 
 
+def test_a_call_before_the_first_start_is_kept() -> None:
+    queue = CommandQueue()
+    queue.call()
+    assert queue.attention
+
+
 def test_closing_refuses_waiting_and_later_commands_with_the_reason(queue: CommandQueue) -> None:
     waiting = [queue.post(Save()), queue.post(Pause())]
     queue.close("the run has ended", step=42)

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.errors import ArgumentError
 from nbtrain.run.run import Run
 from tests.gate import Gate
@@ -203,9 +202,3 @@ def test_a_step_function_that_asks_only_learns_if_a_stop_was_requested() -> None
     assert asked == [False] * 4 + [True]
     assert run.status.step == 4
     assert [held.step for held in run.checkpoints] == [2, 4]
-
-
-def test_a_call_before_the_first_start_is_kept() -> None:
-    queue = CommandQueue()
-    queue.call()
-    assert queue.attention
