@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,51 +11,6 @@ from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.rundir.names import ASIDE, BEST, TRIAL
 from nbtrain.rundir.timeline import RunTimeline, on_the_way, run_of
-
-
-class Listing:
-    """The checkpoints that can be restored, listed again when their folder changes; any thread."""
-
-    def __init__(self) -> None:
-        self.timeline = RunTimeline(Path())
-        self.checkpoints: tuple[Checkpoint, ...] = ()
-        self._lock = threading.Lock()  # protects all attributes; no file is read under it
-        self._begun = self._shown = 0  # numbers of scans: an older one never replaces a newer one
-        # The times of the folders' last changes; None if they may change again unnoticed.
-        self._changed: tuple[float, ...] | None = None
-
-    def read(self, directory: Path) -> None:
-        """Lists the folder."""
-        self._show(self._begin(), directory, None)
-
-    def read_if_changed(self, directory: Path) -> None:
-        """Lists the folder if it has changed; called about once a second."""
-        scan, times, now = self._begin(), [], time.time()
-        for folder in (directory, *(directory / name for name in ASIDE)):
-            times.append(0.0)
-            with contextlib.suppress(OSError):  # the folder is gone or cannot be read
-                times[-1] = folder.stat().st_mtime
-        changed = tuple(times)
-        if changed != self._changed:
-            # A folder may change twice within one tick of the file system's clock.
-            settled = all(abs(now - each) > 1 for each in changed)
-            self._show(scan, directory, changed if settled else None)
-
-    def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
-        """Returns the checkpoints and copies that can be restored from the folder."""
-        return restorable(directory, self.timeline)
-
-    def _begin(self) -> int:
-        """Returns the number of a scan that begins now."""
-        with self._lock:
-            self._begun += 1
-            return self._begun
-
-    def _show(self, scan: int, directory: Path, changed: tuple[float, ...] | None) -> None:
-        found = self.found_in(directory)
-        with self._lock:
-            if scan > self._shown:
-                self._shown, self.checkpoints, self._changed = scan, found, changed
 
 
 def restorable(directory: Path, timeline: RunTimeline | None = None) -> tuple[Checkpoint, ...]:

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import math
+import threading
+import time
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored, Saver, listed
-from nbtrain.checkpoints.listing import Listing
+from nbtrain.checkpoints.listing import restorable
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.states import Checkpoint
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.timeline import is_copy, on_the_way, run_of
+from nbtrain.rundir.names import ASIDE
+from nbtrain.rundir.timeline import RunTimeline, is_copy, on_the_way, run_of
 
 
-class Catalog(Listing):
-    """The checkpoints that can be restored; only the training thread logs them.
+class Catalog:
+    """The checkpoints that can be restored: listed by any thread, logged by the training thread.
 
     Attributes:
+        timeline: The order of the checkpoints, and which of them are abandoned.
+        checkpoints: The checkpoints and copies that can be restored, the newest last.
         in_use: Whether the checkpoints of this start were listed.
     """
 
     def __init__(self, monitor: Monitor) -> None:
-        super().__init__()
         self._monitor = monitor
+        self.timeline = RunTimeline(Path())
+        self.checkpoints: tuple[Checkpoint, ...] = ()
         self.in_use = False
+        self._lock = threading.Lock()  # protects these; no file is read under it
+        self._begun = self._shown = 0  # numbers of scans: an older one never replaces a newer one
+        # The times of the folders' last changes; None if they may change again unnoticed.
+        self._changed: tuple[float, ...] | None = None
 
     def begin(self, saver: Saver) -> bool:
         """Lists a saver's folder, and logs checkpoints that are newer than the journal.
@@ -50,18 +60,37 @@ class Catalog(Listing):
         self._monitor.notices.note("state", mended)
         return is_first
 
-    def read_if_changed(self, directory: Path) -> None:
-        """Lists the folder if it has changed, or lists nothing if the run's folder is lost."""
-        if self._monitor.folder.lost:
-            self.read(directory)
-        else:
-            super().read_if_changed(directory)
+    def read(self, directory: Path) -> None:
+        """Lists the folder."""
+        self._show(self._begin(), directory, None)
 
-    def found_in(self, directory: Path) -> tuple[Checkpoint, ...]:
-        """Returns the checkpoints of a folder; none of a lost one, which may be another run's."""
+    def read_if_changed(self, directory: Path) -> None:
+        """Lists the folder if it has changed or is lost; called about once a second."""
+        scan, times, now = self._begin(), [], time.time()
+        for folder in (directory, *(directory / name for name in ASIDE)):
+            times.append(0.0)
+            with contextlib.suppress(OSError):  # the folder is gone or cannot be read
+                times[-1] = folder.stat().st_mtime
+        changed = tuple(times)
+        if changed != self._changed or self._monitor.folder.lost:
+            # A folder may change twice within one tick of the file system's clock.
+            settled = all(abs(now - each) > 1 for each in changed)
+            self._show(scan, directory, changed if settled else None)
+
+    def _begin(self) -> int:
+        """Returns the number of a scan that begins now."""
+        with self._lock:
+            self._begun += 1
+            return self._begun
+
+    def _show(self, scan: int, directory: Path, changed: tuple[float, ...] | None) -> None:
+        """Lists the folder, but not a lost one, whose checkpoints may be another run's."""
         folder = self._monitor.folder
-        lost = folder.lost and folder.is_lost(directory)
-        return () if lost else super().found_in(directory)
+        is_lost = folder.lost and folder.is_lost(directory)
+        found = () if is_lost else restorable(directory, self.timeline)
+        with self._lock:
+            if scan > self._shown:
+                self._shown, self.checkpoints, self._changed = scan, found, changed
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
         """Returns the checkpoints of earlier steps than this that are not abandoned."""
