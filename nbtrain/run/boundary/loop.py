@@ -177,7 +177,7 @@ class Loop:
 
     def _begin(self) -> None:
         if self._boundary.begun:  # recorded since the last loop has ended
-            self.queue_record()
+            self._queue_left()
         self._count_by(_ASKING)
         self.may_have_trained, self.is_counted = True, False
         if not self._boundary.begun:
@@ -188,8 +188,8 @@ class Loop:
         self.counting = who
         self._steps.thread = 0
 
-    def queue_record(self) -> None:
-        """Queues the record of a completed step, which may be counted already."""
+    def _queue_left(self) -> None:
+        """Queues what was recorded outside of a loop, and counts its step if nobody has."""
         steps = self._steps
         if steps.holds:
             steps.step += steps.step <= self._queued
@@ -247,7 +247,7 @@ class Loop:
         boundary, steps = self._boundary, self._steps
         if self.counting is not _NOBODY:
             return
-        self.queue_record()
+        self._queue_left()
         if boundary.must_end or steps.step < steps.next:
             return
         self._count_by(_BOUNDARY)

@@ -127,7 +127,7 @@ class TrackLoop:
                     if nested[depth]:
                         nested[depth] = False
                         del nested[depth + 1 :]  # left open, or drawn from by turns with this one
-                        self._queue_record()
+                        self._queue_left()
                         if boundary.must_end or (steps.step >= steps.next and act()):
                             return
                         break
@@ -169,7 +169,7 @@ class TrackLoop:
         A nested loop has at least one turn otherwise: the code after it may need it.
         """
         steps = self._context.steps
-        self._queue_record()
+        self._queue_left()
         self._nested.append(False)
         if len(self._nested) == 1:
             must_end = self._loop.count_and_act()
@@ -195,7 +195,7 @@ class TrackLoop:
             if steps.steps_done == 0:
                 self._loop.may_have_trained = False
 
-    def _queue_record(self) -> None:
+    def _queue_left(self) -> None:
         """Queues what was recorded since the last loop; counts the step that a `break` has left.
 
         An error leaves its loop in the same way, but nothing comes after it.

@@ -92,10 +92,6 @@ class Catalog:
             if scan > self._shown:
                 self._shown, self.checkpoints, self._changed = scan, found, changed
 
-    def below(self, step: int) -> tuple[Checkpoint, ...]:
-        """Returns the checkpoints of earlier steps than this that are not abandoned."""
-        return tuple(each for each in self.checkpoints if not each.abandoned and each.step < step)
-
     def on_the_way(self) -> tuple[Checkpoint, ...]:
         """Returns the checkpoints on the current branch, without copies; if there are none, all.
 

@@ -193,10 +193,10 @@ class CheckpointPolicy:
         self._write(self.saver)
 
     def below(self, step: int) -> tuple[Checkpoint, ...]:
-        """Lists the checkpoints of earlier steps than this that exist now and are not abandoned."""
+        """Returns the checkpoints of earlier steps than this that are there and not abandoned."""
         if self.saver is not None:
             self.catalog.read(self.saver.directory)  # the user may have deleted some
-        return self.catalog.below(step)
+        return tuple(each for each in self.checkpoints if not each.abandoned and each.step < step)
 
     def non_finite(self) -> str | None:
         """The name of a variable that holds NaN or Inf but did not at first; None if none."""
