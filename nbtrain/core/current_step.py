@@ -72,6 +72,11 @@ class CurrentStep(StepCounter):
         """True if something was recorded for the current step."""
         return bool(self.values or self.samples)
 
+    @property
+    def is_recorded(self) -> bool:
+        """True if the program has recorded the current step, even without values."""
+        return self.values is not None or bool(self.samples)
+
 
 def _nothing() -> None:
     """Waits for nothing: the training thread executes one step after the other."""

@@ -123,9 +123,7 @@ class Loop:
     def end(self, *, finished: bool) -> None:
         """Ends the loop: queues the last record, executes waiting commands, and saves."""
         steps = self._steps
-        if finished and (
-            steps.values is not None or steps.samples
-        ):  # the loop ended without a last boundary
+        if finished and steps.is_recorded:  # the loop ended without a last boundary
             steps.step += not self.is_counted
             self._boundary.queue_record()
         self._boundary.end(finished=finished)

@@ -184,7 +184,7 @@ class TrackLoop:
             return  # an error has ended the run, and its frames are being dropped
         steps = self._context.steps
         within = how in (LoopEnd.BROKEN, LoopEnd.FAILED) and len(self._nested) > depth
-        self._left = within and steps.values is not None and not any(self._nested[depth:])
+        self._left = within and steps.is_recorded and not any(self._nested[depth:])
         del self._nested[depth:]
         if not self._nested:
             steps.tracked = False

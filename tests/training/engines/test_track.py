@@ -553,6 +553,20 @@ def test_a_break_of_the_only_loop_counts_what_was_recorded() -> None:
     assert run.status.step == 4
 
 
+def test_a_break_counts_a_turn_that_recorded_only_media() -> None:
+    @nbtrain.background(name="left")
+    def run(run: Any) -> None:
+        for _ in range(2):
+            for number in run.track(range(10)):
+                run.record(note=str(number))
+                if number == 1:
+                    break
+
+    run.wait(SOON)
+    assert [*map(int, run.media.history("text", "note").steps)] == [1, 2, 3, 4]
+    assert run.status.step == 4
+
+
 def test_loops_that_were_completed_are_left_out_when_a_run_goes_on() -> None:
     seen: list[str] = []
     held = tf.train.Checkpoint(weight=tf.Variable(0.0))
