@@ -334,19 +334,21 @@ class Loop:
             values = by_tag(values, "record() was given")
         if values:
             scalars = {**values, **scalars}
+        if step is not None and (type(step) is not int or not 0 < step < _NEVER):
+            step = _whole(step)
         tags, steps = self.tags, self._steps
         if scalars.keys() != tags.last:
             scalars, samples = tags.part(scalars)
             if samples:
                 self._record_samples(samples, step)
                 if not scalars:
+                    if self.counting is not _NOBODY:
+                        self._number(step)
                     return
             tags.admit(scalars)
         self._boundary.best.recorded(scalars)
         if tags.changing:
             scalars = tags.read(scalars)
-        if step is not None and (type(step) is not int or not 0 < step < _NEVER):
-            step = _whole(step)
         if self.counting is _HOOK:
             self._queue.append(steps.step if step is None else step, time.time(), scalars)
             return
@@ -357,11 +359,19 @@ class Loop:
             steps.thread = 0  # values with these tags must be read at once
         if self.counting is _DRIVE:
             self._commands.call()
-        if step is not None:
-            if not steps.steps_done:  # the program continues its own earlier count
-                steps.move_to(step - 1)
-            steps.step = step - 1
-            self.is_counted = False
+        self._number(step)
+
+    def _number(self, step: int | None) -> None:
+        """Sets the number of the current step, which was recorded, if the program counts it."""
+        steps = self._steps
+        if step is None or self.counting is _HOOK:
+            return
+        if steps.values is None:  # only samples were recorded
+            steps.tags, steps.values = (), ()
+        if not steps.steps_done:  # the program continues its own earlier count
+            steps.move_to(step - 1)
+        steps.step = step - 1
+        self.is_counted = False
 
     def _joined(self, scalars: dict[str, SupportsFloat]) -> dict[str, SupportsFloat]:
         """Joins scalars with those that were recorded earlier in this step; reports equal tags."""
@@ -380,11 +390,10 @@ class Loop:
         """Keeps samples until the number of their step is known: at the next boundary."""
         now = time.time()
         kept = [(tag, now, *kept_copy(tag, value)) for tag, value in samples.items()]
-        recorder = self._recorder
         if step is not None or self.counting is _HOOK:
-            at = self._steps.step if step is None else _whole(step)
+            at = self._steps.step if step is None else step
             for tag, wall_time, value, of in kept:
-                recorder.add_sample(tag, at, wall_time, value, of)
+                self._recorder.add_sample(tag, at, wall_time, value, of)
             return
         self._steps.samples += kept
         self._steps.thread = 0

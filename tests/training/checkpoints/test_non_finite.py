@@ -151,7 +151,7 @@ def test_a_paused_run_says_what_to_do() -> None:
         "run.set(learning_rate=...); run.resume()."
     )
     assert refused(run.save()).text == (
-        f"loss was infinite at step {first}, and what has gone bad is not saved. Go on from a "
+        f"loss was infinite at step {first}, and what has gone bad is not saved. Continue from a "
         f"checkpoint: the last good one is of step {good}."
     )
     assert_all_finite(folder(run))

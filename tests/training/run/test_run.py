@@ -177,6 +177,21 @@ def test_an_own_loop_may_number_its_steps() -> None:
     assert numbered.scalars["loss"].steps.tolist() == [10, 20, 30]
 
 
+def test_a_step_that_records_only_media_has_the_number_that_it_was_given() -> None:
+    @nbtrain.background
+    def numbered(run: Run) -> None:
+        step = 0
+        while not run.should_stop():
+            step += 10
+            run.record(note="even" if step % 20 == 0 else "odd", step=step)
+            if step == 30:
+                break
+
+    numbered.wait(SOON)
+    assert numbered.status.step == 30
+    assert [*map(int, numbered.media.history("text", "note").steps)] == [10, 20, 30]
+
+
 def test_a_step_that_nbtrain_calls_may_record_more() -> None:
     runs: list[Run] = []
 
