@@ -134,7 +134,7 @@ def test_a_layouts_charts_show_several_tags_and_bounds_and_what_is_wrong(
     bounded.locator(".u-over").hover(position={"x": 100, "y": 60})
     expect(bounded.locator("[data-role=values]")).to_contain_text(re.compile(r"\d to 0\.\d"))
     wrong = chart_of(board, "wrong")
-    expect(wrong).to_contain_text("'(' is no regular expression")
+    expect(wrong).to_contain_text("'(' is not a regular expression")
     expect(wrong).to_contain_text("No run has a tag that 'nothing.*' matches.")
     expect(wrong).to_have_attribute("data-points", str(4 * 200))
     lacking = board.locator("[data-tag=lacking]")

@@ -340,7 +340,7 @@ def test_each_restore_and_halve_from_the_same_checkpoint_takes_half_of_the_last_
     halve = message_actions(panel).get_by_role(
         "button", name="Restore step 0 and halve learning_rate"
     )
-    for edit in ("200 → 100", "100 → 50", "50 → 25"):
+    for edit in ("200 → 100", "200 → 50", "200 → 25"):
         phase(panel, "paused")
         halve.click()
         answers = message_actions(panel).locator("[data-role=answers]")
