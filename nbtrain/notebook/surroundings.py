@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.displaypub import CapturingDisplayPublisher
 
 from nbtrain.notebook import execution
-from nbtrain.notebook.alive import keep_alive
 from nbtrain.steer.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _OF_THE_CELL = ("parent_header", "shell_parent", "shell_parent_ident")
 
 
 class Notebook(Surroundings):
-    """Shows runs in cells. The modules of the panel are loaded when the first run is shown.
+    """Shows runs in cells. What only a run needs is loaded with the first run.
 
     Args:
         shell: The running IPython.
@@ -39,6 +38,8 @@ class Notebook(Surroundings):
 
         A run in the foreground is shown at once.
         """
+        from nbtrain.notebook.alive import keep_alive
+
         keep_alive(run)
         here = execution.current()
         if here is None:
@@ -78,7 +79,8 @@ class Notebook(Surroundings):
                 _abandon_loops(here, result)
                 if not self._is_quiet(result):
                     only = [*here.started] if len(here.started) == 1 else []
-                    for run in {*only, *here.due}.difference(here.shown):
+                    wanted = {*only, *here.due}.difference(here.shown)
+                    for run in sorted(wanted, key=lambda run: run.name):
                         _show(run)
             finally:
                 execution.end()

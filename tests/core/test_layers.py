@@ -262,6 +262,8 @@ def test_one_module_shows_a_run_in_a_panel() -> None:
             "nbtrain.terminal.main",
             {"tensorflow", "keras", "ipywidgets", "IPython", "matplotlib"},
         ),
+        # `import nbtrain` in IPython.
+        ("nbtrain.notebook.surroundings", {"nbtrain.core.states", "nbtrain.panel", "ipywidgets"}),
         (
             "nbtrain.run.run,nbtrain.tf1.engine",
             {"ipywidgets", "anywidget", "nbtrain.notebook"},
