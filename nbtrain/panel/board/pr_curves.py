@@ -42,7 +42,7 @@ def pr_curves(curves: Selection[History], content: Mapping[str, object]) -> Sent
             case {"run": str(run), "at": int(at), "known": str() | None as known} if at >= -1:
                 entry, buffer = _entry(curves, (run, tag), at, known)
             case _:
-                raise ArgumentError(f"{each!r} is not a run and an index of a step.")
+                raise ArgumentError(f"{each!r} is not the name of a run with the index of a step.")
         entries.append(entry)
         buffers += buffer
     return {"t": "pr_curves", "runs": entries}, buffers

@@ -19,6 +19,7 @@ from nbtrain.core.errors import ArgumentError, BusyError, PhaseError
 from nbtrain.core.states import Phase
 from nbtrain.run.boundary.session_host import owner
 from nbtrain.steer import surroundings
+from nbtrain.terminal.script import Script
 from tests.gate import SOON, eventually
 from tests.leaving import IS_KNOWN, failure
 
@@ -489,8 +490,8 @@ def test_a_program_that_handles_interrupts_keeps_its_handler() -> None:
 def test_a_pause_is_told_once_with_what_ends_it(
     where: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if where == "notebook":
-        monkeypatch.setattr(surroundings, "current", surroundings.Surroundings())
+    here = Script() if where == "script" else surroundings.Surroundings()
+    monkeypatch.setattr(surroundings, "current", here)
     run = nbtrain.track(range(9), name="paused")
     told: list[str] = []
 

@@ -179,13 +179,13 @@ def test_what_a_chart_cannot_draw_is_left_out_and_told(tmp_path: Path, bad: floa
     rows = np.array(GOOD)
     rows[4, 1] = bad
     (entry,), (buffer,) = asked(logdir_of(tmp_path, curve(rows)))
-    assert entry["note"].startswith("1 of 3 thresholds are left out")
+    assert entry["note"].startswith("1 of 3 thresholds are not shown")
     assert decoded(entry, buffer)[2][0].tolist() == [0, 1]
 
 
 def test_a_curve_without_anything_to_draw_says_so(tmp_path: Path) -> None:
     (entry,), (buffer,) = asked(logdir_of(tmp_path, curve(np.full((6, 4), math.nan))))
-    assert entry["note"].startswith("4 of 4 thresholds are left out")
+    assert entry["note"].startswith("4 of 4 thresholds are not shown")
     assert decoded(entry, buffer)[2].shape == (7, 0)
 
 

@@ -41,6 +41,7 @@ from nbtrain.rundir.folder import Logdir
 from nbtrain.steer import registry, surroundings
 from nbtrain.steer.options import Settings
 from nbtrain.steer.requests import INSTEAD
+from nbtrain.terminal.script import Script
 from tests.gate import SOON, Gate, eventually
 from tests.models import Counter, Line, applied, reached, refused
 from tests.on_disk import journal, saved
@@ -294,8 +295,8 @@ def test_waiting_for_a_paused_run_says_once_how_to_continue(
     where: str,
     advice: str,
 ) -> None:
-    if where == "notebook":
-        monkeypatch.setattr(surroundings, "current", surroundings.Surroundings())
+    here = Script() if where == "script" else surroundings.Surroundings()
+    monkeypatch.setattr(surroundings, "current", here)
     run, _ = held(gate, steps=1000)
     gate.open()
     step = applied(run.pause()).step
