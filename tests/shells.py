@@ -11,11 +11,14 @@ import pytest
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbtrain.steer import surroundings
+
 
 @contextlib.contextmanager
 def own_shell(folder: Path) -> Iterator[Any]:
-    """A shell that keeps no history, its profile in this folder."""
+    """A shell that keeps no history, its profile in this folder; then its process is a script."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(surroundings, "current", surroundings.current)
         patch.setenv("IPYTHONDIR", str(folder))
         shell = InteractiveShell.instance()
         shell.history_manager.enabled = False

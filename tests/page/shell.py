@@ -12,7 +12,6 @@ import pytest
 
 import nbtrain
 from nbtrain.core.errors import NbtrainError
-from nbtrain.steer import surroundings
 from tests.page.kernel import Comm, Kernel, Publisher
 from tests.shells import own_shell
 
@@ -24,7 +23,6 @@ def page_shell(kernel: Kernel, folder: Path) -> Iterator[Any]:
         patch.setattr(comm, "create_comm", lambda **arguments: Comm(kernel, **arguments))
         shell.display_pub = Publisher(parent=shell)
         shell.display_pub.kernel = kernel
-        patch.setattr(surroundings, "current", surroundings.current)
         patch.setattr(NbtrainError, "_render_traceback_", None, raising=False)
         nbtrain._meet_ipython()  # as when it is imported in a notebook
         shell.run_line_magic("load_ext", "nbtrain")
