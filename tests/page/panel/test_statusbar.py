@@ -101,5 +101,6 @@ def test_a_hidden_page_notifies_once_of_the_end(
 def test_a_browser_that_refuses_is_told_in_words(panel: Locator) -> None:
     statusbar = panel.locator(".nbt-statusbar")  # nothing is granted: Chromium refuses
     statusbar.locator("[data-act=notify]").click()
-    expect(statusbar.locator("[data-role=refusal]")).to_contain_text("The browser blocks notifications")
+    refusal = statusbar.locator("[data-role=refusal]")
+    expect(refusal).to_contain_text("The browser blocks notifications")
     expect(statusbar.locator("[data-act=notify]")).to_have_attribute("aria-pressed", "false")
