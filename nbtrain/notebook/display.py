@@ -1,6 +1,7 @@
-"""Shows a run in a cell: its panel while it is live, its picture afterwards.
+"""Shows a run in a cell: its panel, and below it a picture for the saved notebook.
 
-This is the only module that knows both runs and panels.
+The panel stays live after the end of its run, as long as the kernel lives and the cell is not
+executed again. This is the only module that knows both runs and panels.
 """
 
 from __future__ import annotations
@@ -12,12 +13,23 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from IPython.display import display
+
 from nbtrain.core.errors import BusyError, CheckpointError, NbtrainError
 from nbtrain.core.states import Phase
 from nbtrain.core.text.tracebacks import without_ours
 from nbtrain.media.drawing import DRAWING
 from nbtrain.notebook import bundles, clearing, still
-from nbtrain.notebook.execution import Place, at_end, cell, note_shown, show_at_end
+from nbtrain.notebook.ended_run import EndedRun
+from nbtrain.notebook.execution import (
+    Place,
+    at_end,
+    cell,
+    is_awaited,
+    is_shown_elsewhere,
+    note_shown,
+    show_at_end,
+)
 from nbtrain.notebook.kernel import runs
 from nbtrain.panel import figure
 from nbtrain.panel.comm import harden
@@ -32,77 +44,107 @@ AnyRun: TypeAlias = "Run | AttachedRun"
 
 # The same on every execution, so that a notebook can be compared with its saved outputs.
 TEXT = "nbtrain run"
+EARLIER = "nbtrain run: shown in an earlier cell"
 
 # Seconds for the curves of earlier starts, which may be long.
 _RECORDS_SECS = 10.0
 
+# The panels of the newest ended runs stay live, and keep their curves. Older ones keep only their
+# picture. A panel whose cell was executed again is dropped.
+_KEPT = 32
+
 
 class Display:
-    """The panel of one run and its outputs; closed when the run ends."""
+    """The panel of one run and its outputs; the panel stays live after the end of the run."""
 
     def __init__(self, run: AnyRun) -> None:
-        self.panel = Panel(run)
+        self._run = shown = _without_model(run)
+        self.panel = Panel(shown)
         self.panel.unasked = not isinstance(run, AttachedRun) and run.in_foreground
         harden(self.panel)
-        self._run = run
         self._still = still.Still(self.panel, TEXT, _again(run), self._picture, self._state)
-        self._cells: set[str | None] = set()  # the cells that have shown the panel
+        self._has_cell = False  # whether its client names cells
         self._closing = threading.RLock()  # keeps the run's end from interfering with showing it
         self._closed = False
-        self._forget = run.on_tick(self._tick)
+        self._forget = _nothing if isinstance(shown, EndedRun) else shown.on_tick(self._tick)
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the run has ended: only its panel is left."""
+        return self._run.status.phase.ended
 
     def is_of(self, run: AnyRun) -> bool:
         """Returns whether this display belongs to `run` and can be shown again."""
-        return self._run is run and not self._closed
+        shown = self._run
+        return (shown.run if isinstance(shown, EndedRun) else shown) is run and not self._closed
 
-    def forgotten(self) -> bool:
-        """Returns whether the run has ended and cannot be found, or is no longer followed."""
-        if isinstance(self._run, AttachedRun):
-            return not is_known(self._run)
-        return self._run.status.phase.ended and runs().get(self._run.name) is not self._run
-
-    def is_elsewhere(self) -> bool:
-        """Returns whether other cells have shown the panel, but not the calling one."""
-        return bool(self._cells) and cell() not in (None, *self._cells)
+    def is_forgotten(self) -> bool:
+        """Returns whether its cell was executed again, or the run is no longer followed."""
+        run = self._run
+        if isinstance(run, AttachedRun) and not (run.status.phase.ended or is_known(run)):
+            return True
+        return self.has_ended and self._still.is_cleared()
 
     def show(self) -> None:
         """Shows the panel, and a picture below it, in the calling cell."""
         with self._closing:
             if not self._closed:
-                ended = self._run.status.phase.ended
-                self._still.show(picture_of(self._run) if ended else bundles.bundle(None, TEXT))
-                self._cells.add(cell())
-                return
-        show(self._run)
+                self._has_cell |= cell() is not None
+                self._still.show(None if self.has_ended else bundles.bundle(None, TEXT))
 
     def show_again(self, where: Place) -> None:
         """Shows the panel again if the training thread has cleared it."""
         run = self._run
-        if isinstance(run, AttachedRun) or not run.trains_here():
+        if isinstance(run, AttachedRun | EndedRun) or not run.trains_here():
             return
         if self._still.forget(where):
             run.attempt.context.monitor.guarded("display", self.show)
 
+    def resume(self, run: AnyRun) -> None:
+        """Follows the run again, which has started again."""
+        with self._closing:
+            if self._run is not run and not run.status.phase.ended:
+                self._run = self.panel.source = run
+                self._forget = run.on_tick(self._tick)
+
+    def end(self) -> None:
+        """Sends the last status to the pages, and draws the last picture.
+
+        The panel stays, unless there is no page: then only the picture is left.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._forget()
+            try:
+                self.panel.tick()
+            finally:
+                if not (self._has_cell or self.panel.opened):
+                    self.close()
+                else:
+                    self._still.settle()
+                    self._run = self.panel.source = _without_model(self._run)
+
     def close(self) -> None:
-        """Sends the last status to the pages, and replaces the panel with the last picture."""
+        """Replaces the panel with its last picture."""
         with self._closing:
             if self._closed:
                 return
             self._closed = True
             self._forget()
             try:
-                self.panel.tick()
                 self._still.finish()
             finally:
                 self.panel.close()
-                if _displays.get(_key(self._run)) is self:
-                    del _displays[_key(self._run)]
+                for key in [key for key, shown in _displays.items() if shown is self]:
+                    del _displays[key]
 
     def redraw(self) -> None:
         """Redraws the picture below the panel; see `redraw` below."""
-        if self._run.status.phase is Phase.CREATED:
+        run = self._run
+        if isinstance(run, EndedRun) or run.status.phase is Phase.CREATED:
             return  # there is nothing new to show
-        note = self._run.handle.note
+        note = run.handle.note
         note("picture", None)  # first, because the picture contains the message
         try:
             self._still.redraw()
@@ -111,8 +153,10 @@ class Display:
 
     def _tick(self) -> None:
         """Handles the run's tick; the last tick comes after its end."""
+        if isinstance(self._run, EndedRun):
+            return
         if self._run.is_over:
-            self.close()
+            self.end()
         else:
             self.panel.tick()
             self._still.draw_if_due()
@@ -131,6 +175,17 @@ class Display:
         return (status.phase, bool(status.values)), status.step, marks, status.message
 
 
+def _without_model(run: AnyRun | EndedRun) -> AnyRun | EndedRun:
+    """Returns what the panel of a run refers to: an ended run must not keep its model."""
+    if isinstance(run, AttachedRun | EndedRun) or not run.status.phase.ended:
+        return run
+    return EndedRun(run)
+
+
+def _nothing() -> None:
+    """Does nothing."""
+
+
 _displays: dict[object, Display] = {}
 
 
@@ -146,11 +201,14 @@ def display_of(run: AnyRun) -> Display:
     """Returns the display of a run, and creates it on first use."""
     key = _key(run)
     shown = _displays.get(key)
-    if shown is None or not shown.is_of(run):
-        for other_key, other in list(_displays.items()):
-            if other_key == key or other.forgotten():
-                other.close()  # otherwise it would keep its run, and so a model, in memory
-        shown = _displays[key] = Display(run)
+    if shown is not None and shown.is_of(run):
+        shown.resume(run)
+        return shown
+    old = [other for other, it in list(_displays.items()) if other == key or it.is_forgotten()]
+    ended = [other for other, it in list(_displays.items()) if it.has_ended and other not in old]
+    for other in [*old, *ended[: 1 - _KEPT]]:
+        _displays[other].close()
+    shown = _displays[key] = Display(run)
     return shown
 
 
@@ -176,23 +234,48 @@ clearing.listeners.append(_show_again)
 
 
 def show(run: AnyRun) -> None:
-    """Shows a run in the calling cell: the live panel, or its picture once it has ended."""
-    from IPython.display import display
+    """Shows a run in the calling cell: its panel, also once it has ended.
 
-    note_shown(run)
-    if run.status.phase.ended:
+    A client without pages gets the picture of an ended run. A cell that has waited for a run that
+    an earlier cell shows gets one line.
+    """
+    ended = run.status.phase.ended
+    if ended and is_awaited(run) and is_shown_elsewhere(run):
+        note_shown(run)
+        display({"text/plain": EARLIER}, raw=True)
+    elif ended and cell() is None and not _is_live(run):
+        note_shown(run)
         _await_records(run)
-        picture = picture_of(run)
-        traceback = picture.pop("text/html", None)
-        display(picture, raw=True)
-        if traceback is not None:
-            display({"text/html": traceback, "text/plain": ""}, raw=True)
-        return
+        _show_picture(run)
+    else:
+        show_panel(run)
+
+
+def _is_live(run: AnyRun) -> bool:
+    """Returns whether a page shows the panel of a run."""
+    shown = _displays.get(_key(run))
+    return shown is not None and shown.is_of(run) and shown.panel.opened
+
+
+def _show_picture(run: AnyRun) -> None:
+    picture = picture_of(run)
+    traceback = picture.pop("text/html", None)
+    display(picture, raw=True)
+    if traceback is not None:
+        display({"text/html": traceback, "text/plain": ""}, raw=True)
+
+
+def show_panel(run: AnyRun) -> None:
+    """Shows the panel, also in a client that may have no pages."""
+    note_shown(run)
+    ended = run.status.phase.ended
+    if ended:
+        _await_records(run)
     shown = display_of(run)
     shown.show()
-    if run.status.phase.ended:  # it ended meanwhile, perhaps after its last tick
+    if not ended and run.status.phase.ended:  # it has ended meanwhile, perhaps after its last tick
         _await_records(run)
-        shown.close()
+        shown.end()
 
 
 def _await_records(run: AnyRun) -> None:
@@ -202,12 +285,6 @@ def _await_records(run: AnyRun) -> None:
     """
     if not isinstance(run, AttachedRun):
         run.attempt.monitor_threads.wait_for_records(_RECORDS_SECS)
-
-
-def show_panel(run: AnyRun) -> None:
-    """Shows the panel even if the run has ended, so that its chart can be explored."""
-    note_shown(run)
-    display_of(run).show()
 
 
 def traceback_of(error: NbtrainError) -> list[str]:
@@ -231,11 +308,11 @@ def show_below(error: NbtrainError) -> None:
     enough.
     """
     run = runs().get(error.run or "") if isinstance(error, BusyError) else None
-    if run is not None and not display_of(run).is_elsewhere():
+    if run is not None and not is_shown_elsewhere(run):
         show_at_end(run)
 
 
-def picture_of(run: AnyRun) -> bundles.Bundle:
+def picture_of(run: AnyRun | EndedRun) -> bundles.Bundle:
     """Returns a run's picture for the saved notebook; a failed run has its traceback as HTML."""
     status, curves, marks = run.status, run.scalars.curves(), list(run.marks)
     last = state_of(run, time.strftime("%Y-%m-%d %H:%M:%S"))
@@ -247,7 +324,7 @@ def picture_of(run: AnyRun) -> bundles.Bundle:
     return picture
 
 
-def state_of(run: AnyRun, when: str) -> str:
+def state_of(run: AnyRun | EndedRun, when: str) -> str:
     """Returns the last line of a picture: its time, and what to type to continue the run.
 
     Only the picture has this line, because the HTML below a live panel must not change later. If a

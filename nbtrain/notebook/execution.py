@@ -24,12 +24,14 @@ class Execution:
         due: Runs that the cell shows at its end, even if it has started several.
         shown: Runs that the cell has shown.
         in_foreground: Runs that train in the cell's thread.
+        awaited: Runs for whose end the cell has waited.
     """
 
     started: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
     due: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
     shown: weakref.WeakSet[Run | AttachedRun] = dataclasses.field(default_factory=weakref.WeakSet)
     in_foreground: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
+    awaited: weakref.WeakSet[Run | AttachedRun] = dataclasses.field(default_factory=weakref.WeakSet)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,16 +46,18 @@ class Place:
     cell: str | None
     request: str | None
 
-    def has_cleared(self, other: Place) -> bool:
-        """Returns whether `other` is an earlier execution of the cell, whose outputs are gone."""
-        return self.cell is not None and self.cell == other.cell and self.request != other.request
-
 
 # Functions that are called at the end of each cell of a client without pages.
 at_end: list[Callable[[], object]] = []
 
 # Executions that have not ended, by the request that each answers.
 _executions: dict[str, Execution] = {}
+
+# The latest execution of each cell that a page has named.
+_latest: dict[str, str] = {}
+
+# The places that show each run.
+_places: weakref.WeakKeyDictionary[Run | AttachedRun, set[Place]] = weakref.WeakKeyDictionary()
 
 
 def show_at_end(run: Run) -> None:
@@ -68,6 +72,36 @@ def note_shown(run: Run | AttachedRun) -> None:
     execution = current()
     if execution is not None:
         execution.shown.add(run)
+        _places[run] = {
+            place(),
+            *(there for there in _places.get(run, ()) if not is_cleared(there)),
+        }
+
+
+def is_shown_elsewhere(run: Run | AttachedRun) -> bool:
+    """Returns whether an earlier cell has shown a run, and was not executed again."""
+    here = place()
+    places = _places.get(run, set())
+    return any(there.request != here.request and not is_cleared(there) for there in places)
+
+
+def is_cleared(there: Place) -> bool:
+    """Returns whether the outputs of a place are gone because its cell was executed again."""
+    current()  # a new execution has cleared its cell
+    return there.cell is not None and _latest.get(there.cell, there.request) != there.request
+
+
+def note_awaited(run: Run | AttachedRun) -> None:
+    """Notes that the calling cell has waited for the end of a run."""
+    execution = current()
+    if execution is not None:
+        execution.awaited.add(run)
+
+
+def is_awaited(run: Run | AttachedRun) -> bool:
+    """Returns whether the calling cell has waited for the end of a run."""
+    execution = current()
+    return execution is not None and run in execution.awaited
 
 
 def cell() -> str | None:
@@ -85,7 +119,13 @@ def place() -> Place:
 def current() -> Execution | None:
     """Returns the execution to which the calling thread belongs; None if it belongs to none."""
     answered = _answered()
-    return None if answered is None else _executions.setdefault(answered, Execution())
+    if answered is None:
+        return None
+    if answered not in _executions:
+        _executions[answered] = Execution()
+        if (name := cell()) is not None:
+            _latest[name] = answered
+    return _executions[answered]
 
 
 def end() -> None:

@@ -5,6 +5,7 @@ still.show(first)    # three outputs: the widget, and below it the picture and w
                      # widget hides; other threads may print between them
 still.draw_if_due()  # regularly: redraws the picture in a separate thread if that is due
 still.redraw()       # redraws the picture at once if it has changed
+still.settle()       # the same for the last time; an error is shown below the widget
 still.finish()       # the same, and empties the output of the widget
 
 A saved notebook contains the three outputs. The first is the widget, which JupyterLab cannot show
@@ -35,7 +36,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 
 from nbtrain.media.drawing import DRAWING
 from nbtrain.notebook.bundles import BLANK, Bundle, bundle
-from nbtrain.notebook.execution import Place, place
+from nbtrain.notebook.execution import Place, is_cleared, place
 from nbtrain.panel.widget import Shown
 
 if TYPE_CHECKING:
@@ -166,9 +167,9 @@ class Still:
         return picture
 
     def is_cleared(self) -> bool:
-        """Returns whether all outputs have gone because the cell was executed again."""
-        here, before = place(), self._outputs
-        self._outputs = [each for each in before if not here.has_cleared(each.place)]
+        """Returns whether all outputs have gone because their cells were executed again."""
+        before = self._outputs
+        self._outputs = [each for each in before if not is_cleared(each.place)]
         return bool(before) and not self._outputs
 
     def forget(self, where: Place) -> bool:
@@ -203,21 +204,26 @@ class Still:
         if self._outputs and self._state() != self._drawn:
             self._update()
 
-    def finish(self) -> None:
-        """Draws the last picture and empties the outputs of the widget.
+    def settle(self) -> None:
+        """Draws the last picture; the widget stays.
 
-        If drawing fails, the outputs say so: the caller may be in another cell.
+        If drawing fails, the words below the widget say so: the caller may be in another cell.
         """
         if thread := self._thread:
             thread.join()
-        gone = bundle(None, self._text)
         try:
             self._redraw()
         except Exception as error:  # noqa: BLE001 - shown where it is missing
-            gone = {"text/plain": f"{self._text}\n{lack(error)}"}
+            words = self._below({"text/plain": f"{self._text}\n{lack(error)}"})["words"]
+            for outputs in self._outputs:
+                outputs.replace("words", words)
+
+    def finish(self) -> None:
+        """Draws the last picture and empties the outputs of the widget."""
+        self.settle()
         shown, self._outputs = self._outputs, []
         for outputs in shown:
-            outputs.replace("live", gone)
+            outputs.replace("live", bundle(None, self._text))
 
     def _is_due(self) -> bool:
         now = self._clock()

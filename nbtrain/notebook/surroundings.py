@@ -71,6 +71,10 @@ class Notebook(Surroundings):
                 free.run(variable.set, value)
         return free
 
+    def note_awaited(self, run: Run) -> None:
+        """Notes that the cell has waited for a run, so that it need not show the run again."""
+        execution.note_awaited(run)
+
     def _end_cell(self, result: Any) -> None:
         """Handles the end of a cell (IPython's `post_run_cell`)."""
         here = execution.current()

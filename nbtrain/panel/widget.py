@@ -27,6 +27,7 @@ class Shown(anywidget.AnyWidget):
     Attributes:
         layout: None, because ipywidgets makes a second widget, with its own comm, for a layout.
         heard_at: When a page last sent a message; before the first, when the widget was made.
+        opened: Whether a page has sent a message.
 
     Raises:
         NbtrainError: The package was installed without its front end.
@@ -42,6 +43,7 @@ class Shown(anywidget.AnyWidget):
             )
         self._clock = clock
         self.heard_at = clock()
+        self.opened = False
         super().__init__(_esm=_source(bundle))
         self.on_msg(self._hear)
 
@@ -51,6 +53,7 @@ class Shown(anywidget.AnyWidget):
         A malformed message is reported to the page: an error would be printed into a user's cell.
         """
         self.heard_at = self._clock()
+        self.opened = True
         if not isinstance(content, dict):
             self.note(f"A message was ignored: {content!r:.80} is not an object")
         elif content.get("t") != "there":

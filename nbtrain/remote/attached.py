@@ -260,6 +260,7 @@ class AttachedRun(Requests):
         return self._result()
 
     def _result(self) -> AttachedRun:
+        surroundings.current.note_awaited(self)
         status = self.status
         if status.phase is Phase.FAILED:
             error = f"\n\n{status.error}" if status.error else ""

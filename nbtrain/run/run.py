@@ -282,6 +282,7 @@ class Run(Requests):
                 "call request_stop()."
             )
         attempt.monitor_threads.join(LAST_ROUND_SECS)
+        surroundings.current.note_awaited(self)
         if attempt.error is not None:
             raise attempt.error.with_traceback(attempt.traceback)
         return self

@@ -40,6 +40,9 @@ class Surroundings:
         """Reacts to a Ctrl-C during the wait for a run; returns whether to continue waiting."""
         return False
 
+    def note_awaited(self, run: Any) -> None:
+        """Notes that the program has waited for the end of a run, in the thread that has waited."""
+
     def how_to_resume(self, _logdir: Path, wait: Wait) -> str:
         """Returns how to resume the paused run of a folder, and what an interrupt would do."""
         if wait is Wait.LOOP:

@@ -56,12 +56,13 @@ class Panel(Shown):
         clock: Returns seconds that never go backwards.
 
     Attributes:
+        source: The run; after its end another object with the same scalars, marks and media.
         unasked: Whether to send snapshots without a request until the first message of a page: the
             run may train in the thread that receives the messages.
     """
 
     def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
-        self._source = source
+        self.source = source
         self.unasked = False
         self._wire = Wire(source.scalars, source.marks)
         self._actions = MarkActions(source.marks, source.most_checkpoints)
@@ -81,9 +82,9 @@ class Panel(Shown):
             unasked = unheard and self._clock() - self._sent_at >= UNASKED_SECS
             if not (self._asked or self._wire.seq or unasked):
                 return
-            receipts = answers(self._source.receipts)
-            count = self._source.marks.count  # first: a checkpoint is listed before its mark
-            status = self._source.status
+            receipts = answers(self.source.receipts)
+            count = self.source.marks.count  # first: a checkpoint is listed before its mark
+            status = self.source.status
             epochs = self._epochs.points(status)  # first: also while no page is visible
             # After the end no update could catch up; a new start changes all actions.
             whole = self._asked or self._wire.is_outdated or status.phase.ended or unasked
@@ -101,7 +102,7 @@ class Panel(Shown):
     def _fields(
         self, status: Status, receipts: Sequence[Fields], epochs: Sequence[Point]
     ) -> Fields:
-        source, by = self._source, self._source.trained_by
+        source, by = self.source, self.source.trained_by
         if by is not None:  # its status and its curves are read from files of different age
             status = replace(status, values={**status.values, **source.scalars.last_values()})
         return fields(
@@ -144,7 +145,7 @@ class Panel(Shown):
             self._seen = max(self._seen, seq)
         elif kind == "hello":
             self._asked = True
-            phase = self._source.status.phase
+            phase = self.source.status.phase
             nobody_ticks = phase.ended or phase is Phase.CREATED
             if nobody_ticks or self._clock() - self._sent_at >= ALONE_SECS:
                 self.tick()
@@ -159,17 +160,17 @@ class Panel(Shown):
     def _answer(self, content: dict[str, Any]) -> None:
         """Answers a request for lines of the log, or for pictures and media."""
         if content["t"] == "log":
-            self.send(log_wire.answer(self._source.log, content.get("have")), [])
+            self.send(log_wire.answer(self.source.log, content.get("have")), [])
         else:
-            self.send(*media_wire.answer(self._source.media, content))
+            self.send(*media_wire.answer(self.source.media, content))
 
     def _execute(self, content: dict[str, Any]) -> None:
         click = str(content.get("id"))
         try:
-            self._source.post(command_of(content), sender=Sender(click))
+            self.source.post(command_of(content), sender=Sender(click))
         except ArgumentError as error:
             self.send({"t": "ack", "id": click, "text": str(error)})
             return
         self.send({"t": "ack", "id": click, "text": "requested"})
-        if self._source.status.phase.ended:
+        if self.source.status.phase.ended:
             self.tick()

@@ -33,17 +33,19 @@ export class RunConnection extends Connection {
 
   // The mailbox for commands without the kernel; null once the run or the kernel has ended.
   get mailbox() {
-    const { phase, mailbox } = this.store.status;
-    const ended = phase && ENDED.includes(phase);
-    return this.contact.gone || ended ? null : mailbox;
+    return this.contact.gone || this.isOver ? null : this.store.status.mailbox;
   }
 
   get #inSight() {
     return this.views.size > 0 && document.visibilityState !== "hidden";
   }
 
+  get isOver() {
+    return ENDED.includes(this.store.status.phase ?? "");
+  }
+
   alive() {
-    if (this.#inSight) this.send({ t: "alive", seq: this.store.seq });
+    if (this.#inSight && !this.isOver) this.send({ t: "alive", seq: this.store.seq });
   }
 
   poll() {
@@ -64,7 +66,11 @@ export class RunConnection extends Connection {
       for (const view of this.views) view.clicks.acknowledged(content.id, content.text);
     else if (content.t === "log") this.log.receive(content);
     else if (content.t === "media") this.media.receive(content, buffers);
-    else this.store.receive(content, buffers);
+    else {
+      const wasOver = this.isOver;
+      this.store.receive(content, buffers);
+      if (wasOver && !this.isOver) this.alive(); // it has started again
+    }
     this.notices.update(this.store.status);
     this.changed();
   }

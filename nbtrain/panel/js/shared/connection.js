@@ -108,6 +108,12 @@ export class Connection {
     return true;
   }
 
+  // Whether nothing new can come. Then the page sends no signs of life, which would keep an idle culler
+  // from stopping the kernel.
+  get isOver() {
+    return false;
+  }
+
   // Reports to the kernel that the page shows a view.
   alive() {}
 
@@ -159,7 +165,7 @@ export class Connection {
   // hidden page reports that it is open, so that the kernel keeps its picture up to date.
   poll() {
     this.alive();
-    if (this.views.size === 0) return;
+    if (this.views.size === 0 || this.isOver) return;
     if (document.visibilityState === "hidden") this.send({ t: "there" });
     else if (!this.answered) this.send({ t: "hello" });
   }
