@@ -58,8 +58,14 @@ _CLASS = "nbtrain-still"
 _STYLE = (
     "<style>.jp-OutputArea-child:has(> .jp-OutputArea-output:not([data-mime-type], iframe))"
     ":not(:has(> .jp-OutputArea-output > *)):has(~ .jp-OutputArea-child "
-    f".{_CLASS}) {{ display: none }}</style>"
+    f".{_CLASS}) {{ display: none }}"
+    # A picture has a light ground. In a dark theme its lightness is inverted, and its hues stay.
+    '[data-jp-theme-light="false"] .jp-OutputArea-child:has(~ .jp-OutputArea-child '
+    f".{_CLASS}) img.jp-needs-light-background {{ filter: invert(0.9) hue-rotate(180deg) }}"
+    "</style>"
 )
+# JupyterLab marks the picture by a class; other front ends ignore this.
+_METADATA = {"image/png": {"needs_background": "light"}}
 
 _numbers = itertools.count(1)
 _leaving = threading.Event()  # set when the process ends: then only the last pictures are drawn
@@ -94,7 +100,7 @@ class _Outputs:
         if publisher is not None:
             transient = {"display_id": f"{self.name}-{which}"}
             publish = functools.partial(publisher.publish, transient=transient, update=True)
-            contextvars.Context().run(publish, data, {})
+            contextvars.Context().run(publish, data, _METADATA if which == "picture" else {})
 
 
 class Still:
@@ -154,7 +160,8 @@ class Still:
             before()
             first = self._first()
         for which, data in self._below(first).items():
-            display(data, raw=True, display_id=f"{name}-{which}")
+            metadata = _METADATA if which == "picture" else {}
+            display(data, raw=True, display_id=f"{name}-{which}", metadata=metadata)
 
     def _first(self) -> Bundle:
         """Draws the first picture; returns words in its place if that fails."""

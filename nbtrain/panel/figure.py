@@ -37,11 +37,12 @@ GROUND = "#ffffff"
 # GREY) have 3:1 or more.
 INK, AMBER, RED = "#5f6368", "#8a5a00", "#b3261e"
 _FAINT = 0.65  # opacity of the sign of an abandoned mark
-_WIDTH, _LINES = 104, 8  # characters in a line of text, and lines of one message
-_MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
+_WIDTH, _LINES = 144, 8  # characters in a line of text, and lines of one message
+_BREADTH = 10.4  # inches: most cells show it at this size, a narrower one shrinks it
+_MARGIN, _LINE, _CHART = 0.2, 0.17, 2.4  # inches
 _NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs in between
 _TITLE_SIZE, _LEGEND_SIZE = 9.0, 8.5  # points
-TITLE, _HALF_TITLE = 36, 22  # characters of a tag above a chart, alone and beside its validation
+TITLE, _HALF_TITLE = 50, 30  # characters of a tag above a chart, alone and beside its validation
 _APART = 0.07  # distance between two signs, as a fraction of the chart's width
 _FEW = 40  # a validation with at most this many points shows them
 
@@ -93,7 +94,7 @@ def framed(count: int, row: float, more: float = 0.0) -> tuple[Figure, list[Axes
 
     columns = min(2, max(1, count))
     rows = -(-count // columns)
-    figure = Figure(figsize=(7.6, row * rows + more), layout="constrained")
+    figure = Figure(figsize=(_BREADTH, row * rows + more), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, [figure.add_subplot(rows, columns, index + 1) for index in range(count)]
 

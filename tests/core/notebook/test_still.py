@@ -152,14 +152,16 @@ def test_a_captured_cell_gets_its_outputs(outputs: Outputs) -> None:
     assert captured.outputs[-1].data == {"image/png": bundles.BLANK, "text/plain": "text"}
 
 
-def test_a_failed_last_picture_is_reported_only_in_place_of_the_widget(
-    shows: Shows, outputs: Outputs
+@pytest.mark.parametrize("how", ["settle", "finish"])
+def test_a_failed_last_picture_is_reported_below_the_widget(
+    shows: Shows, outputs: Outputs, how: str
 ) -> None:
     shows.error = ValueError("no font")
     shows.state = ("finished", 9)
-    shows.still.finish()
-    live, *_ = outputs.shown.values()
-    assert live == {"text/plain": "text\nThe picture cannot be drawn: ValueError: no font"}
+    getattr(shows.still, how)()
+    live, _picture, words = outputs.shown.values()
+    assert (still._VIEW in live) is (how == "settle")
+    assert "The picture cannot be drawn: ValueError: no font" in words["text/html"]
 
 
 def test_if_no_thread_can_be_started_a_later_look_retries(

@@ -367,9 +367,9 @@ def test_a_long_message_is_wrapped_and_cut() -> None:
     assert lines[0] == "The training thread stands here:"
     assert len(lines) == 8
     assert lines[-1] == "…"
-    assert max(map(len, lines)) <= 104
-    assert words("x" * 200) == ["x" * 104, "x" * 96], "also where there is no space"
-    assert max(map(len, words("損" * 100))) == 52, "wide characters are two"
+    assert max(map(len, lines)) <= 144
+    assert words("x" * 200) == ["x" * 144, "x" * 56], "also where there is no space"
+    assert max(map(len, words("損" * 100))) == 72, "wide characters are two"
 
 
 def test_no_line_of_text_is_wider_than_the_picture(store: ScalarStore) -> None:
