@@ -65,7 +65,7 @@ _STYLE = (
     "</style>"
 )
 # JupyterLab marks the picture by a class; other front ends ignore this.
-_METADATA = {"image/png": {"needs_background": "light"}}
+_METADATA = {"needs_background": "light"}
 
 _numbers = itertools.count(1)
 _leaving = threading.Event()  # set when the process ends: then only the last pictures are drawn

@@ -78,6 +78,9 @@ def see_what_stays(page: NotebookPage, shots: Path) -> None:
             expect(pictures(page, index)).to_have_count(2)
             for each in pictures(page, index).all():
                 expect(each).to_be_visible()
+            is_dark = "invert(0.9) hue-rotate(180deg)"
+            drawn = pictures(page, index).first
+            expect(drawn).to_have_css("filter", is_dark if theme == "Dark" else "none")
         missing = page.page.get_by_text("Error displaying widget")
         expect(missing).to_have_count(4)  # so long it takes until the page knows
         for each in missing.all():
