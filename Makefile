@@ -16,13 +16,14 @@ SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.* nbtrain/panel/
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
 USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help lab check test lint types core unit soak notebooks browser js demo docs screenshots bench clean
+.PHONY: help lab check test lint types core unit soak notebooks browser js demo dist docs lowest screenshots bench clean
 
 help:
 	@echo 'make lab    JupyterLab on the quickstart notebook'
 	@echo 'make check  lint, types, the page and the pure tests: about two minutes'
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
+	@echo 'make lowest the pure tests and a few trainings with the oldest versions; make newest-3.13'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
 	@echo 'make docs   build the documentation as a site: docs/_build/index.html'
 	@echo 'make bench  measure what a step, an update and a million points cost'
@@ -37,7 +38,7 @@ help:
 		{ echo '$(PYTHON) could not make .venv (on Debian and Ubuntu: apt install python3-venv).'; exit 1; }
 	@echo '{}' > .venv/package.json
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[lab,test]'
+	$(BIN)/python -m pip install --quiet --no-compile --no-compile --editable '.[lab,test]'
 	@touch $@
 
 lab: .venv/made
@@ -104,8 +105,38 @@ demo: .venv/made
 
 # Its tools are installed when it is first built: neither a user nor a test needs them.
 docs: .venv/made
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --no-compile --no-compile --editable '.[docs]'
 	$(BIN)/python -m sphinx --quiet --fail-on-warning docs docs/_build
+
+# The pure tests and a training of each kind, in an environment of their own.
+# $(1): the environment, $(2): its Python, $(3): options of the installation
+SMOKE := tests/core tests/training/keras/test_fit_run.py tests/training/engines/test_track.py \
+	tests/training/tf1/test_supervisor_programs.py tests/training/panel/test_board.py
+define smoke
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv venv --quiet --clear --python $(2) $(1)
+	$(BIN)/uv pip install --quiet --python $(1) $(3) --editable '.[lab,test]'
+	$(1)/bin/python -m pytest $(SMOKE) -n 2 --dist loadfile
+endef
+
+# The source distribution, and the wheel that is built from it. In an empty environment, without
+# the repository and without Node.js, the wheel must pass a small run.
+dist: .venv/made
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet build uv
+	$(BIN)/python -m build --outdir dist
+	@find dist -name '*.whl' -size -1000k | grep -q . || { echo 'The wheel is larger than 1 MB.'; exit 1; }
+	$(BIN)/uv venv --quiet --clear --python "$(PYTHON)" .venv-dist
+	$(BIN)/uv pip install --quiet --python .venv-dist dist/*.whl
+	env PATH="$(CURDIR)/.venv-dist/bin" .venv-dist/bin/python -I tests/smoke.py
+
+# The lowest version of every dependency that pyproject.toml allows.
+lowest: .venv/made
+	$(call smoke,.venv-lowest,"$(PYTHON)",--resolution lowest-direct)
+
+# The newest versions on another Python: make newest-3.13
+newest-%: .venv/made
+	$(call smoke,.venv-$*,$*)
 
 screenshots: .venv/made
 	@mkdir -p docs
@@ -115,4 +146,4 @@ bench: .venv/made
 	$(BIN)/python tests/benchmarks/run.py
 
 clean:
-	rm -rf .venv node_modules nbtrain/panel/static demo notebooks/runs docs/_build docs/jupyter_execute docs/notebooks dist build
+	rm -rf .venv .venv-* node_modules nbtrain/panel/static demo notebooks/runs docs/_build docs/jupyter_execute docs/notebooks dist build

@@ -29,13 +29,6 @@ LOCKS |= {"poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", ".npmrc"}
 ADDRESS = re.compile(r'"?resolved"?[:\s]+"http|registry\s*=|"?url"?\s*[:=]\s*"http[^"]*/packages/')
 
 
-def declared() -> str:
-    """The version that pyproject.toml gives."""
-    found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)
-    assert found is not None
-    return found[1]
-
-
 def tracked() -> list[Path]:
     """Every file that git keeps."""
     git = shutil.which("git")
@@ -149,10 +142,6 @@ print("none")"""
     assert in_ipython(code, tmp_path) == "none"
 
 
-def test_the_version_is_told_once() -> None:
-    assert nbtrain.__version__ == declared()
-
-
 def test_the_installed_version_is_this_one() -> None:
     try:
         installed = importlib.metadata.version("nbtrain")
@@ -219,3 +208,15 @@ def test_node_packages_are_installed_only_if_one_is_missing(
             json.dumps({"packages": there})
         )
     assert hook.installed(str(tmp_path)) is complete
+
+
+def test_every_test_that_the_security_page_names_exists() -> None:
+    named = re.findall(r"`(tests/[^`:]+)::([^`]+)`", (ROOT / "SECURITY.md").read_text("utf-8"))
+    assert named
+    for path, name in named:
+        text = (ROOT / path).read_text("utf-8")
+        assert f"def {name}(" in text or f'test("{name}"' in text, name
+
+
+def test_the_citation_names_this_version() -> None:
+    assert f"\nversion: {nbtrain.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")

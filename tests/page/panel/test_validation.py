@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from PIL import Image
 from playwright.sync_api import Locator, expect
 
 import nbtrain
@@ -117,7 +115,7 @@ def test_both_go_on_after_a_restore_beside_what_was_abandoned(
 
 
 @pytest.mark.parametrize("width", [400, 960])
-def test_they_are_told_apart_in_both_themes_and_in_the_picture_that_stays(
+def test_they_differ_in_both_themes_and_the_panel_stays_after_the_end(
     page: BarePage, width: int, tmp_path: Path
 ) -> None:
     folder = Path(os.environ.get("NBTRAIN_SCREENSHOTS", tmp_path))
@@ -144,11 +142,5 @@ def test_they_are_told_apart_in_both_themes_and_in_the_picture_that_stays(
         assert legend.evaluate("e => e.scrollWidth <= e.clientWidth"), "nothing of it is cut off"
         panel.screenshot(path=folder / f"validation-{width}-{theme}.png", animations="disabled")
     click(panel, "stop")
-    # In the place of the panel one pixel stands, and below it the picture.
-    page.page.wait_for_function("() => [...document.images].at(-1)?.naturalWidth > 100")
-    picture = page.page.locator("img").last
-    for theme in ("light", "dark"):
-        page.theme(theme)
-        shown = picture.screenshot(path=folder / f"picture-{width}-{theme}.png")
-        ground = np.asarray(Image.open(io.BytesIO(shown)).convert("L"))[2, 2]
-        assert ground > 230, "its own ground, whatever the page's is"
+    phase(panel, "stopped")
+    expect(legend).to_contain_text("val")
