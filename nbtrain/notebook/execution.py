@@ -20,14 +20,14 @@ class Execution:
     """The state of an execution. It has only weak references to runs, which keep models in memory.
 
     Attributes:
-        started: Runs that the cell has started.
+        started: Runs that the cell has started or attached.
         due: Runs that the cell shows at its end, even if it has started several.
         shown: Runs that the cell has shown.
         in_foreground: Runs that train in the cell's thread.
         awaited: Runs for whose end the cell has waited.
     """
 
-    started: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
+    started: weakref.WeakSet[Run | AttachedRun] = dataclasses.field(default_factory=weakref.WeakSet)
     due: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)
     shown: weakref.WeakSet[Run | AttachedRun] = dataclasses.field(default_factory=weakref.WeakSet)
     in_foreground: weakref.WeakSet[Run] = dataclasses.field(default_factory=weakref.WeakSet)

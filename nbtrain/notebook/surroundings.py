@@ -16,6 +16,7 @@ from nbtrain.notebook import execution
 from nbtrain.steer.surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from nbtrain.remote.attached import AttachedRun
     from nbtrain.run.run import Run
 
 # Variables by which ipykernel assigns output to a cell.
@@ -50,6 +51,11 @@ class Notebook(Surroundings):
         else:
             here.started.add(run)
 
+    def show_attached(self, run: AttachedRun) -> None:
+        """Shows a run of another process, as a start shows one of this kernel."""
+        if (here := execution.current()) is not None:
+            here.started.add(run)
+
     def enter(self) -> None:
         """Shows the panel again whenever the training thread clears the outputs of its cell."""
         from nbtrain.notebook import clearing
@@ -71,7 +77,7 @@ class Notebook(Surroundings):
                 free.run(variable.set, value)
         return free
 
-    def note_awaited(self, run: Run) -> None:
+    def note_awaited(self, run: Run | AttachedRun) -> None:
         """Notes that the cell has waited for a run, so that it need not show the run again."""
         execution.note_awaited(run)
 
@@ -117,7 +123,7 @@ def _abandon_loops(here: execution.Execution, result: Any) -> None:
             run.attempt.abandon(error)
 
 
-def _show(run: Run) -> None:
+def _show(run: Run | AttachedRun) -> None:
     from nbtrain.notebook.display import show
 
     show(run)

@@ -14,7 +14,7 @@ from nbtrain.rundir.files import Malformed, Untrusted
 from nbtrain.rundir.folder import shown
 from nbtrain.rundir.names import MAILBOX
 from nbtrain.rundir.status_file import SignOfLife
-from nbtrain.steer import registry
+from nbtrain.steer import registry, surroundings
 from nbtrain.tfevents.names import ENDING
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def attach(logdir: str | os.PathLike[str]) -> AttachedRun | Run:
     """Follows and steers a run that trains in another process, through its folder.
 
     The process may be a script in a terminal, a batch job, another kernel, or on another machine
-    that shares the folder. The run is shown at the end of a cell like one of this kernel. If the
+    that shares the folder. A cell that attaches one run shows its panel at its end. If the
     run has ended, or its process has died, it can still be shown, and commands are refused.
 
     Whoever may write to the folder can steer the run: neither a port nor a password is needed.
@@ -56,9 +56,11 @@ def attach(logdir: str | os.PathLike[str]) -> AttachedRun | Run:
     folder = _folder(logdir)
     for run in list(registry.runs.values()):
         if not run.status.phase.ended and run.logdir.resolve() == folder.resolve():
+            surroundings.current.show_attached(run)
             return run  # type: ignore[no-any-return]
     attached = opened(folder)
     attached.read(_ENDED_SECS if attached.status.phase.ended else _LIVE_SECS)
+    surroundings.current.show_attached(attached)
     return attached
 
 

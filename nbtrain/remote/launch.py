@@ -33,6 +33,7 @@ from nbtrain.rundir.folder import Logdir, shown, unwritable
 from nbtrain.rundir.launched import FIRST_LINE, VARIABLE
 from nbtrain.rundir.names import LOG, MAILBOX
 from nbtrain.rundir.status_file import LAUNCH, SignOfLife, Writer
+from nbtrain.steer import surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,9 @@ def started(program: Program, folder: Logdir) -> AttachedRun:
     # Reads the exit code, so that no zombie is left.
     wait = threading.Thread(target=process.wait, name=f"nbtrain launched {path.name}", daemon=True)
     wait.start()
-    return opened(path)
+    run = opened(path)
+    surroundings.current.show_attached(run)
+    return run
 
 
 def _clear(folder: Path, names: set[str]) -> None:

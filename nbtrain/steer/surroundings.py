@@ -29,6 +29,9 @@ class Surroundings:
     def show_start(self, run: Any) -> None:
         """Shows a run that has started; called in the thread that has started it."""
 
+    def show_attached(self, run: Any) -> None:
+        """Shows a run of another process; called in the thread that has attached it."""
+
     def enter(self) -> None:
         """Prepares the training thread of a run; called there, at the beginning."""
 

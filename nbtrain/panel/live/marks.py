@@ -115,7 +115,7 @@ def legend(marks: Iterable[Mark]) -> str:
     kinds = sorted(counts, key=lambda kind: (rank(kind), kind))
     many = {kind: f" ({count})" if count > 1 else "" for kind, count in counts.items()}
     parts = [f"{glyph(kind)} {kind}{many[kind]}".replace(" ", _JOINING) for kind in kinds]
-    more = ". Numbers at signs do not count checkpoints near other marks."
+    more = ". The number at a sign leaves out checkpoints beside it."
     mixed = _BY_CADENCE & counts.keys() and counts.keys() - _BY_CADENCE
     return "Marks: " + f"{_JOINING}· ".join(parts) + (more if mixed else "")
 

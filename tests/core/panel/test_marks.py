@@ -95,7 +95,7 @@ def test_the_legend_lists_each_kind_once_by_importance() -> None:
 
 def test_the_legend_says_that_signs_count_no_checkpoints_near_other_marks() -> None:
     saved, edits = [mark("checkpoint", step) for step in range(6)], [mark("set", 3), mark("set", 4)]
-    words = "Numbers at signs do not count checkpoints near other marks."
+    words = "The number at a sign leaves out checkpoints beside it."
     assert [sign.text for sign in signs(saved + edits, 0, 9, 9)] == ["◆2"]
     assert legend(saved + edits).endswith(f"(6). {words}")
     assert [sign.text for sign in signs(saved, 0, 9, 9)] == ["○6"]
