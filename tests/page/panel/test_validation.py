@@ -143,4 +143,6 @@ def test_they_differ_in_both_themes_and_the_panel_stays_after_the_end(
         panel.screenshot(path=folder / f"validation-{width}-{theme}.png", animations="disabled")
     click(panel, "stop")
     phase(panel, "stopped")
+    page.page.mouse.move(0, 0)
+    over.hover()
     expect(legend).to_contain_text("val")
