@@ -16,14 +16,14 @@ SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.* nbtrain/panel/
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
 USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help lab check test lint types core unit soak notebooks browser js demo dist docs lowest screenshots bench clean
+.PHONY: help lab check test lint types core unit soak notebooks browser js demo dist docs lowest newest screenshots bench clean
 
 help:
 	@echo 'make lab    JupyterLab on the quickstart notebook'
 	@echo 'make check  lint, types, the page and the pure tests: about two minutes'
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
-	@echo 'make lowest the pure tests and a few trainings with the oldest versions; make newest-3.13'
+	@echo 'make lowest the pure tests and some trainings with the oldest versions; newest: on PYTHON='
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
 	@echo 'make docs   build the documentation as a site: docs/_build/index.html'
 	@echo 'make bench  measure what a step, an update and a million points cost'
@@ -109,13 +109,13 @@ docs: .venv/made
 	$(BIN)/python -m sphinx --quiet --fail-on-warning docs docs/_build
 
 # The pure tests and a training of each kind, in an environment of their own.
-# $(1): the environment, $(2): its Python, $(3): options of the installation
+# $(1): the environment, $(2): options of the installation
 SMOKE := tests/core tests/training/keras/test_fit_run.py tests/training/engines/test_track.py \
 	tests/training/tf1/test_supervisor_programs.py tests/training/panel/test_board.py
 define smoke
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv venv --quiet --clear --python $(2) $(1)
-	$(BIN)/uv pip install --quiet --python $(1) $(3) --editable '.[lab,test]'
+	$(BIN)/uv venv --quiet --clear --python "$(PYTHON)" $(1)
+	$(BIN)/uv pip install --quiet --python $(1) $(2) --editable '.[lab,test]'
 	$(1)/bin/python -m pytest $(SMOKE) -n 2 --dist loadfile
 endef
 
@@ -132,11 +132,11 @@ dist: .venv/made
 
 # The lowest version of every dependency that pyproject.toml allows.
 lowest: .venv/made
-	$(call smoke,.venv-lowest,"$(PYTHON)",--resolution lowest-direct)
+	$(call smoke,.venv-lowest,--resolution lowest-direct)
 
-# The newest versions on another Python: make newest-3.13
-newest-%: .venv/made
-	$(call smoke,.venv-$*,$*)
+# The newest versions, on another Python: make newest PYTHON=python3.13
+newest: .venv/made
+	$(call smoke,.venv-newest)
 
 screenshots: .venv/made
 	@mkdir -p docs
