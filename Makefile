@@ -23,7 +23,7 @@ help:
 	@echo 'make check  lint, types, the page and the pure tests: about two minutes'
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
-	@echo 'make lowest the pure tests and some trainings with the oldest versions; newest: on PYTHON='
+	@echo 'make lowest test with the oldest versions; make newest PYTHON=python3.13, with the newest'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
 	@echo 'make docs   build the documentation as a site: docs/_build/index.html'
 	@echo 'make bench  measure what a step, an update and a million points cost'
@@ -38,7 +38,7 @@ help:
 		{ echo '$(PYTHON) could not make .venv (on Debian and Ubuntu: apt install python3-venv).'; exit 1; }
 	@echo '{}' > .venv/package.json
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --no-compile --editable '.[lab,test]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[lab,test]'
 	@touch $@
 
 lab: .venv/made
@@ -105,7 +105,7 @@ demo: .venv/made
 
 # Its tools are installed when it is first built: neither a user nor a test needs them.
 docs: .venv/made
-	$(BIN)/python -m pip install --quiet --no-compile --no-compile --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[docs]'
 	$(BIN)/python -m sphinx --quiet --fail-on-warning docs docs/_build
 
 # The pure tests and a training of each kind, in an environment of their own.
