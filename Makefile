@@ -73,8 +73,9 @@ node_modules/made: package.json package-lock.json
 core: .venv/made
 	$(BIN)/python -m pytest tests/core -n 2
 
-# The longest files first. A third of their time tests wait, so that three at once keep two
-# cores busy.
+# Files are handed out in the order of their folders. The last is tests/training, whose many short
+# files let all workers end at about the same time. Other tests wait for processes meanwhile, so that
+# three at once keep two cores busy.
 unit: .venv/made
 	sh tests/iproute.sh
 	$(BIN)/python -m pytest tests/process tests/faults tests/training -n 3 --dist loadfile \
