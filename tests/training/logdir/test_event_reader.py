@@ -142,7 +142,7 @@ def test_a_value_that_is_not_a_scalar_makes_no_point(tmp_path: Path) -> None:
 
 
 def test_runs_that_are_read_by_turns_take_64_bytes_an_event_at_the_peak(tmp_path: Path) -> None:
-    events = [simple(tag, step, step) for step in range(3000) for tag in "abcdefghij"]
+    events = [tensor(tag, step, np.float32(step)) for step in range(3000) for tag in "abcdefghij"]
     data = written(tmp_path / "0" / NAME, events).read_bytes()
     runs = 12
     for run in range(1, runs):
