@@ -87,7 +87,7 @@ soak: .venv/made
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs
-	$(BIN)/python -m pytest --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
+	$(BIN)/python -m pytest -p tests.forked_notebooks --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
 
 browser: .venv/made
 	sh tests/chromium.sh
