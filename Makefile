@@ -88,11 +88,12 @@ soak: .venv/made
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs
-	$(BIN)/python -m pytest --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
+	$(BIN)/python -m pytest -p tests.forked_notebooks --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
 
+# JupyterLab first: its files have few tests, but are the longest.
 browser: .venv/made
 	sh tests/chromium.sh
-	$(BIN)/python -m pytest tests/page tests/lab -m browser -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests/lab tests/page -m browser -n 2 --dist loadfile --no-loadscope-reorder
 
 demo: .venv/made
 	@mkdir -p demo && rm -rf demo/runs
