@@ -9,18 +9,7 @@ import numpy as np
 
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board.curves import Want, buckets_of_each, kept_buckets
-from nbtrain.panel.figure import (
-    INK,
-    NEAR,
-    TITLE,
-    TITLE_SIZE,
-    between_gaps,
-    frame,
-    framed,
-    mark,
-    saved,
-    writable,
-)
+from nbtrain.panel.figure import INK, TITLE, between_gaps, frame, framed, mark, saved, writable
 from nbtrain.panel.validations import fits_of, folder_of, name_of
 from nbtrain.panel.wording import cut
 
@@ -48,24 +37,11 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     names = [scalars.reader.title(name_of(lead, runs, fits)) for lead, runs in fits.items()]
     folder = folder_of(names)
     shown = [*fits.values()][: len(COLOURS)]
-    left_out = [
-        f"{count} {what}"
-        for count, what in ((len(tags) - _CHARTS, "tags"), (len(fits) - len(shown), "runs"))
-        if count > 0
-    ]
-    parts = [
-        *([f"in {folder}"] if folder else []),
-        *(["dashed: validation"] if any(len(runs) > 1 for runs in shown) else []),
-        *([f"not shown: {', '.join(left_out)}"] if left_out else []),
-    ]
-    title = cut("; ".join(parts), _SUMMARY)
-    below = _LINE * (1 + bool(title) + -(-len(shown) // _COLUMNS))
-    figure, each_axes = framed(len(tags[:_CHARTS]), _CHART, below)
+    rows = 2 + -(-len(shown) // _COLUMNS)
+    figure, each_axes = framed(len(tags[:_CHARTS]), _CHART, _LINE * rows)
     for axes, tag in zip(each_axes, tags, strict=False):
-        words = writable(cut(tag, TITLE))
-        axes.set_title(
-            words, fontsize=TITLE_SIZE, loc="left", parse_math=False, pad=NEAR, color=INK
-        )
+        title = writable(cut(tag, TITLE))
+        axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
         lines = [
             (run, {"color": colour, "linestyle": _VALIDATION if place else "-"})
             for colour, runs in zip(COLOURS, shown, strict=False)
@@ -77,9 +53,19 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
             counted, _ = kept_buckets(scalars[run, tag], Want(tag, x=x, smooth=smooth), limit)
             _draw(axes, counted, style, raw=bool(smooth))
         frame(axes)
+    left_out = [
+        f"{count} {what}"
+        for count, what in ((len(tags) - _CHARTS, "tags"), (len(fits) - len(shown), "runs"))
+        if count > 0
+    ]
+    parts = [
+        *([f"in {folder}"] if folder else []),
+        *(["dashed: validation"] if any(len(runs) > 1 for runs in shown) else []),
+        *([f"not shown: {', '.join(left_out)}"] if left_out else []),
+    ]
     short = [cut(name.removeprefix(folder), _NAME) for name in names[: len(shown)]]
-    _name(figure, [writable(name) or " " for name in short], title)
-    return saved(figure, _CHART, NEAR, below)
+    _name(figure, [writable(name) or " " for name in short], cut("; ".join(parts), _SUMMARY))
+    return saved(figure)
 
 
 def _draw(axes: Axes, rows: np.ndarray[Any, Any], style: dict[str, Any], *, raw: bool) -> None:
@@ -102,7 +88,7 @@ def _name(figure: Figure, names: Sequence[str], title: str) -> None:
     legend = figure.legend(
         [Line2D([], [], color=colour) for colour in COLOURS[: len(names)]],
         names,
-        loc="lower left",
+        loc="outside lower left",
         ncols=_COLUMNS,
         fontsize=8,
         frameon=False,

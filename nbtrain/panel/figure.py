@@ -11,7 +11,7 @@ import io
 import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from nbtrain.rundir.journal import Mark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.backend_bases import RendererBase
     from matplotlib.figure import Figure
 
 COLOURS = ("#1f77b4", "#d95f02", "#2a9d5c", "#9467bd", "#b8860b", "#c2185b")
@@ -40,13 +39,8 @@ INK, AMBER, RED = "#5f6368", "#8a5a00", "#b3261e"
 _FAINT = 0.65  # opacity of the sign of an abandoned mark
 _WIDTH, _LINES = 104, 8  # characters in a line of text, and lines of one message
 _MARGIN, _LINE, _CHART = 0.2, 0.17, 2.2  # inches
-NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs in between
-TITLE_SIZE, _LEGEND_SIZE = 9.0, 8.5  # points
-_INCHES, _COLUMNS = 7.6, 2  # the width of a picture, and its columns if it has several charts
-_EDGE = 0.05  # inches from a number to the edge of its part of the picture
-_NUMBERS, _TICK = 0.25, 3.5  # inches of the numbers below a chart; points of a tick, and below it
-# Inches of a factor such as 1e6, which Matplotlib writes at the end of an axis with large numbers.
-_FACTOR = 0.2
+_NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with signs in between
+_TITLE_SIZE, _LEGEND_SIZE = 9.0, 8.5  # points
 TITLE, _HALF_TITLE = 36, 22  # characters of a tag above a chart, alone and beside its validation
 _APART = 0.07  # distance between two signs, as a fraction of the chart's width
 _FEW = 40  # a validation with at most this many points shows them
@@ -63,6 +57,8 @@ def png(
     Args:
         last: The last lines of the text above the charts.
     """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     charts = lines_of(curves)
     words = list(_words(status, recorded=bool(charts)))
     if charts and marks:
@@ -71,19 +67,19 @@ def png(
     head = _MARGIN + _LINE * len(words)
     figure, each_axes = framed(len(charts), _CHART, head)
     height = figure.get_figheight()
+    figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - head / height)))
     for index, (text, colour) in enumerate(words):
         y = 1 - (_MARGIN / 2 + _LINE * index) / height
         figure.text(0.01, y, text, fontsize=8.5, va="top", color=colour, parse_math=False)
-    pad = _ABOVE if marks else NEAR
     for axes, lines in zip(each_axes, charts, strict=True):
         _draw(axes, lines)
         _sign(axes, marks)
-        _entitle(axes, lines, status, pad)
-    return saved(figure, _CHART, pad)
+        _entitle(axes, lines, status, _ABOVE if marks else _NEAR)
+    return saved(figure)
 
 
-def framed(count: int, row: float, more: float) -> tuple[Figure, list[Axes]]:
-    """Returns a figure with `count` axes, which `saved` puts in their places.
+def framed(count: int, row: float, more: float = 0.0) -> tuple[Figure, list[Axes]]:
+    """Returns a figure with `count` axes in one or two columns.
 
     The figure has its own canvas: pyplot, its backend and its figures are not changed.
 
@@ -95,82 +91,18 @@ def framed(count: int, row: float, more: float) -> tuple[Figure, list[Axes]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    size = _INCHES, row * -(-count // _COLUMNS) + more
-    figure = Figure(size, DPI, facecolor=GROUND)
-    figure.set_layout_engine("none")
+    columns = min(2, max(1, count))
+    rows = -(-count // columns)
+    figure = Figure(figsize=(7.6, row * rows + more), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, [figure.add_axes((0, 0, 1, 1), facecolor="none") for _ in range(count)]
+    return figure, [figure.add_subplot(rows, columns, index + 1) for index in range(count)]
 
 
-def saved(figure: Figure, row: float, pad: float, below: float = 0.0) -> bytes:
-    """Returns the figure as a PNG with the background, whatever style the user has set.
-
-    All charts have the same width, which leaves room for the widest number at an axis. It is the
-    only text that is measured: the layouts of Matplotlib measure each text six times, which takes
-    longer than to draw the picture.
-
-    Args:
-        row: The height of a row in inches.
-        pad: The distance of a title from its chart in points.
-        below: Inches below the rows.
-    """
-    canvas: Any = figure.canvas
-    least = _Room(0.3, _NUMBERS, 0.1, (pad + 1.2 * TITLE_SIZE) / 72)
-    charts = figure.axes
-    _place(figure, row, below, [least] * len(charts))
-    rooms = [_room(axes, canvas.get_renderer(), least) for axes in charts]
-    left, right = (max((each[side] for each in rooms), default=0.0) for side in (0, 2))
-    for first in range(0, len(charts), _COLUMNS):
-        line = slice(first, first + _COLUMNS)
-        _, under, _, above = map(max, zip(*rooms[line], strict=True))
-        rooms[line] = [_Room(left, under, right, above)] * len(rooms[line])
-    _place(figure, row, below, rooms)
+def saved(figure: Figure) -> bytes:
+    """Returns the figure as a PNG with the background, whatever style the user has set."""
     out = io.BytesIO()
-    canvas.print_png(out)
+    figure.savefig(out, format="png", dpi=DPI, transparent=True, facecolor=GROUND)
     return out.getvalue()
-
-
-class _Room(NamedTuple):
-    """Inches around a chart."""
-
-    left: float
-    below: float
-    right: float
-    above: float
-
-
-def _place(figure: Figure, row: float, below: float, rooms: Sequence[_Room]) -> None:
-    """Puts the charts into rows and columns, each with its room around it."""
-    wide, high = figure.get_size_inches()
-    columns = min(_COLUMNS, len(rooms))
-    for index, (axes, room) in enumerate(zip(figure.axes, rooms, strict=True)):
-        down, across = divmod(index, columns)
-        left = wide / columns * across + room.left
-        bottom = below + row * ((len(rooms) - 1) // columns - down) + room.below
-        width = wide / columns - room.left - room.right
-        height = row - room.below - room.above
-        axes.set_position((left / wide, bottom / high, width / wide, height / high))
-
-
-def _room(axes: Axes, renderer: RendererBase, least: _Room) -> _Room:
-    """Returns the room for the numbers at the axes of a chart, which stay as they are from now."""
-    from matplotlib.ticker import FixedLocator
-
-    widths, factors = [], []
-    for axis in (axes.xaxis, axes.yaxis):
-        low, high = sorted(axis.get_view_interval())
-        places, labels = axis.get_majorticklocs(), axis.get_ticklabels()
-        seen = [text for at, text in zip(places, labels, strict=False) if low <= at <= high]
-        widest = max(seen, key=lambda text: len(text.get_text()), default=None)
-        widths.append(widest.get_window_extent(renderer).width / DPI if widest else 0.0)
-        factors.append(_FACTOR if axis.get_major_formatter().get_offset() else 0.0)
-        axis.set_major_locator(FixedLocator(list(places)))
-    return _Room(
-        left=widths[1] + 2 * _TICK / 72 + _EDGE,
-        below=least.below + factors[0],
-        right=widths[0] / 2 + _EDGE,
-        above=least.above + factors[1],
-    )
 
 
 def _words(status: Status, *, recorded: bool) -> Iterator[tuple[str, str]]:
@@ -289,7 +221,7 @@ def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> N
     # A blank title reserves the space for a legend. A tag is not a formula.
     text = words[0] if len(words) == 1 else " "
     title = axes.set_title(
-        text, fontsize=TITLE_SIZE, loc="left", parse_math=False, pad=pad, color=INK
+        text, fontsize=_TITLE_SIZE, loc="left", parse_math=False, pad=pad, color=INK
     )
     if len(words) > 1:
         handles = [
@@ -339,7 +271,7 @@ def _sign(axes: Axes, marks: Sequence[Mark]) -> None:
 def frame(axes: Axes) -> None:
     """Draws a grid, small numbers and the two axes."""
     axes.grid(visible=True, color=GREY, alpha=0.2)
-    axes.tick_params(labelsize=8, labelcolor=INK, color=INK, length=_TICK, pad=_TICK)
+    axes.tick_params(labelsize=8, labelcolor=INK, color=INK)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("bottom", "left"):

@@ -377,20 +377,6 @@ def test_no_line_of_text_is_wider_than_the_picture(store: ScalarStore) -> None:
     assert (pixels[:, -8:] > 0.9).all()
 
 
-@pytest.mark.parametrize("width", [1e-5, 1e9])
-def test_numbers_and_titles_have_their_room_beside_and_above_the_curves(
-    store: ScalarStore, width: float
-) -> None:
-    add(store, "loss", 1_000_000, *np.linspace(0.001, 0.001 + width, 3000))
-    add(store, "rate", 1, *np.full(300, 0.001))
-    pixels = drawn(store, dataclasses.replace(STATUS, values=store.last_values()))
-    middle = pixels.shape[1] // 2
-    for edge in (pixels[-2:], pixels[:, :2], pixels[:, middle - 1 : middle], pixels[:, -2:]):
-        assert (edge > 0.9).all()
-    gaps = np.diff(filled(pixels))
-    assert len(gaps[gaps > 3]) >= 2, "between the words, the titles and the charts"
-
-
 def test_pyplot_and_the_backend_are_not_touched(store: ScalarStore) -> None:
     import matplotlib.pyplot as plt
 
