@@ -74,8 +74,9 @@ node_modules/made: package.json package-lock.json
 core: .venv/made
 	$(BIN)/python -m pytest tests/core -n 2
 
-# The longest files first. A third of their time tests wait, so that three at once keep two
-# cores busy.
+# Files are handed out in the order of their folders. The last is tests/training, whose many short
+# files let all workers end at about the same time. Other tests wait for processes meanwhile, so that
+# three at once keep two cores busy.
 unit: .venv/made
 	sh tests/iproute.sh
 	$(BIN)/python -m pytest tests/process tests/faults tests/training -n 3 --dist loadfile \
@@ -90,9 +91,10 @@ notebooks: .venv/made
 	@rm -rf notebooks/runs
 	$(BIN)/python -m pytest --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
 
+# JupyterLab first: its files have few tests, but are the longest.
 browser: .venv/made
 	sh tests/chromium.sh
-	$(BIN)/python -m pytest tests/page tests/lab -m browser -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests/lab tests/page -m browser -n 2 --dist loadfile --no-loadscope-reorder
 
 demo: .venv/made
 	@mkdir -p demo && rm -rf demo/runs

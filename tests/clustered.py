@@ -25,7 +25,7 @@ from nbtrain.cluster import this_machine as local
 from nbtrain.cluster.description import Description
 from nbtrain.cluster.launched import LaunchedCluster
 from nbtrain.core.tasks import Task
-from nbtrain.engines.ps import pipeline
+from nbtrain.engines.ps import pipeline, servers
 from tests.forked import SERVER, Forked
 from tests.gate import SOON, eventually
 from tests.networks import enter
@@ -165,6 +165,7 @@ def answer(pipe: Connection, config: str, network: str | None = None) -> None:
     """Answers questions until the pipe is closed."""
     if network is not None:
         enter(network)
+        servers._LIMITS |= {"TCP_KEEPIDLE": 1, "TCP_KEEPCNT": 2, "TCP_USER_TIMEOUT": 3000}
     pipeline._PATIENCE_SECS = 1.0
     training = Training(config)
     while True:

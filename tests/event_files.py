@@ -63,12 +63,25 @@ def tensor(tag: str, step: int, number: Any, wall_time: float = 1.7e9, **how: bo
     value = v1.Summary.Value(tag=tag)
     if not how.get("bare"):
         value.metadata.plugin_data.plugin_name = "scalars"
-    value.tensor.CopyFrom(tf.make_tensor_proto(number))
+    value.tensor.CopyFrom(_proto(number))
     if how.get("content"):
         for name in ("float_val", "double_val", "int_val", "int64_val"):
             value.tensor.ClearField(name)
         value.tensor.tensor_content = np.asarray(number).tobytes()
     return v1.Event(wall_time=wall_time, step=step, summary=v1.Summary(value=[value]))
+
+
+_PROTOS: dict[str, Any] = {}
+
+
+def _proto(number: Any) -> Any:
+    """The proto that TensorFlow makes of a number, once: it takes long."""
+    if not isinstance(number, float | np.generic):
+        return tf.make_tensor_proto(number)
+    key = f"{type(number)} {number!r}"
+    if key not in _PROTOS:
+        _PROTOS[key] = tf.make_tensor_proto(number)
+    return _PROTOS[key]
 
 
 def start(step: int, wall_time: float) -> Any:

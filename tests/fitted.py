@@ -82,7 +82,7 @@ class Order(keras.layers.Layer):
 
 def writing(step: Callable[[Any, Any], None]) -> Any:
     """A classifier that calls a function with the number of each step and its rows."""
-    inner, optimizer = classifier(), keras.optimizers.Adam(0.01)
+    inner, optimizer = classifier(), keras.optimizers.SGD(0.01, momentum=0.9)
 
     def write(column: Any) -> None:
         tf.py_function(step, [optimizer.iterations.value, column], [])

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import gc
 import io
 import multiprocessing
 import os
@@ -204,6 +205,7 @@ def _lived(
         assert isinstance(stream, io.TextIOWrapper)
         stream.reconfigure(line_buffering=True)
     os.chdir(folder)
+    gc.freeze()  # what was imported is not searched, nor freed at the end, which takes a second
     parent = multiprocessing.parent_process()
     assert parent is not None
     _thread.start_new_thread(_end_with, (parent.sentinel,))  # unseen by tests that list threads

@@ -5,6 +5,8 @@
         with forked_kernels():
             yield
 
+The server of `tests/lab` and the notebooks of `make notebooks` have such kernels, too.
+
 Everything of Jupyter is real: a client or a manager starts a kernel as ever, and ipykernel runs
 in a process of its own, with the environment that it was given. Only its interpreter is a copy
 of one that has imported TensorFlow; nbtrain is imported by the kernel itself. A fresh kernel is
@@ -17,13 +19,30 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.forked import Forked
+from tests.forked import PRELOADED, SERVER, Forked
+
+# pyplot and the inline backend look for the kernel's shell when they are imported, and stay out.
+# Most kernels of a process that forks nothing else use these, too.
+_OF_KERNELS = ["ipykernel.kernelapp", "ipykernel.ipkernel", "ipywidgets"]
+_OF_NOTEBOOKS = ["sklearn.datasets", "matplotlib.backends.backend_agg", "PIL.PngImagePlugin"]
+
+
+def load_ahead() -> None:
+    """Import what kernels use, in a process of its own while this one goes on.
+
+    Called in a process that forks nothing but kernels, before the first of them.
+    """
+    # ipykernel sets the same before a kernel imports matplotlib, which reads it only then.
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    SERVER.set_forkserver_preload([*PRELOADED, *_OF_KERNELS, *_OF_NOTEBOOKS])
+    forkserver.ensure_running()
 
 
 @contextlib.contextmanager
@@ -42,8 +61,12 @@ class _Process:
     def __init__(self, child: Forked) -> None:
         self._child = child
         self.pid = child.pid
-        self.send_signal = child.signal
         self.kill = self.terminate = child.kill
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self._child.exitcode is None:
+            self._child.signal(number)
 
     def poll(self) -> int | None:
         """Its exit code, or None while it lives."""
@@ -57,7 +80,7 @@ class _Process:
         return self.poll()
 
 
-def _launched(cmd: list[str], *, env: dict[str, str], cwd: str | None, **_more: Any) -> Any:
+def _launched(cmd: list[str], *, env: dict[str, str], cwd: str | None = None, **_more: Any) -> Any:
     """Starts a kernel as Jupyter does, and signals the kernel's group."""
     arguments = cmd[cmd.index("-f") :]
     child = Forked(_serve, arguments, env, folder=Path(cwd or "."))

@@ -31,7 +31,7 @@ def page(minutes: int = MINUTES) -> Iterator[dict[str, int]]:
         launched() as browser,
         page_shell(other_end, Path(folder)) as shell,
     ):
-        shown = BarePage(browser, other_end, shell)
+        shown = BarePage(browser.new_page(), other_end, shell)
         opened = OpenedPanel(shown, Path(folder) / "lively")
         for second in range(1, 60 * minutes + 1):
             opened.pass_second(pictures=second % EACH == 0)

@@ -264,10 +264,6 @@ def test_one_module_shows_a_run_in_a_panel() -> None:
         ),
         # `import nbtrain` in IPython.
         ("nbtrain.notebook.surroundings", {"nbtrain.core.states", "nbtrain.panel", "ipywidgets"}),
-        (
-            "nbtrain.run.run,nbtrain.tf1.engine",
-            {"ipywidgets", "anywidget", "nbtrain.notebook"},
-        ),
     ],
 )
 def test_importing_loads_only_what_is_needed(modules: str, absent: set[str]) -> None:

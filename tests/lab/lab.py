@@ -18,6 +18,7 @@ from typing import Any
 import nbformat
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
+from tests import ROOT
 from tests.chromium import SECOND
 from tests.ports import free_ports
 
@@ -74,7 +75,7 @@ class Lab:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(value))
         (self.port,) = free_ports(1)
-        words = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={self.port}"]
+        words = [sys.executable, "-m", "tests.lab.server", "--no-browser", f"--port={self.port}"]
         words += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root"]
         words += ["--ServerApp.disable_check_xsrf=True"]  # for `_ask`
         words += ["--expose-app-in-browser", f"--ServerApp.root_dir={self.root}"]
@@ -85,6 +86,7 @@ class Lab:
             "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
             "IPYTHONDIR": str(folder / "ipython"),
             "TF_CPP_MIN_LOG_LEVEL": "3",
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).strip(":"),
         }
         self._endings: list[threading.Thread] = []
         self._spare: str | None = None  # the kernel that waits for a notebook

@@ -6,29 +6,53 @@ import re
 from typing import Any
 
 from IPython.display import display
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Error, Locator, Page, ViewportSize, expect
 
 import nbtrain
 from tests.chromium import SECOND
 from tests.page.kernel import Kernel
+
+SIZE: ViewportSize = {"width": 1024, "height": 1500}
+POLL_MS = 4000  # as in connection.js
+FORGET = "() => { localStorage.clear(); sessionStorage.clear(); }"
 
 
 class BarePage:
     """A page that shows what is displayed.
 
     Args:
-        browser: The browser.
+        page: A page of the browser without a document.
         kernel: The other end of it.
         shell: The IPython that displays.
     """
 
-    def __init__(self, browser: Browser, kernel: Kernel, shell: Any) -> None:
-        self.kernel, self._shell = kernel, shell
-        self.page: Page = browser.new_page(viewport={"width": 1024, "height": 1500})
+    def __init__(self, page: Page, kernel: Kernel, shell: Any) -> None:
+        self.page, self.kernel, self._shell = page, kernel, shell
+        self._spoilt = False
         self.page.set_default_timeout(60 * SECOND)
+        self.page.set_viewport_size(SIZE)
         self.errors: list[str] = []  # of scripts in the page
-        self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
+        self.page.on("pageerror", self._note)
         self.load()
+
+    def _note(self, error: Error) -> None:
+        self.errors.append(error.stack or str(error))
+
+    def empty(self) -> Page | None:
+        """Take the document away; the page without anything of it, or None if some of it stays.
+
+        A new page costs Chromium more than most tests do with it.
+        """
+        if self._spoilt:
+            self.page.close()
+            return None
+        self.page.evaluate(FORGET)
+        self.page.goto("about:blank")
+        self.page.mouse.move(0, 0)
+        self.page.remove_listener("pageerror", self._note)
+        self.page.context.clear_cookies()
+        self.page.context.clear_permissions()
+        return self.page
 
     def load(self, *, own_clock: bool = False) -> None:
         """Load the page, or load it again: its outputs are then shown again.
@@ -37,9 +61,16 @@ class BarePage:
             own_clock: Whether its timers run by `page.clock`, and can be hurried.
         """
         if own_clock:
+            self._spoilt = True
             self.page.clock.install()
         self.page.goto(self.kernel.address)
         expect(self.page.locator("html")).to_have_attribute("data-open", "")
+
+    def ask_again(self) -> None:
+        """Hurry its own clock until it asks again, once its first word was lost."""
+        self.kernel.wait_until_lost()
+        expect(self.page.locator(".nbt")).to_be_attached()
+        self.page.clock.fast_forward(POLL_MS)
 
     def show(self, shown: object) -> Locator:
         """Shows an object in a new cell: the panel of a run, or its picture once it has ended."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Locator, Page
 
 import nbtrain
 from tests.chromium import mark_those_below
@@ -40,13 +40,20 @@ def shell(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield shell
 
 
+@pytest.fixture(scope="session")
+def spare() -> list[Page]:
+    """The page of the test before, if it is as it was."""
+    return []
+
+
 @pytest.fixture
-def page(browser: Browser, kernel: Kernel, shell: Any) -> Iterator[BarePage]:
+def page(browser: Browser, spare: list[Page], kernel: Kernel, shell: Any) -> Iterator[BarePage]:
     """A page without outputs; the runs and widgets that a test has made are ended after it."""
-    page = BarePage(browser, kernel, shell)
+    page = BarePage(spare.pop() if spare else browser.new_page(), kernel, shell)
     yield page
     kernel.go_on()  # a test that has failed may have left it silent
-    page.page.close()
+    if emptied := page.empty():
+        spare.append(emptied)
     for run in nbtrain.runs().values():
         run.request_stop()
         run.attempt.monitor_threads.join(SOON)

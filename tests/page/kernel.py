@@ -56,6 +56,7 @@ class Kernel:
         self._listening = threading.Event()  # unset while it is busy
         self._listening.set()
         self._losing = False
+        self._lost = threading.Event()
         self._lock = threading.Lock()  # keeps what is sent in its order, also while a page opens
         self._hands = ThreadPoolExecutor(1, "messages of the page")
         self._up = threading.Event()
@@ -114,6 +115,11 @@ class Kernel:
     def lose_hello(self) -> None:
         """Lose the next message in which a page asks for everything."""
         self._losing = True
+        self._lost.clear()
+
+    def wait_until_lost(self) -> None:
+        """Wait until that message was lost."""
+        assert self._lost.wait(SOON)
 
     def go_on(self) -> None:
         """Say what was held back meanwhile, and hear what was said."""
@@ -208,6 +214,7 @@ class Kernel:
         comm = self._widgets.get(said["id"])
         if lost:
             self._losing = False
+            self._lost.set()
         elif comm is not None:
             assert comm.made.wait(SOON)
             data = {"method": "custom", "content": said["content"]}

@@ -5,22 +5,29 @@ from __future__ import annotations
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import tensorflow as tf
+
 import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.rundir import status_file
-from tests.models import Line
 
 FOLDER = "runs/far"
 
 
 def train(pipe: Connection, steps: int | None = None) -> None:
     """Trains until asked to stop, with a scalar that no trial makes worse."""
-    line = Line(compiled=True)
+    weight, rate = tf.Variable(5.0), tf.Variable(0.05)
+
+    def step() -> dict[str, tf.Tensor | float]:
+        loss = (weight - 1.0) ** 2
+        weight.assign_sub(rate * 2.0 * (weight - 1.0))
+        return {"loss": loss, "error": 0.0}
+
     run = nbtrain.train(
-        lambda: {**line.step(), "error": 0.0},
+        step,
         steps=steps,
-        checkpoint=line.checkpoint,
-        hyperparameters={"learning_rate": line.optimizer.learning_rate},
+        checkpoint=tf.train.Checkpoint(weight=weight, learning_rate=rate),
+        hyperparameters={"learning_rate": rate},
         name="far",
     )
     pipe.send("trains")

@@ -20,7 +20,7 @@ import nbtrain
 from nbtrain.core.errors import UnknownArgumentError
 from tests import ROOT
 from tests.event_files import NAME, simple, written
-from tests.forked import Forked
+from tests.forked import Forked, printed
 from tests.gate import SOON
 
 LOCKS = {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock"}
@@ -123,6 +123,18 @@ print(sorted(name for name in loaded if name.startswith("nbtrain.")))"""
     steer = ("learning_rate", "surroundings", "verbs")  # of the magic's help
     loaded = ["nbtrain.steer", *(f"nbtrain.steer.{name}" for name in steer)]
     assert in_ipython(code, tmp_path) == str(loaded)
+
+
+def loads_engines(_pipe: Connection) -> None:
+    """Tell which packages of a notebook are loaded beside the engines."""
+    import nbtrain.run.run
+    import nbtrain.tf1.engine  # noqa: F401
+
+    print({"ipywidgets", "anywidget", "nbtrain.notebook"} & sys.modules.keys())
+
+
+def test_a_script_loads_nothing_that_only_a_notebook_needs() -> None:
+    assert printed(loads_engines) == "set()\n"
 
 
 def trains(_pipe: Connection) -> None:

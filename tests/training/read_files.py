@@ -68,5 +68,5 @@ def other_events(draw: st.DrawFn) -> Any:
 
 
 FILES = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -353,8 +353,11 @@ def test_three_thousand_tags_are_found_by_a_filter_whatever_their_groups(
 
 
 def test_a_page_whose_first_word_was_lost_asks_again(page: BarePage, logdir: Path) -> None:
+    page.load(own_clock=True)
     page.kernel.lose_hello()
-    drawn(page.line(f"scalars {logdir.name}"))
+    cell = page.line(f"scalars {logdir.name}")
+    page.ask_again()
+    drawn(cell)
 
 
 def test_a_page_whose_first_word_was_lost_asks_again_though_the_board_has_grown(
@@ -363,19 +366,22 @@ def test_a_page_whose_first_word_was_lost_asks_again_though_the_board_has_grown(
     there = Board(nbtrain.scalars(str(logdir)))
     drawn(page.show(there))
     page.kernel.lose_hello()
-    page.load()
+    page.load(own_clock=True)
     expect(page.page.locator(".nbt-board")).to_be_visible()
     there.notify()
+    page.ask_again()
     drawn(page.page.locator("body"))
 
 
 def test_filters_that_are_typed_before_the_kernel_answers_are_kept(
     page: BarePage, logdir: Path
 ) -> None:
+    page.load(own_clock=True)
     page.kernel.lose_hello()
     cell = page.line("scalars logs")
     cell.locator("[data-role=filter-tags]").fill("^train/loss$")
     cell.locator("[data-role=filter-runs]").fill("^adam$")
+    page.ask_again()
     board = drawn(cell)
     expect(board.locator("section[data-tag]")).to_have_count(1)
     loss = chart_of(board, "train/loss")

@@ -145,8 +145,11 @@ def test_the_newest_line_of_the_log_is_in_view_unless_the_reader_has_scrolled_up
 
 
 def test_a_page_whose_first_word_was_lost_asks_again(page: BarePage, run: nbtrain.Run) -> None:
+    page.load(own_clock=True)
     page.kernel.lose_hello()
-    phase(page.panel(run), "running")
+    panel = page.panel(run)
+    page.ask_again()
+    phase(panel, "running")
 
 
 def test_a_kernel_that_hangs_is_told_and_all_is_as_before_when_it_speaks_again(

@@ -13,6 +13,7 @@ import pytest
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
+from nbtrain.run.outside import mirror
 from nbtrain.run.outside.mirror_files import snapshot
 from nbtrain.run.outside.mirror_plan import complete
 from nbtrain.run.run import Run
@@ -36,6 +37,7 @@ def train(pipe: Connection, s3: dict[str, str], waits_at: tuple[int, ...] = ()) 
     its curve, its marks and its message.
     """
     os.environ.update(s3)
+    mirror._RETRY_SECS, mirror._PASS_SECS = 1.0, 2.0
     may_go_on = threading.Semaphore(0)
     counter = Counter(lambda step: step in waits_at and may_go_on.acquire())
     run = nbtrain.train(
@@ -180,16 +182,16 @@ def test_a_store_that_cannot_be_used_is_told_before_the_training(s3: S3) -> None
 def test_a_store_that_never_answers_is_said_and_holds_up_no_stop(
     s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nbtrain.run.outside.store.ANSWER_SECS", 8.0)
     monkeypatch.setattr("nbtrain.run.outside.mirror._LAST_FAILING_SECS", 1.0)
     answers = threading.Event()
     counter = Counter()
     run = nbtrain.train(counter.step, checkpoint=counter.checkpoint, name="far", mirror=s3.address)
     run.save().wait()
     eventually(lambda: str(run.status.mirror).startswith("ckpt-"))
+    monkeypatch.setattr("nbtrain.run.outside.store.ANSWER_SECS", 1.0)
     s3.refuses = lambda *_: not answers.wait(SOON)
     run.save().wait()
-    eventually(lambda: "no answer within 8 s" in str(run.status.message))
+    eventually(lambda: "no answer within 1 s" in str(run.status.message))
     run.request_stop()
     run.wait(SOON)
     answers.set()

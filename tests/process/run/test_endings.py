@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
-import subprocess
 import sys
 import threading
 import types
@@ -20,6 +20,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.checkpoints.files import listed
 from nbtrain.media.drawing import DRAWING
+from nbtrain.run.process import endings
 from tests.forked import Forked
 from tests.gate import SOON
 from tests.on_disk import journal
@@ -250,6 +251,7 @@ def test_a_run_that_no_signal_saves_says_so() -> None:
 
 def is_late(pipe: Connection) -> None:
     """Do not end the fourth step before the process has said that it is not saved."""
+    endings._SAY_SECS = 0.5
     weight = tf.Variable(0.0)
     here, pause = threading.Event(), threading.Event()
 
@@ -335,20 +337,20 @@ class SlowEnd:
         self._wait(7.0)  # six seconds are as long as sleep(SIGABRT), which is no end
 
 
-def multiplies(pipe: Connection, times: int) -> None:
-    """Take a step that calls TensorFlow without end, each call with so many products."""
+def multiplies(pipe: Connection) -> None:
+    """Take a step that never returns from TensorFlow, whose threads are at work."""
 
     def multiply(number: Any, product: Any) -> Any:
         return number + 1, tf.matmul(product, matrix) / 300.0
 
     with tf.Graph().as_default() as graph:
         matrix = tf.random.uniform((300, 300))
-        _, product = tf.while_loop(lambda number, _: number < times, multiply, (0, matrix))
+        _, product = tf.while_loop(lambda number, _: number < 10**6, multiply, (0, matrix))
         session = tf.compat.v1.Session(graph=graph)
     calls(pipe, partial(session.run, product))
 
 
-def extends(pipe: Connection, _times: int) -> None:
+def extends(pipe: Connection) -> None:
     """Take a step that makes the call which begins each `Session.run`, while Python ends slowly.
 
     Its frames of C++ abort the process if the call returns to a Python that ends.
@@ -380,14 +382,13 @@ def calls(pipe: Connection, call: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "times"), [(multiplies, 10), (multiplies, 1_000_000), (extends, 0)]
+    ("end", "status", "target"), [("exit", 3, extends), ("SIGTERM", 5, multiplies)]
 )
-@pytest.mark.parametrize(("end", "status"), [("exit", 3), ("SIGTERM", 5)])
 def test_a_step_that_stays_in_tensorflow_does_not_change_the_status(
-    end: str, status: int, target: Callable[[Connection, int], None], times: int
+    end: str, status: int, target: Callable[[Connection], None]
 ) -> None:
     """The step comes back to Python while the interpreter ends, or never."""
-    with Forked(target, times, finalize=True) as child:
+    with Forked(target, finalize=True) as child:
         assert child.answer() == "calls"
         child.send(end)
         if end == "SIGTERM":
@@ -397,7 +398,7 @@ def test_a_step_that_stays_in_tensorflow_does_not_change_the_status(
 
 
 def test_nor_does_it_where_the_program_fails() -> None:
-    with Forked(multiplies, 1_000_000, finalize=True) as child:
+    with Forked(multiplies, finalize=True) as child:
         assert child.answer() == "calls"
         child.send("fail")
         assert child.wait() == 1, child.err
@@ -406,30 +407,27 @@ def test_nor_does_it_where_the_program_fails() -> None:
 
 # --- other threads ------------------------------------------------------------------------
 
-LEFT_BEHIND = """\
-import atexit, threading
-left = lambda: [thread.name for thread in threading.enumerate() if not thread.name == "MainThread"]
-atexit.register(lambda: print(left()))
-import tensorflow as tf
-import nbtrain
-from nbtrain.notebook.boards import Following
 
-nbtrain.train(dict, steps=1, name="ended").wait()
-following = Following(nbtrain.scalars("runs"), follow=True)
-following.start()
-nbtrain.LooperThread.loop(nbtrain.Coordinator(), 0.01, lambda: None)
-"""
+def leaves_threads(_pipe: Connection) -> None:
+    """Tell which threads are left once nbtrain has ended its own."""
+    from nbtrain.notebook.boards import Following
+
+    def left() -> list[str]:
+        return [each.name for each in threading.enumerate() if each is not threading.main_thread()]
+
+    atexit.unregister(endings._at_exit)
+    atexit.register(lambda: print(left()))
+    atexit.register(endings._at_exit)  # the latest is called first
+    nbtrain.train(dict, steps=1, name="ended").wait()
+    Following(nbtrain.scalars("runs"), follow=True).start()
+    nbtrain.LooperThread.loop(nbtrain.Coordinator(), 0.01, lambda: None)
+    assert left()
 
 
 def test_no_thread_of_nbtrain_outlives_the_end() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LEFT_BEHIND],
-        timeout=SOON,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "[]\n"
+    with Forked(leaves_threads, finalize=True) as child:
+        assert child.wait() == 0, child.err
+        assert child.out == "[]\n"
 
 
 def draws(pipe: Connection) -> None:

@@ -259,7 +259,7 @@ def test_a_stop_is_a_stop_though_the_loss_is_bad() -> None:
 @pytest.mark.parametrize("start", [by_train, by_fit, by_supervise])
 def test_a_run_that_diverges_at_its_end_is_paused_there(start: Callable[..., Run]) -> None:
     """The last step: nothing would look at it any more."""
-    gone = start(BAD, steps=400, on_nan=None).wait(SOON).scalars
+    gone = start(BAD, steps=40, on_nan=None).wait(SOON).scalars
     (losses,) = (gone[tag] for tag in ("loss", "batch_loss") if tag in gone)
     first = int(losses.steps[np.isfinite(losses.values).argmin()])
     run = start(BAD, steps=-(-first // 4) * 4)
@@ -372,7 +372,7 @@ def test_a_run_that_may_recover_finishes_with_a_good_loss(
     monkeypatch.setattr(
         "nbtrain.run.beside.notices.NOTICE_SECS", SOON
     )  # a busy machine takes longer
-    run = start(BAD, steps=400, on_nan="recover", save_steps=50)
+    run = start(BAD, steps=100, on_nan="recover", save_steps=50)
     run.wait(SOON)
     assert run.status.phase is Phase.FINISHED
     assert run.status.message is None

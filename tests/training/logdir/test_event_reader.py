@@ -162,10 +162,10 @@ def test_runs_that_are_read_by_turns_take_64_bytes_an_event_at_the_peak(tmp_path
 # --- damage -----------------------------------------------------------------------
 
 
-def mixed_file(path: Path) -> Path:
+def mixed_file(path: Path, steps: int = 12) -> Path:
     """A small file of several layouts, and of records that hold something else."""
     events = [v1.Event(wall_time=1.0, file_version="brain.Event:2")]
-    for step in range(1, 13):
+    for step in range(1, steps + 1):
         events.append(simple("loss", step, step / 2, step))
         events.append(tensor("accuracy", step, np.float32(step), step, content=True))
     events.append(v1.Event(step=3, graph_def=bytes(range(100))))
@@ -175,17 +175,21 @@ def mixed_file(path: Path) -> Path:
 def test_a_file_cut_anywhere_gives_the_records_before_the_cut_and_then_the_rest(
     tmp_path: Path,
 ) -> None:
-    whole = mixed_file(tmp_path / "whole" / NAME)
+    whole = mixed_file(tmp_path / "whole" / NAME, steps=5)
     content, wanted = whole.read_bytes(), expected(whole)
     ends = records(content)
-    cut = tmp_path / "cut" / NAME
+    cut, before = tmp_path / "cut" / NAME, tmp_path / "before" / NAME
     cut.parent.mkdir()
+    before.parent.mkdir()
+    before.write_bytes(b"")
+    wanted_before = expected(before)
     for size in range(len(content)):
+        if size in ends:
+            before.write_bytes(content[:size])
+            wanted_before = expected(before)
         cut.write_bytes(content[:size])
         reader = read(cut.parent)
-        before = written(tmp_path / "before" / NAME, [])
-        before.write_bytes(content[: max((end for end in ends if end <= size), default=0)])
-        assert same(rows(reader), expected(before)), size
+        assert same(rows(reader), wanted_before), size
         with cut.open("ab") as file:
             file.write(content[size:])
         reader.scan()
@@ -195,7 +199,7 @@ def test_a_file_cut_anywhere_gives_the_records_before_the_cut_and_then_the_rest(
 
 
 def test_a_byte_changed_anywhere_costs_one_record_and_no_value_is_wrong(tmp_path: Path) -> None:
-    whole = mixed_file(tmp_path / "whole" / NAME)
+    whole = mixed_file(tmp_path / "whole" / NAME, steps=5)
     content = whole.read_bytes()
     wanted = {(tag, row) for tag, found in expected(whole).items() for row in found}
     ends = records(content)
@@ -583,13 +587,13 @@ def write(pipe: Connection, folder: Path) -> None:
         writer.scalars(number, number.astype(float), {tag: number.astype(float)})
 
 
-@pytest.mark.parametrize("points", [1, 500, 5_000])
+@pytest.mark.parametrize("points", [1, 5_000])
 def test_everything_written_before_a_writer_was_killed_is_read_exactly(
     points: int, tmp_path: Path
 ) -> None:
     reader, deadline = read(tmp_path), time.monotonic() + SOON
     with Forked(write, tmp_path):
-        while not reader.runs or sum(map(len, rows(reader).values())) < points:
+        while sum(reader.count(".", tag) for tag in ("loss", "losss", "lossss")) < points:
             assert time.monotonic() < deadline, "too little was written"
             reader.scan()
             reader.read()
