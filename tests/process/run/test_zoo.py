@@ -128,7 +128,7 @@ NOT_FITTED = {kind for kind in ZOO if "tf.Module" in kind or "two networks" in k
 
 # The kinds that each way trains in the usual tests; a soak trains all, by every way.
 USUAL = [kind for kind in ZOO if "train_step" not in kind]
-BY_ALL = ["layers in a list", "layers in dicts"]
+BY_ALL = ["layers in dicts"]
 DEALT = {
     "in_the_foreground": USUAL[:3],
     "by_tracked_loops": USUAL[4:12],

@@ -1,8 +1,9 @@
 """A fit that goes on is the unbroken fit of Keras, whatever its callbacks do.
 
-Each case is fitted by `model.fit` in one go, and by `nbtrain.fit` with a break, after which it goes
-on with a new model and new callbacks, as in another process, or goes back in the live run. Compared
-are the rate of each step, the history, the files, and all variables at the end.
+Each case is fitted by `model.fit` in one go, and by `nbtrain.fit` with breaks, after which it goes
+on with a new model and new callbacks, as in another process, or goes back in the live run: by a
+restore, and after a trial. Compared are the rate of each step, the history, the files, and all
+variables at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.fitted import BATCH, CLASSES, COLUMNS, Late, X, Y, assert_same
 from tests.models import applied
 
 STEPS = 3  # of an epoch
-EPOCHS = 5
+EPOCHS = 4
 ROWS = STEPS * BATCH
 
 _draw = np.random.default_rng(2)
@@ -40,7 +41,7 @@ def compiled(model: Any, optimizer: Any = None) -> Any:
 
 
 def layered(optimizer: Any = None) -> Any:
-    inside = [keras.layers.Dense(5, "relu"), keras.layers.Dropout(0.4), keras.layers.Dense(CLASSES)]
+    inside = [keras.layers.Dropout(0.4), keras.layers.Dense(CLASSES)]
     return compiled(keras.Sequential([keras.Input((COLUMNS,)), *inside]), optimizer)
 
 
@@ -72,7 +73,7 @@ class Decays(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         kernel = self.model.trainable_weights[0]
         kernel.assign(kernel * 0.5)
-        self.model.layers[1].rate *= 0.5
+        self.model.layers[0].rate *= 0.5
 
 
 class Begins(keras.callbacks.Callback):
@@ -249,56 +250,50 @@ def compare(model: Any, run: FitRun, theirs: Seen) -> None:
 GOING_BACK = [name for name in CASES if name != "CSV"]
 # A callback that ends the training ends a trial, too.
 TRIED = [name for name in GOING_BACK if name != "early stopping"]
-IN_AN_EPOCH, AT_AN_END = 2 * STEPS + 2, 2 * STEPS
 
 
-def dealt_out(names: Iterable[str]) -> list[tuple[int, str]]:
-    """A step for each case, in turn; in a soak both."""
-    steps = IN_AN_EPOCH, AT_AN_END
+def dealt_out(names: Iterable[str], breaks: list[Any]) -> list[tuple[Any, str]]:
+    """A break for each case, in turn; in a soak all."""
     whole = "NBTRAIN_SOAK_SECS" in os.environ
     return [
-        (step, name)
+        (each, name)
         for number, name in enumerate(names)
-        for step in (steps if whole else steps[number % 2 :][:1])
+        for each in (breaks if whole else [breaks[number % len(breaks)]])
     ]
 
 
-@pytest.mark.parametrize(("step", "name"), dealt_out(CASES))
-def test_a_run_that_continues_ends_as_keras_does(step: int, name: str) -> None:
-    case = CASES[name]
+# A step, and whether the break is in the validation after it.
+IN_AN_EPOCH, AT_AN_END, VALIDATING = (8, False), (6, False), (9, True)
+
+
+@pytest.mark.parametrize(("at", "name"), dealt_out(CASES, [IN_AN_EPOCH, AT_AN_END, VALIDATING]))
+def test_a_run_that_continues_ends_as_keras_does(at: tuple[int, bool], name: str) -> None:
     theirs = by_keras(name)
-    for at, validating in [(step, False), (4 * STEPS, True)]:
-        breaks = Breaks(at, FitRun.request_stop, validating=validating)
-        fitted(case, "run", breaks)
-    model, run = fitted(case, "run")
+    fitted(CASES[name], "run", Breaks(at[0], FitRun.request_stop, validating=at[1]))
+    model, run = fitted(CASES[name], "run")
     compare(model, run, theirs)
     assert run.status.message is None
 
 
-@pytest.mark.parametrize(("step", "name"), dealt_out(GOING_BACK))
+@pytest.mark.parametrize(("step", "name"), dealt_out(GOING_BACK, [STEPS + 2, STEPS]))
 def test_a_run_that_goes_back_ends_as_keras_does(step: int, name: str) -> None:
-    case = CASES[name]
-    theirs = by_keras(name)
-    receipts: list[Any] = []
-    saves = Breaks(step, lambda run: receipts.append(run.save()), validating=False)
-    back = Breaks(3 * STEPS + 1, lambda run: receipts.append(run.restore(step)), validating=False)
-    model, run = fitted(case, "run", saves, back)
-    for receipt in receipts:
-        applied(receipt)
-    compare(model, run, theirs)
-
-
-@pytest.mark.parametrize(("step", "name"), dealt_out(TRIED))
-def test_a_run_that_has_tried_something_ends_as_keras_does(step: int, name: str) -> None:
-    case = CASES[name]
+    """By a restore, and after that by a trial in vain."""
     theirs = by_keras(name)
     receipts: list[Any] = []
 
     def tries(run: FitRun) -> None:
-        receipts.append(run.trial(learning_rate=0.03, steps=STEPS + 1, keep_if=lambda *_: False))
+        receipts.append(run.trial(learning_rate=0.03, steps=STEPS, keep_if=lambda *_: False))
 
-    model, run = fitted(case, "run", Breaks(step, tries, validating=False))
-    assert not applied(receipts[0]).kept
+    breaks = [
+        Breaks(step, lambda run: receipts.append(run.save()), validating=False),
+        Breaks(step + 2, lambda run: receipts.append(run.restore(step)), validating=False),
+    ]
+    if name in TRIED:
+        breaks.append(Breaks(step + 3, tries, validating=False))
+    model, run = fitted(CASES[name], "run", *breaks)
+    outcomes = [applied(receipt) for receipt in receipts]
+    assert len(outcomes) == len(breaks)
+    assert name not in TRIED or not outcomes[-1].kept
     compare(model, run, theirs)
 
 
@@ -344,22 +339,24 @@ def stop(step: int) -> Breaks:
 
 # Keras calls on_epoch_begin while its workers already take batches: which ones, nobody knows.
 @pytest.mark.parametrize(
-    ("lives", "when"),
+    ("lives", "when", "step"),
     [
-        ("new objects", "on_epoch_end"),
-        ("new objects", "on_epoch_begin"),
-        ("one object", "on_epoch_end"),
-        ("one object", "on_epoch_begin"),
-        ("workers", "on_epoch_end"),
+        ("new objects", "on_epoch_end", STEPS + 1),
+        ("new objects", "on_epoch_begin", 2 * STEPS),
+        ("one object", "on_epoch_end", 2 * STEPS),
+        ("one object", "on_epoch_begin", STEPS + 1),
+        ("workers", "on_epoch_end", STEPS + 1),
     ],
 )
-def test_a_dataset_that_shuffles_itself_goes_on_in_its_order(lives: str, when: str) -> None:
+def test_a_dataset_that_shuffles_itself_goes_on_in_its_order(
+    lives: str, when: str, step: int
+) -> None:
     workers = {"workers": 2} if lives == "workers" else {}
     keras.utils.set_random_seed(3)
     whole, again = layered(), None
     history = whole.fit(Shuffled(when, **workers), epochs=3, shuffle=False, verbose=0).history
     data = Shuffled(when, **workers)
-    for breaks in ([stop(STEPS + 1)], [stop(2 * STEPS)], []):
+    for breaks in ([stop(step)], []):
         if lives != "one object":
             data = Shuffled(when, **workers)
         again, run = gathered(data, "run", *breaks)

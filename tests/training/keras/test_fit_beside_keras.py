@@ -98,7 +98,7 @@ def classifier(
     *, dropout: float = 0.3, normed: bool = False, built: bool = True, **how: Any
 ) -> Any:
     """A Sequential with a random layer."""
-    layers: list[Any] = [keras.layers.Dense(5, "relu"), keras.layers.Dropout(dropout)]
+    layers: list[Any] = [keras.layers.Dropout(dropout)]
     layers += [keras.layers.BatchNormalization()] if normed else []
     layers += [keras.layers.Dense(CLASSES)]
     return compiled(keras.Sequential([keras.Input((COLUMNS,))] * built + layers), **how)
@@ -837,7 +837,7 @@ def by_keras(model: Any, arguments: Arguments) -> Any:
 
 
 def by_nbtrain(model: Any, arguments: Arguments) -> Any:
-    run = nbtrain.fit(model, **arguments, name="run", on_nan=None)
+    run = nbtrain.fit(model, **arguments, name="run", on_nan=None, system=False)
     run.wait()
     return run.history
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Callable
@@ -52,6 +53,14 @@ class Held(Late):
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         self.there.set()
         assert self.free.wait(SOON)
+
+
+@functools.cache
+def unbroken() -> Any:
+    """A model that was fitted on arrays without a break, made once for all tests."""
+    model = classifier()
+    ended(model, "whole", **KINDS["arrays"]())
+    return model
 
 
 def attributes(model: Any) -> dict[str, Any]:
@@ -227,7 +236,8 @@ CASES = (
 def test_curves_and_history_are_the_same_whether_or_not_a_callback_reads_the_logs(
     case: str,
 ) -> None:
-    given: dict[str, Any] = {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False, "epochs": 2}
+    x, y = X[: 7 * BATCH], Y[: 7 * BATCH]  # all batches have as many rows: Keras traces once
+    given: dict[str, Any] = {"x": x, "y": y, "batch_size": BATCH, "shuffle": False, "epochs": 2}
     read, unread = (ended(logged(case), n, *cs, **given) for n, cs in (("a", [Logs()]), ("b", [])))
     own = logged(case).fit(**given, verbose=0)
     assert repr(unread.history) == repr(read.history) == repr(own.history)
@@ -280,12 +290,11 @@ def test_weights_that_a_callback_sets_at_the_end_of_a_stop_are_not_saved() -> No
         def on_train_end(self, logs: Any = None) -> None:
             self.model.set_weights([0 * weight for weight in self.model.get_weights()])
 
-    whole, again, stopped = classifier(), classifier(), classifier()
-    ended(whole, "whole", **KINDS["arrays"]())
+    again, stopped = classifier(), classifier()
     ended(stopped, "run", StopAt(5), Zeros(), **KINDS["arrays"]())
     assert not any(weight.any() for weight in stopped.get_weights())
     ended(again, "run", **KINDS["arrays"]())
-    assert_same(again, whole)
+    assert_same(again, unbroken())
 
 
 # --- the model meanwhile, and afterwards ---------------------------------------------------
@@ -301,8 +310,7 @@ SPOILING: dict[str, Callable[[Any], Any]] = {
 
 
 def test_a_call_that_would_disturb_the_training_is_refused_and_changes_nothing() -> None:
-    model, whole, held = classifier(), classifier(), Held()
-    ended(whole, "whole", **KINDS["arrays"]())
+    model, held = classifier(), Held()
     run = started(model, "run", held, **KINDS["arrays"]())
     assert held.there.wait(SOON)
     for name, call in SPOILING.items():
@@ -312,25 +320,18 @@ def test_a_call_that_would_disturb_the_training_is_refused_and_changes_nothing()
         assert seen.value.run == "run"
     held.free.set()
     run.wait()
-    assert_same(model, whole)
+    assert_same(model, unbroken())
 
 
-def test_a_model_in_training_predicts() -> None:
-    model, held = classifier(), Held()
-    run = started(model, "run", held, **KINDS["arrays"]())
-    assert held.there.wait(SOON)
-    assert model.predict(X, verbose=0).shape == (len(X), 3)
-    held.free.set()
-    run.wait()
-
-
-def test_a_second_run_of_the_model_is_refused() -> None:
+def test_a_model_in_training_is_refused_to_a_second_run_and_predicts() -> None:
     model, held = classifier(), Held()
     run = started(model, "run", held, **KINDS["arrays"]())
     with pytest.raises(BusyError, match="The run 'run' is still training this model"):
         nbtrain.fit(model, X, Y)
     with pytest.raises(BusyError, match="The run 'run' is still training this model"):
         nbtrain.train(dict, checkpoint=tf.train.Checkpoint(model=model))
+    assert held.there.wait(SOON)
+    assert model.predict(X, verbose=0).shape == (len(X), 3)
     held.free.set()
     run.wait()
 
@@ -340,22 +341,23 @@ class Failing(Late):
         raise ValueError("of the user's own")
 
 
-@pytest.mark.parametrize("end", ["finished", "stopped", "failed"])
-@pytest.mark.parametrize("fitted", [False, True])
-def test_afterwards_the_model_is_as_keras_leaves_it(end: str, *, fitted: bool) -> None:
-    model = classifier()
+@pytest.mark.parametrize(
+    ("end", "fitted"), [("finished", False), ("stopped", True), ("failed", False)]
+)
+def test_afterwards_the_model_is_as_keras_leaves_it(end: str, fitted: bool) -> None:
+    model, x, y = classifier(), X[:16], Y[:16]
     if fitted:
-        model.fit(X, Y, verbose=0)
+        model.fit(x, y, verbose=0)
     before = attributes(model)
     callback = {"finished": StopAt(99), "stopped": StopAt(5), "failed": Failing()}[end]
     run = started(model, "run", callback, **VALIDATED)
     assert run.attempt.ended.wait(SOON)
     assert run.status.phase == end
     assert attributes(model) == before
-    model.fit(X, Y, verbose=0)
-    model.evaluate(X, Y, verbose=0)
+    model.fit(x, y, verbose=0)
+    model.evaluate(x, y, verbose=0)
     compiled(model)
-    model.train_on_batch(X, Y)
+    model.train_on_batch(x, y)
     model.save("model.keras")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -34,8 +35,14 @@ from tests.fitted import (
 from tests.models import applied, refused
 
 layers: Any = keras.layers
-IN_ORDER: dict[str, Any] = {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False}
-AT = 5  # batches before an edit
+AT = 3  # batches before an edit
+FEW = 2 * AT  # batches; all have as many rows, so that Keras traces the step once
+IN_ORDER: dict[str, Any] = {
+    "x": X[: FEW * BATCH],
+    "y": Y[: FEW * BATCH],
+    "batch_size": BATCH,
+    "shuffle": False,
+}
 
 
 def made(optimizer: Any, **options: Any) -> Any:
@@ -82,8 +89,7 @@ def traced(then: Callable[[int], object] = lambda _count: None) -> tuple[Any, Tr
 @pytest.mark.parametrize(
     ("optimizer", "values"),
     [
-        (sgd, {"dropout_rate": 0.0}),
-        (sgd, {"momentum": 0.0}),
+        (sgd, {"dropout_rate": 0.0, "momentum": 0.0}),
         (sgd, {"weight_decay": 0.0, "momentum": 0.25, "dropout_rate": 0.75}),
         (lambda: keras.optimizers.AdamW(0.01), {"weight_decay": 0.4}),
         (lambda: keras.optimizers.RMSprop(0.01, momentum=0.9), {"momentum": 0.5}),
@@ -134,10 +140,15 @@ def test_a_number_is_used_however_the_step_is_made(case: str) -> None:
     assert_same(one, plain)
 
 
+@functools.cache
+def edited() -> FitRun:
+    """A run in which a rate was set to 0, made once for all tests."""
+    return ended(made(sgd()), "run", SetAt(AT, dropout_rate=0.0), **IN_ORDER)
+
+
 def test_every_batch_is_still_recorded_with_its_own_loss() -> None:
-    run = ended(made(sgd()), "run", SetAt(AT, dropout_rate=0.0), **IN_ORDER)
-    assert run.scalars["batch_loss"].steps.tolist() == [*range(1, STEPS + 1)]
-    assert len({*run.scalars["batch_loss"].values}) == STEPS
+    assert edited().scalars["batch_loss"].steps.tolist() == [*range(1, FEW + 1)]
+    assert len({*edited().scalars["batch_loss"].values}) == FEW
 
 
 # --- tracing ---------------------------------------------------------------------------------
@@ -190,15 +201,24 @@ def test_a_number_is_set_again_while_the_step_is_traced() -> None:
 EDIT = {"dropout_rate": 0.2, "weight_decay": 0.4, "momentum": 0.5}
 
 
-@pytest.mark.parametrize("batch", [AT + 3, STEPS + 2])
-def test_a_run_goes_on_with_the_numbers_that_were_set(batch: int) -> None:
+def test_a_run_goes_on_with_the_numbers_that_were_set() -> None:
+    """After a break in the epoch of the edit, and after one in the next epoch."""
     whole, again = made(sgd()), made(sgd())
     ended(whole, "whole", SetAt(AT, **EDIT), **KINDS["arrays"](), epochs=2)
-    ended(made(sgd()), "run", SetAt(AT, **EDIT), StopAt(batch), **KINDS["arrays"](), epochs=2)
+    ended(made(sgd()), "run", SetAt(AT, **EDIT), StopAt(AT + 3), **KINDS["arrays"](), epochs=2)
+    ended(made(sgd()), "run", StopAt(STEPS - AT), **KINDS["arrays"](), epochs=2)
     run = ended(again, "run", **KINDS["arrays"](), epochs=2)
     assert run.status.message is None
     assert EDIT.items() <= run.hyperparameters.items()
     assert_same(again, whole)
+
+
+@functools.cache
+def unedited() -> Any:
+    """A model that was fitted without an edit, made once for all tests."""
+    model = made(sgd())
+    ended(model, "whole", **IN_ORDER)
+    return model
 
 
 def test_the_same_model_goes_on_after_its_numbers_were_set_to_zero() -> None:
@@ -233,25 +253,24 @@ class Back(Late):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self._count += 1
-        if self._count == 3:
+        if self._count == 2:
             self.run.save()
         if self._count == AT:
             self.run.set(**self._values)
         if self._count == AT + 2:
             self.seen.append(self.run.hyperparameters)
-            self.run.restore(3)
+            self.run.restore(2)
         if self._count == AT + 3:
             self.seen.append(self.run.hyperparameters)
 
 
 def test_a_restore_brings_back_the_numbers_of_its_step() -> None:
-    whole, model, back = made(sgd()), made(sgd()), Back(**EDIT)
-    ended(whole, "whole", **KINDS["arrays"]())
-    ended(model, "run", back, **KINDS["arrays"]())
+    model, back = made(sgd()), Back(**EDIT)
+    ended(model, "run", back, **IN_ORDER)
     before = {"dropout_rate": 0.5, "weight_decay": 0.1, "momentum": 0.9}
     assert EDIT.items() <= back.seen[0].items()
     assert before.items() <= back.seen[1].items()
-    assert_same(model, whole)
+    assert_same(model, unedited())
 
 
 class Trying(Late):
@@ -265,11 +284,10 @@ class Trying(Late):
 
 
 def test_a_trial_that_goes_back_has_the_old_rate_again() -> None:
-    whole, model, trying = made(sgd()), made(sgd()), Trying()
-    ended(whole, "whole", **KINDS["arrays"]())
-    ended(model, "run", trying, **KINDS["arrays"]())
+    model, trying = made(sgd()), Trying()
+    ended(model, "run", trying, **IN_ORDER)
     assert f"back to step {AT}, dropout_rate 0.5 again" in applied(trying.receipt).text
-    assert_same(model, whole)
+    assert_same(model, unedited())
 
 
 def test_a_checkpoint_of_other_layers_leaves_the_rates_and_says_so() -> None:
@@ -306,7 +324,8 @@ def test_the_numbers_stay_in_the_next_cell(way: str) -> None:
         ended(model, "run", **IN_ORDER)
     assert model.layers[1].rate == 0.0
     trained = model.fit(**IN_ORDER, verbose=0).history["loss"]
-    np.testing.assert_allclose(trained, model.evaluate(X, Y, BATCH, verbose=0)[:1], rtol=1e-5)
+    x, y = IN_ORDER["x"], IN_ORDER["y"]
+    np.testing.assert_allclose(trained, model.evaluate(x, y, BATCH, verbose=0)[:1], rtol=1e-5)
 
 
 # --- names -----------------------------------------------------------------------------------
@@ -385,8 +404,7 @@ def test_given_hyperparameters_precede_found_ones() -> None:
 
 
 def test_the_panel_has_a_row_of_each() -> None:
-    run = ended(made(sgd()), "run", **IN_ORDER)
-    shown: Any = fields(run.status)["hyperparameters"]
+    shown: Any = fields(edited().status)["hyperparameters"]
     rows = {name: row for name, *row in shown}
     assert list(rows) == ["learning_rate", "weight_decay", "momentum", "dropout_rate"]
     assert rows["dropout_rate"] == rows["momentum"] == [0.0, 0.99, "linear"]
@@ -405,9 +423,11 @@ class Fixed(keras.optimizers.SGD):
         super().__setattr__(name, value)
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
+def test_setting_an_impossible_value_is_refused_and_changes_nothing() -> None:
+    def model() -> Any:
+        return made(Fixed(0.05, momentum=0.9, weight_decay=0.1))
+
+    refusals: list[tuple[dict[str, float], str]] = [
         ({"dropout_rate": 1.0}, "dropout_rate=1: give 0 or more, and less than 1"),
         ({"momentum": -0.1}, "momentum=-0.1: give 0 or more, and less than 1"),
         ({"weight_decay": -1.0}, "weight_decay=-1: give 0 or more"),
@@ -416,21 +436,16 @@ class Fixed(keras.optimizers.SGD):
             {"weight_decay": 0.3, "momentum": 0.5},
             "momentum of Fixed cannot be set (it is read-only)",
         ),
-    ],
-)
-def test_setting_an_impossible_value_is_refused_and_changes_nothing(
-    values: dict[str, float], words: str
-) -> None:
-    def model() -> Any:
-        return made(Fixed(0.05, momentum=0.9, weight_decay=0.1))
-
-    one, plain, setting = model(), model(), SetAt(AT, **values)
-    run = ended(one, "run", setting, **IN_ORDER)
+    ]
+    one, plain = model(), model()
+    settings = [SetAt(at, **values) for at, (values, _) in enumerate(refusals, 1)]
+    run = ended(one, "run", *settings, **IN_ORDER)
     plain.fit(**IN_ORDER, verbose=0)
-    assert words in refused(setting.receipts[0]).text
+    for setting, (_, words) in zip(settings, refusals, strict=True):
+        assert words in refused(setting.receipts[0]).text
     assert_same(one, plain)
     assert run.hyperparameters["weight_decay"] == 0.1
-    assert run.status.step == STEPS
+    assert run.status.step == FEW
 
 
 def test_a_layer_that_keeps_a_trace_of_its_own_is_refused() -> None:

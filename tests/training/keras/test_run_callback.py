@@ -76,8 +76,10 @@ def test_a_model_that_is_not_built_goes_on_with_its_first_batch(arguments: Any) 
 
 
 def test_several_fits_go_on_counting() -> None:
+    """The batches of the first execution, too."""
     run = run_of(classifier(per_execution=4), 3).wait()
     assert run.scalars["batch_loss"].steps.tolist() == [4, 8, 12, 16, 20, 24, 28, 32, 36]
+    assert run.attempt.context.steps.steps_done == 3 * STEPS
 
 
 def test_a_loop_that_asks_between_fits_counts_batches_only() -> None:
@@ -110,11 +112,6 @@ def test_a_stop_between_two_fits_ends_the_loop_that_asks() -> None:
     ).wait()
     assert (run.status.phase, run.status.step) == ("stopped", STEPS)
     assert [checkpoint.step for checkpoint in run.checkpoints] == [STEPS]
-
-
-def test_the_batches_of_the_first_execution_count_as_steps_done() -> None:
-    run = run_of(classifier(per_execution=4)).wait()
-    assert run.attempt.context.steps.steps_done == STEPS
 
 
 @partly

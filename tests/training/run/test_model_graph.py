@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -51,17 +52,24 @@ def all_graphs(name: str = "run", tag: str = "keras") -> Any:
     return nbtrain.summaries(f"runs/{name}", "graphs")[".", tag]
 
 
-def with_layer(layer: Any) -> keras.Model:
-    """A functional model of three layers, the second of which is this one."""
-    inputs = keras.Input((3,), name="x")
-    return keras.Model(inputs, keras.layers.Dense(2, name="out")(layer(inputs)), name="m")
+def with_layers(*layers: Any) -> keras.Model:
+    """A functional model, whose layers are an input, these, and an output."""
+    inputs = x = keras.Input((3,), name="x")
+    for layer in layers:
+        x = layer(x)
+    return keras.Model(inputs, keras.layers.Dense(2, name="out")(x), name="m")
+
+
+def small() -> keras.Model:
+    """A model of one layer, with names of its own."""
+    return keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
 
 
 class Applied(keras.layers.Layer):
     """A layer that Keras cannot save: it has no configuration."""
 
-    def __init__(self, function: Any) -> None:
-        super().__init__(name="own")
+    def __init__(self, name: str, function: Any) -> None:
+        super().__init__(name=name)
         self.function = function
 
     def call(self, x: Any) -> Any:
@@ -102,39 +110,37 @@ def test_a_model_that_its_first_batch_builds_is_written_with_its_shapes() -> Non
     assert [*shapes(graph).values()][:2] == [f"[4, {COLUMNS}]", "[4, 4]"]
 
 
-@pytest.mark.parametrize(
-    ("layer", "why"),
-    [
-        (
-            lambda: keras.layers.Dense(2, activation=lambda x: x * 2, name="own"),
+def test_a_layer_that_cannot_be_read_is_a_node_that_says_why() -> None:
+    array = keras.initializers.Constant(np.ones(2000))
+    own = {
+        "a": (
+            keras.layers.Dense(2, activation=lambda x: x * 2, name="a"),
             "it holds a lambda, which Keras would warn of",
         ),
-        (lambda: Applied(keras.ops.tanh), "NotImplementedError: Object Applied was created by"),
-        (
-            lambda: keras.layers.Dense(
-                2000, bias_initializer=keras.initializers.Constant(np.ones(2000)), name="own"
-            ),
+        "b": (Applied("b", keras.ops.tanh), "NotImplementedError: Object Applied was created by"),
+        "c": (
+            keras.layers.Dense(2000, bias_initializer=array, name="c"),
             "it may hold an array of 2,000 elements",
         ),
-        (
-            lambda: Wrapped(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])),
+        "d": (
+            Wrapped("d", keras.Sequential([keras.Input((2000,)), keras.layers.Dense(2)])),
             "it holds a model",
         ),
-    ],
-)
-def test_a_layer_that_cannot_be_read_is_a_node_that_says_why(layer: Any, why: str) -> None:
-    run = fitted(with_layer(layer()))
+    }
+    run = fitted(with_layers(*(layer for layer, _ in own.values())))
     graph = graph_in(Path("runs/run"), "keras")
-    assert edges(graph) == {("m/x", "m/own"), ("m/own", "m/out")}
-    assert dict(graph.nodes[1].attributes())["configuration"].startswith(f"left out: {why}")
+    names = ["m/x", *(f"m/{name}" for name in own), "m/out"]
+    assert edges(graph) == {*itertools.pairwise(names)}
+    for node, (_, why) in zip(graph.nodes[1:], own.values(), strict=False):
+        assert dict(node.attributes())["configuration"].startswith(f"left out: {why}")
     assert run.status.message is None
 
 
 class Wrapped(keras.layers.Wrapper):
     """A layer around a model."""
 
-    def __init__(self, layer: Any) -> None:
-        super().__init__(layer, name="own")
+    def __init__(self, name: str, layer: Any) -> None:
+        super().__init__(layer, name=name)
 
     def call(self, x: Any) -> Any:
         return self.layer(x)
@@ -150,20 +156,19 @@ class Halved(keras.optimizers.schedules.LearningRateSchedule):
 def test_neither_loss_nor_optimizer_matter_and_a_lambda_gives_no_warning() -> None:
     layer = keras.layers.Lambda(lambda x: x * 2, name="own")
     rate, loss = keras.optimizers.SGD(Halved()), lambda y, out: keras.ops.mean((y - out) ** 2)
-    run = fitted(with_layer(layer), optimizer=rate, loss=loss)
+    run = fitted(with_layers(layer), optimizer=rate, loss=loss)
     assert [node.op for node in graph_in(Path("runs/run"), "keras").nodes][1] == "Lambda"
     assert (run.status.message, run.status.notice) == (None, None)
 
 
 def test_a_folder_has_a_graph_once_however_often_the_run_starts() -> None:
-    model = siamese()
+    model = small()
     fitted(model)
-    fitted(model, epochs=2)
-    run = fitted(model, epochs=3)
+    run = fitted(model, epochs=2)
     assert len(all_graphs()) == 1
     run.branch(1, "branch").wait(SOON)
     assert len(all_graphs("branch")) == 1
-    fitted(siamese(), epochs=4)  # its layers have other names
+    fitted(small(), epochs=3)  # its layers have other names
     assert len(all_graphs()) == 2
     fitted(model, fresh=True)
     assert len(all_graphs()) == 1
@@ -172,8 +177,8 @@ def test_a_folder_has_a_graph_once_however_often_the_run_starts() -> None:
 def test_a_folder_that_takes_long_to_read_does_not_hold_up_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fitted(siamese())
-    other = siamese()  # its layers have other names
+    fitted(small())
+    other = small()  # its layers have other names
     with monkeypatch.context() as patch:
         patch.setattr(run_media, "READ_SECS", 0.0)
         patch.setattr(model_graph, "LAST_SECS", 0.0)
@@ -258,22 +263,22 @@ def test_a_model_of_unknown_connections_trains_without_a_graph_and_says_so() -> 
 def test_a_model_of_too_many_layers_trains_without_a_graph_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(layers, "MOST_LAYERS", 3)
-    run = fitted(siamese())
+    monkeypatch.setattr(layers, "MOST_LAYERS", 2)
+    run = fitted(with_layers(keras.layers.Dense(2)))
     assert run.status.notice is not None
-    assert "it has 11 layers, and at most 3 are described" in run.status.notice
+    assert "it has 4 layers, and at most 2 are described" in run.status.notice
     assert [*nbtrain.summaries("runs", "graphs")] == []
 
 
 def test_any_error_of_a_description_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "MOST_LAYERS", "few")
-    run = fitted(siamese())
+    run = fitted(small())
     assert run.status.error is None
     assert "The boards show no graph of this model: TypeError: '>' not" in str(run.status.notice)
 
 
 def test_a_fit_that_fails_has_its_graph() -> None:
-    model = with_layer(keras.layers.Dense(2))
+    model = with_layers(keras.layers.Dense(2))
     model.compile("sgd", "mse")
     run = nbtrain.fit(model, X[:4], Y[:4], name="run")
     with pytest.raises(ValueError, match="x"):
