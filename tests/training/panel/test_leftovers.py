@@ -96,7 +96,7 @@ def test_the_panel_of_an_ended_run_keeps_no_model_and_still_takes_notes() -> Non
     hear(shown.panel, t="cmd", command="note", id="1", text="the best so far")
     assert sent[-1]["status"]["receipts"][-1]["text"] == "the best so far (step 2)"
     hear(shown.panel, t="cmd", command="save", id="2")
-    assert sent[-1]["status"]["receipts"][-1]["text"] == "the run has ended"
+    assert sent[-1]["status"]["receipts"][-1]["text"] == "the run has ended (step 2)"
     shown.close()
 
 
