@@ -125,9 +125,14 @@ test("up to a step an abandoned bucket is told only beside an abandoned one", ()
 
 test("the best value is of what counts, with its step or the steps of its bucket", () => {
   const curves = [tail([4], [-1]), curve([1, 2, 3], [3, NaN, 2])];
-  assert.deepEqual(best(curves, { higher: false }), { value: 2, from: 3, to: 3 });
-  assert.deepEqual(best(curves, { higher: true }), { value: 3, from: 1, to: 1 });
+  assert.deepEqual(best(curves, { higher: false, last: 4 }), { value: 2, from: 3, to: 3 });
+  assert.deepEqual(best(curves, { higher: true, last: 4 }), { value: 3, from: 1, to: 1 });
   const thinned = curve([1, 5, 9], [2, 3, 4], { stride: 4, lo: [1, 0.5, 4], hi: [2, 3, 4] });
-  assert.deepEqual(best([thinned], { higher: false }), { value: 0.5, from: 5, to: 8 });
-  assert.equal(best([tail([4], [1])], { higher: false }), null);
+  assert.deepEqual(best([thinned], { higher: false, last: 12 }), { value: 0.5, from: 5, to: 8 });
+  const late = curve([1, 5], [2, 1], { stride: 4 });
+  assert.deepEqual(best([late], { higher: false, last: 7 }), { value: 1, from: 5, to: 7 });
+  assert.deepEqual(best([late], { higher: false, last: 5 }), { value: 1, from: 5, to: 5 });
+  const next = curve([7, 11], [3, 3], { stride: 4 });
+  assert.deepEqual(best([late, next], { higher: false, last: 12 }), { value: 1, from: 5, to: 6 });
+  assert.equal(best([tail([4], [1])], { higher: false, last: 4 }), null);
 });

@@ -208,7 +208,10 @@ export class ChartGrid {
   #showBest(chart, { tag, tags, validates }) {
     const { store } = this.panel;
     const higher = store.status.higher?.[tag];
-    const found = higher === undefined ? null : best(store.of(...tags), { higher });
+    const found =
+      higher === undefined
+        ? null
+        : best(store.of(...tags), { higher, last: store.status.step ?? 0 });
     chart.head.showBest(found, { tag, validates, higher });
   }
 

@@ -201,12 +201,13 @@ export function countsIn(rows) {
  * The best value of the curves that count, {value, from, to}: it lies between these steps, which are
  * equal if its step is known.
  * @param {Curve[]} curves
- * @param {{higher: boolean}} how whether the best value is the highest
+ * @param {{higher: boolean, last: number}} how whether the best value is the highest; the run's last step
  */
-export function best(curves, { higher }) {
+export function best(curves, { higher, last }) {
   const { kept } = divided(curves);
   let found = null;
-  for (const { x, lo, hi, stride } of kept) {
+  for (const curve of kept) {
+    const { x, lo, hi } = curve;
     const values = higher ? hi : lo;
     for (let i = 0; i < x.length; i++) {
       const value = values[i];
@@ -215,10 +216,23 @@ export function best(curves, { higher }) {
         (found && !(higher ? value > found.value : value < found.value))
       )
         continue;
-      found = { value, from: x[i], to: stride > 1 && i + 1 < x.length ? x[i + 1] - 1 : x[i] };
+      found = { value, from: x[i], to: endOf(curve, i, kept, last) };
     }
   }
   return found;
+}
+
+/**
+ * The last step that a bucket may contain: it ends before the next one of all curves.
+ * @param {Pick<Curve, "x" | "stride">} curve
+ * @param {number} i
+ * @param {Pick<Curve, "x">[]} kept
+ * @param {number} last the last step of the run
+ */
+function endOf({ x, stride = 1 }, i, kept, last) {
+  if (stride <= 1) return x[i];
+  const begins = i + 1 < x.length ? [x[i + 1]] : kept.map((curve) => curve.x[0]);
+  return Math.max(x[i], Math.min(last + 1, ...begins.filter((step) => step > x[i])) - 1);
 }
 
 /**
