@@ -328,11 +328,12 @@ def state_of(run: AnyRun | EndedRun, when: str) -> str:
     """Returns the last line of a picture: its time, and what to type to continue the run.
 
     Only the picture has this line, because the HTML below a live panel must not change later. If a
-    run failed on a checkpoint, its cells would fail again; the error says what to do.
+    run failed before its first step or on a checkpoint, its cells would fail again.
     """
     status = run.status
     failed_on = (status.failure or "").partition(":")[0]
-    if status.phase is Phase.FINISHED or failed_on.endswith(CheckpointError.__name__):
+    is_new = status.phase is Phase.FAILED and not status.step
+    if status.phase is Phase.FINISHED or is_new or failed_on.endswith(CheckpointError.__name__):
         return f"As of {when}."
     if isinstance(run, AttachedRun):
         logdir = os.path.relpath(run.logdir)

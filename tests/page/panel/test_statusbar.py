@@ -60,7 +60,7 @@ def test_the_status_bar_says_where_the_time_goes(page: BarePage, tmp_path: Path)
     expect(time).to_contain_text(re.compile(r"step and input \d+%"))
     expect(time).to_contain_text(re.compile(r"evaluate \d+%"))
     beside = panel.locator("[data-role=beside]")
-    expect(beside).to_have_text(re.compile(r"display <?\d+% beside"))
+    expect(beside).to_have_text(re.compile(r"display <?\d+% of a core"))
     expect(panel.locator("[data-role=process]")).to_have_text(
         re.compile(r"CPU \d+% · memory [\d.]+ of [\d.]+ GB")
     )

@@ -58,6 +58,16 @@ def test_a_run_whose_checkpoint_does_not_fit_is_not_advised_to_go_on() -> None:
     assert state_of(run, WHEN) == f"As of {WHEN}."
 
 
+def test_a_run_that_failed_before_its_first_step_has_nothing_to_continue() -> None:
+    def broken() -> dict[str, float]:
+        raise ValueError("mine")
+
+    run = nbtrain.train(broken, name="night")
+    with pytest.raises(ValueError, match="mine"):
+        run.wait(SOON)
+    assert state_of(run, WHEN) == f"As of {WHEN}."
+
+
 def size(bundle: Any) -> tuple[int, int]:
     with Image.open(io.BytesIO(b64decode(bundle["image/png"]))) as image:
         return image.size

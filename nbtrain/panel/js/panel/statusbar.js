@@ -44,7 +44,7 @@ export class Statusbar {
 
   /** @param {Usage} usage */
   #spend({ shares, beside, process }) {
-    say(this.beside, `${beside} beside`);
+    say(this.beside, `${beside} of a core`);
     say(this.process, process);
     const [parts, words] = [this.bar, this.words].map((parent) => spans(parent, shares.length));
     shares.forEach(([kind, percent], i) => {
