@@ -127,7 +127,7 @@ class RestoreProof:
             self._due = 0.0
             raise CheckpointError(
                 f"{some(now.late)} were created since the restore, and a step has trained them "
-                f"from other values than those in {Path(self._path).name}: the run goes back"
+                f"from other values than those in {Path(self._path).name}: this state is not saved"
             )
 
     def fail(self, path: str, why: str) -> None:

@@ -165,14 +165,16 @@ from nbtrain.notebook import execution
 button = ipywidgets.Button()
 button.on_click(lambda _: start("clicked"))
 print(button.comm.comm_id)"""
-    collect = "print(nbtrain.runs()['clicked'].wait(60).status.step, execution._executions)"
+    collect = """\
+step = nbtrain.runs()["clicked"].wait(60).status.step
+print(step, [run for each in execution._executions.values() for run in each.started])"""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
         with run_kernel(cwd=str(tmp_path)) as client:
             (comm,) = outputs_of(client, FIRST + button)
             content = {"comm_id": comm, "data": {"method": "custom", "content": {"event": "click"}}}
             client.shell_channel.send(client.session.msg("comm_msg", content))
-            assert outputs_of(client, collect) == ["20 {}"]
+            assert outputs_of(client, collect) == ["20 []"]
 
 
 def outputs_of(client: Any, source: str) -> list[str]:
