@@ -101,9 +101,13 @@ class Display:
             run.attempt.context.monitor.guarded("display", self.show)
 
     def resume(self, run: AnyRun) -> None:
-        """Follows the run again, which has started again."""
+        """Follows the run again if it has started again, or shows how a later start has ended."""
         with self._closing:
-            if self._run is not run and not run.status.phase.ended:
+            if self._run is run:
+                return
+            if run.status.phase.ended:
+                self.panel.tick()
+            else:
                 self._run = self.panel.source = run
                 self._forget = run.on_tick(self._tick)
 

@@ -144,8 +144,9 @@ class Mailbox:
         Raises:
             OSError: The folders cannot be created.
         """
+        # First: whoever waits for the folders sends to this start.
+        self._early = set(self._new()) if self._box.is_dir() else set()
         self.create()
-        self._early = set(self._new())
         taken = [path.stem for path in sorted(self._taken.glob("*.json"))]
         return [key for key in taken if not self._is_closed(key)]
 

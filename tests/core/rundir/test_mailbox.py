@@ -308,6 +308,21 @@ def test_a_folder_without_a_mailbox_takes_no_commands(tmp_path: Path) -> None:
     assert answer_to(tmp_path, "a1") is None
 
 
+def test_a_command_sent_as_soon_as_the_folders_exist_is_for_this_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Mailbox(tmp_path, "first")
+    create = box.create
+
+    def create_and_get_a_command() -> None:
+        create()
+        mail.send(tmp_path, "a1", {"command": "stop"})
+
+    monkeypatch.setattr(box, "create", create_and_get_a_command)
+    box.open()
+    assert [letter.is_early for letter in box.receive()] == [False]
+
+
 @pytest.mark.parametrize("name", ["mailbox", "mailbox/taken", "mailbox/answers"])
 def test_a_mailbox_that_is_a_link_is_not_used(tmp_path: Path, name: str) -> None:
     (tmp_path / "elsewhere").mkdir()

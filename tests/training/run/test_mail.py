@@ -86,7 +86,8 @@ def test_no_port_is_opened_for_commands() -> None:
     run = nbtrain.train(Counter().step, name="closed")
     eventually((run.logdir / "mailbox" / "answers").is_dir)
     send(run.logdir, "a1", {"command": "stop"})
-    assert answered(run.logdir, "a1")["state"] == "applied"
+    answer = answered(run.logdir, "a1")
+    assert answer["state"] == "applied", answer
     assert ports() <= before
     run.wait()
 
