@@ -27,6 +27,7 @@ from nbtrain.notebook.execution import (
     cell,
     is_awaited,
     is_shown_elsewhere,
+    note_named,
     note_shown,
     show_at_end,
 )
@@ -208,10 +209,11 @@ def display_of(run: AnyRun) -> Display:
     if shown is not None and shown.is_of(run):
         shown.resume(run)
         return shown
-    old = [other for other, it in list(_displays.items()) if other == key or it.is_forgotten()]
-    ended = [other for other, it in list(_displays.items()) if it.has_ended and other not in old]
+    others = list(_displays.values())  # the end of a run may close one of them meanwhile
+    old = [other for other in others if other is shown or other.is_forgotten()]
+    ended = [other for other in others if other.has_ended and other not in old]
     for other in [*old, *ended[: 1 - _KEPT]]:
-        _displays[other].close()
+        other.close()
     shown = _displays[key] = Display(run)
     return shown
 
@@ -245,7 +247,7 @@ def show(run: AnyRun) -> None:
     """
     ended = run.status.phase.ended
     if ended and is_awaited(run) and is_shown_elsewhere(run):
-        note_shown(run)
+        note_named(run)
         display({"text/plain": EARLIER}, raw=True)
     elif ended and cell() is None and not _is_live(run):
         note_shown(run)

@@ -60,10 +60,3 @@ class EndedRun(Requests):
             receipt.answer(Outcome(applied=False, step=self._last.step, text="the run has ended"))
         self.receipts.append(receipt)
         return receipt
-
-    def refuse(self, command: Command, why: str) -> Receipt:
-        """Answers a command at once, because it cannot be done; returns its receipt."""
-        receipt = Receipt(command)
-        receipt.answer(Outcome(applied=False, step=self._last.step, text=why))
-        self.receipts.append(receipt)
-        return receipt

@@ -22,7 +22,7 @@ class Execution:
     Attributes:
         started: Runs that the cell has started or attached.
         due: Runs that the cell shows at its end, even if it has started several.
-        shown: Runs that the cell has shown.
+        shown: Runs that the cell has shown or named, and does not show again at its end.
         in_foreground: Runs that train in the cell's thread.
         awaited: Runs for whose end the cell has waited.
     """
@@ -67,15 +67,19 @@ def show_at_end(run: Run) -> None:
         execution.due.add(run)
 
 
-def note_shown(run: Run | AttachedRun) -> None:
-    """Notes that the calling cell shows a run."""
+def note_named(run: Run | AttachedRun) -> None:
+    """Notes that the calling cell names a run that an earlier cell shows."""
     execution = current()
     if execution is not None:
         execution.shown.add(run)
-        _places[run] = {
-            place(),
-            *(there for there in _places.get(run, ()) if not is_cleared(there)),
-        }
+
+
+def note_shown(run: Run | AttachedRun) -> None:
+    """Notes that the calling cell shows a run."""
+    note_named(run)
+    if current() is not None:
+        before = {there for there in _places.get(run, set()) if not is_cleared(there)}
+        _places[run] = {place(), *before}
 
 
 def is_shown_elsewhere(run: Run | AttachedRun) -> bool:

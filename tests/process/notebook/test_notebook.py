@@ -276,9 +276,11 @@ def test_the_panel_of_a_run_stays_after_its_end(page: Page) -> None:
 
 def test_a_wait_shows_the_run_if_the_cell_that_showed_it_was_executed_again(page: Page) -> None:
     page.execute("start", START + "\ngate.set()")
+    (line,) = shown(page.execute("line", "run.wait(60)"))
+    assert VIEW not in line
     page.execute("start", "pass")
     first, *_ = shown(page.execute("end", "run.wait(60)"))
-    assert VIEW in first
+    assert VIEW in first, "the line of another cell shows no run"
 
 
 def test_a_cell_that_is_executed_again_leaves_nothing_of_before(page: Page) -> None:

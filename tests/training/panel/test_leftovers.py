@@ -84,7 +84,7 @@ def test_the_panel_of_an_ended_run_keeps_no_model_and_still_takes_notes() -> Non
     run.attempt.monitor_threads.join(SOON)
     display.show_panel(run)
     shown = display.display_of(run)
-    nbtrain.train(dict, steps=2, name="next").wait(SOON)  # TensorFlow keeps the last thread's
+    nbtrain.train(dict, steps=2, name="next").wait(SOON)  # the last run is kept longer
     registry.runs.clear()
     del run, counter
     gc.collect()
