@@ -25,6 +25,7 @@ help:
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
 	@echo 'make lowest test with the oldest versions; make newest PYTHON=python3.13, with the newest'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
+	@echo 'make dist   the source distribution and the wheel, tried in an empty environment'
 	@echo 'make docs   build the documentation as a site: docs/_build/index.html'
 	@echo 'make bench  measure what a step, an update and a million points cost'
 	@echo 'make clean  remove what the others made'

