@@ -90,7 +90,7 @@ soak: .venv/made
 
 notebooks: .venv/made
 	@rm -rf notebooks/runs
-	$(BIN)/python -m pytest --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
+	$(BIN)/python -m pytest -p tests.profiles --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
 
 # JupyterLab first: its files have few tests, but are the longest.
 browser: .venv/made

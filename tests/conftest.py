@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests import profiles as profiles
 from tests.gate import Gate
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@
         with forked_kernels():
             yield
 
-The server of `tests/lab` and the notebooks of `make notebooks` have such kernels, too.
+The server of `tests/lab` has such kernels, too.
 
 Everything of Jupyter is real: a client or a manager starts a kernel as ever, and ipykernel runs
 in a process of its own, with the environment that it was given. Only its interpreter is a copy

@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Error, Locator, Page, expect
 from tests import ROOT
 from tests.chromium import SECOND
 from tests.ports import free_ports
+from tests.profiles import write_profile
 
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -65,7 +66,7 @@ class Lab:
     """
 
     def __init__(self, folder: Path) -> None:
-        startup = folder / "ipython" / "profile_default" / "startup" / "warm_up.py"
+        startup = write_profile(folder / "ipython") / "startup" / "warm_up.py"
         startup.parent.mkdir(parents=True)
         startup.write_text("import sklearn.datasets, tensorflow\ndel sklearn, tensorflow\n")
         self.root = folder / "root"
