@@ -18,14 +18,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
+from tests import ROOT
 from tests.forked import PRELOADED, SERVER, Forked
 
 # pyplot and the inline backend look for the kernel's shell when they are imported, and stay out.
@@ -51,6 +54,36 @@ def forked_kernels() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jupyter_client.provisioning.local_provisioner.launch_kernel", _launched)
         yield
+
+
+def executed(sources: Iterable[str], folder: Path, **options: Any) -> list[Any]:
+    """The cells of a notebook, executed in a folder; what a cell prints in a row is one output.
+
+    Args:
+        options: More of `NotebookClient`'s.
+    """
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    client = NotebookClient(
+        nbformat.v4.new_notebook(cells=cells),
+        timeout=120,
+        resources={"metadata": {"path": str(folder)}},
+        **options,
+    )
+    client.execute(env=dict(os.environ, PYTHONPATH=str(ROOT)))
+    for cell in cells:
+        cell.outputs = _in_one_piece(cell.outputs)
+    return cells
+
+
+def _in_one_piece(outputs: list[Any]) -> list[Any]:
+    """Returns outputs in which no text is divided; a kernel sends one at any time."""
+    merged: list[Any] = []
+    for output in outputs:
+        if merged and output.get("name") and output.get("name") == merged[-1].get("name"):
+            merged[-1].text += output.text
+        else:
+            merged.append(output)
+    return merged
 
 
 class _Process:

@@ -9,10 +9,9 @@ from typing import Any
 import nbformat
 import pytest
 from jupyter_client.manager import run_kernel
-from nbclient import NotebookClient
 
 from tests import ROOT
-from tests.kernels import forked_kernels
+from tests.kernels import executed, forked_kernels
 
 FIRST = """\
 %load_ext nbtrain
@@ -68,17 +67,8 @@ def forked() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """Returns the output of each cell: texts, prints and names of errors; pictures have no text."""
-    cells = [nbformat.v4.new_code_cell(source) for source in [FIRST, *CELLS.values()]]
     folder = tmp_path_factory.mktemp("execution")
-    client = NotebookClient(
-        nbformat.v4.new_notebook(cells=cells),
-        timeout=120,
-        allow_errors=True,
-        resources={"metadata": {"path": str(folder)}},
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        client.execute()
+    cells = executed([FIRST, *CELLS.values()], folder, allow_errors=True)
     return {
         name: [word for output in cell.outputs if (word := told(output))]
         for name, cell in zip(CELLS, cells[1:], strict=True)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
-from tests import ROOT
-from tests.kernels import forked_kernels
+from tests.kernels import executed, forked_kernels
 
 CELLS = [
     """\
@@ -50,24 +46,19 @@ _ = publisher.unregister_hook(beside)""",
 
 @pytest.mark.filterwarnings("ignore")  # the client of the kernel has warnings
 def test_the_notebook_keeps_the_picture_and_the_prints_of_its_run(tmp_path: Path) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
+    first: list[Any] = []
     pictures: list[str] = []
 
-    def note(**_cell: Any) -> None:
-        _panel, shown, _line = notebook.cells[0].outputs
+    def note(cell: Any, **_more: Any) -> None:
+        first.append(cell)
+        _panel, shown, _line = first[0].outputs
         pictures.append(shown.data["image/png"])
 
-    client = NotebookClient(
-        notebook,
-        timeout=120,
-        resources={"metadata": {"path": str(tmp_path)}},
-        on_cell_executed=note,
-    )
     with forked_kernels():
-        client.execute(env=dict(os.environ, PYTHONPATH=str(ROOT)))
+        cells = executed(CELLS, tmp_path, on_cell_executed=note)
     started, ended = pictures
     assert started != ended, "it is drawn at the end of each cell"
-    (printed,) = notebook.cells[1].outputs
+    (printed,) = cells[1].outputs
     assert printed.text == "done 1\ndone 2\ndone 3\n"
 
 
@@ -75,14 +66,12 @@ def test_the_notebook_keeps_the_picture_and_the_prints_of_its_run(tmp_path: Path
 def test_the_last_picture_is_kept_between_prints_and_where_the_end_is_captured(
     tmp_path: Path,
 ) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CAPTURED])
-    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
     with forked_kernels():
-        client.execute(env=dict(os.environ, PYTHONPATH=str(ROOT)))
-    outputs = notebook.cells[0].outputs
+        cells = executed(CAPTURED, tmp_path)
+    outputs = cells[0].outputs
     assert [each.get("name") for each in outputs] == 3 * [None, "stdout"]
     gone, picture, _ = (each.data for each in outputs[::2])
     assert set(gone) == set(picture) == {"image/png", "text/plain"}, "and no dead widget"
     assert len(gone["image/png"]) < 200 < 1000 < len(picture["image/png"])
-    (count,) = notebook.cells[2].outputs
+    (count,) = cells[2].outputs
     assert count.text == "0\n"

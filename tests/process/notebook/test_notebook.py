@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from jupyter_client.manager import run_kernel
-from nbclient import NotebookClient
 
 from tests import ROOT
-from tests.kernels import forked_kernels
+from tests.kernels import executed, forked_kernels
 
 CELLS = [
     """\
@@ -79,13 +77,7 @@ def forked() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The cells, executed by a real kernel."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
-    folder: Path = tmp_path_factory.mktemp("notebook")
-    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        client.execute()
-    return notebook.cells
+    return executed(CELLS, tmp_path_factory.mktemp("notebook"))
 
 
 @pytest.fixture(scope="module")
@@ -110,15 +102,8 @@ print(dict(one.status.values), dict(two.status.values))"""
         "%%nbtrain --name own\n\nwhile not run.should_stop():\n    run.record(loss=[1, 2])  # mine"
     )
     sources = [first, own, *two, told, *REFUSED.values(), "live.request_stop()\nlive.wait(60)"]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in sources])
-    folder = tmp_path_factory.mktemp("refused")
-    client = NotebookClient(
-        notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        client.execute()
-    outputs = [cell.outputs for cell in notebook.cells[4:]]
+    cells = executed(sources, tmp_path_factory.mktemp("refused"), allow_errors=True)
+    outputs = [cell.outputs for cell in cells[4:]]
     return dict(zip(["told", *REFUSED], outputs, strict=False))
 
 
@@ -235,8 +220,8 @@ class Page:
 
     def widgets(self) -> str:
         """Returns the kinds of all widgets in the kernel."""
-        (printed,) = contents(self.execute("count", WIDGETS), "stream")
-        return str(printed["text"]).strip()
+        parts = contents(self.execute("count", WIDGETS), "stream")
+        return "".join(part["text"] for part in parts).strip()
 
 
 @pytest.fixture
@@ -351,11 +336,8 @@ print([told(), run.start().wait(60) and told()])"""
 def test_seconds_between_two_signs_of_life_that_are_none_are_named_once(
     given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("NBTRAIN_KEEP_ALIVE", given)
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(ALIVE)])
-    resources = {"metadata": {"path": str(tmp_path)}}
-    (cell,) = NotebookClient(notebook, timeout=120, resources=resources).execute().cells
+    (cell,) = executed([ALIVE], tmp_path)
     (printed,) = [output.text for output in cell.outputs if output.output_type == "stream"]
     (told,), again = ast.literal_eval(printed)
     assert told.startswith(

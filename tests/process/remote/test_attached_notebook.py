@@ -7,20 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from IPython.core.error import UsageError
-from nbclient import NotebookClient
 
 import nbtrain
 from nbtrain.core.states import Phase
 from nbtrain.notebook.completion import candidates
 from nbtrain.notebook.display import display_of, state_of
 from nbtrain.remote.attached import AttachedRun
-from tests import ROOT
 from tests.forked import Forked
 from tests.gate import SOON, Gate, eventually
-from tests.kernels import forked_kernels
+from tests.kernels import executed, forked_kernels
 from tests.models import Counter
 from tests.process.attached import FOLDER, train
 from tests.shells import Outputs, own_shell
@@ -67,14 +64,8 @@ def line(shell: Any, text: str) -> Any:
 
 
 def test_a_cell_shows_an_attached_run_like_one_of_its_kernel(child: Forked) -> None:
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
-    with forked_kernels(), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        NotebookClient(
-            nbformat.v4.new_notebook(cells=cells),
-            timeout=120,
-            resources={"metadata": {"path": str(Path.cwd())}},
-        ).execute()
+    with forked_kernels():
+        cells = executed(CELLS, Path.cwd())
     _, first, paused, again, listed, last = [cell.outputs for cell in cells]
     assert "application/vnd.jupyter.widget-view+json" not in first[0].data, "it has ended"
     assert any("image/png" in each.data for each in first)

@@ -56,15 +56,25 @@ class Kernel:
         self.updates: list[str] = []
 
     def execute(self, source: str, during: During = lambda _told: None) -> Told:
-        """Returns the kinds and texts of a cell's outputs; `during` is called after each."""
+        """Returns the kinds and texts of a cell's outputs, each printed line by itself.
+
+        Args:
+            during: Called after each.
+        """
         told: Told = []
         self.updates = []
+        part = ""  # a message may end within a line
 
         def keep(message: Any) -> None:
+            nonlocal part
             content = message["content"]
             match message["msg_type"]:
                 case "stream":
-                    told.append(("print", content["text"].strip()))
+                    *lines, part = (part + content["text"]).split("\n")
+                    for line in lines:
+                        told.append(("print", line))
+                        during(told)
+                    return
                 case "display_data":
                     told.append(("display", " ".join(content["data"])))
                 case "update_display_data" if "text/html" in content["data"]:
