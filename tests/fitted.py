@@ -58,7 +58,7 @@ def classifier(
 def compiled(model: Any, *, per_execution: int = 1, eagerly: bool = False) -> None:
     """Compile it, as `classifier` does."""
     model.compile(
-        keras.optimizers.Adam(0.01),
+        keras.optimizers.SGD(0.01, momentum=0.9),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=["accuracy"],
         steps_per_execution=per_execution,

@@ -23,6 +23,7 @@ from typing import Any, cast
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.tasks import Task
 from nbtrain.core.text.visible import visible
+from nbtrain.core.values.config import Value
 from nbtrain.core.values.ranges import Hyperparameter
 from nbtrain.core.values.side_tags import SYSTEM
 
@@ -231,6 +232,7 @@ class Status:
         usage: How the run spends its time, and what its process uses; None while unknown.
         tasks: The tasks of the cluster that it trains on; empty without a cluster.
         tags: The words by which the run can be found again.
+        config: What the run is made with; the names of a nested entry are joined by dots.
         directions: Name of a scalar to "max" or "min", the direction of its best value. Contains
             the known directions that do not follow from the last word of the name.
     """
@@ -262,6 +264,7 @@ class Status:
     usage: Usage | None = None
     tasks: tuple[Task, ...] = ()
     tags: tuple[str, ...] = ()
+    config: Mapping[str, Value] = field(default_factory=dict)
     directions: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from nbtrain.core.values.config import flat
 from nbtrain.core.values.direction import Directions
 from nbtrain.core.values.whole import whole
 from nbtrain.engines.hyperparameters import held_beside
@@ -13,6 +15,7 @@ from nbtrain.keras.arguments import callbacks_of, check_model, check_validation,
 from nbtrain.keras.callback_rate import factor_on
 from nbtrain.keras.data_position import History
 from nbtrain.keras.engine import FitEngine
+from nbtrain.keras.known_config import known_config
 from nbtrain.keras.metric_directions import metric_directions
 from nbtrain.keras.optimizers import optimizers_of
 from nbtrain.keras.python_scalars import PythonScalars
@@ -200,6 +203,14 @@ def fit(
     numbers = PythonScalars(model)
     held = held_beside(optimizers_of(model), hyperparameters)
     held |= factor_on(model.optimizer, arguments["callbacks"], held)
+    held = {**held, **numbers.held, **held}  # explicitly given ones come first
+    known = known_config(
+        model,
+        batch_size=data.batch_size or batch_size,
+        epochs=arguments["epochs"],
+        hyperparameters=held,
+    )
+    settings = replace(settings, config={**settings.config, **flat(known), **settings.config})
     folder = folder_of(options, kind="fit")
     engine = FitEngine(
         model,
@@ -208,7 +219,7 @@ def fit(
         folder,
         keep=settings.keep,
         stage=settings.stage,
-        hyperparameters={**held, **numbers.held, **held},  # explicitly given ones come first
+        hyperparameters=held,
         numbers=numbers,
     )
     run = FitRun(engine, folder, settings)

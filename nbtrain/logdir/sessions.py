@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from nbtrain.core.text.natural import natural
+from nbtrain.core.values.hyperparameters import PREFIX
 from nbtrain.core.values.side_tags import SYSTEM
 from nbtrain.logdir.history import fact_of, summary_value
 from nbtrain.logdir.reader import Reader
@@ -109,7 +110,7 @@ class Sessions:
                 found |= dict.fromkeys(
                     (group, tag)
                     for tag in sorted(self._reader.tags(run), key=natural)
-                    if not tag.startswith(SYSTEM)
+                    if not tag.startswith((SYSTEM, PREFIX))
                 )
         return list(found)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 EXPRESSIONS = {
     "checkpoint": "a tf.train.Checkpoint of this notebook, with the objects to save",
     "hyperparameters": "a dict of this notebook, from names to variables that can be set",
+    "config": "a dict of this notebook, with what the run is made with",
     "evaluate": "a function of this notebook that evaluates and returns scalars by name",
 }
 
@@ -76,7 +77,8 @@ def cell_parser() -> argparse.ArgumentParser:
     for name, text in EXPRESSIONS.items():
         add(f"--{name}", metavar="EXPR", help=f"{text[:1].upper()}{text[1:]}.")
     for option in options_of(LoopOptions):
-        _add_option(add, option)
+        if option.name not in EXPRESSIONS:
+            _add_option(add, option)
     return parser
 
 

@@ -9,23 +9,27 @@ adam          finished  500 of 500
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
 from nbtrain.core.text.text_table import in_columns
+from nbtrain.core.values.config import Config, word_of
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.kernel import runs
+from nbtrain.notebook.ranking import ranking
 from nbtrain.remote.liveness import Liveness
 from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import (
     ENDS,
     FILE,
     Entry,
+    config_in,
     edits_of,
     entries,
     parent_of,
@@ -37,13 +41,13 @@ from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import BASE
 from nbtrain.rundir.lock import is_locked
 
-_HEAD = ("run", "phase", "step", "branch", "tags", "last note")
+_HEAD = ("run", "phase", "step", "branch", "config", "tags", "last note")
 
 # Follows the phase of a run that another process trains.
 _ELSEWHERE = " in another process"
 
-# Characters of a note in the list.
-_NOTE_CHARS = 60
+# Characters of a note and of a config in the list.
+_NOTE_CHARS = _CONFIG_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class RunFolder:
         total_steps: The step at which the run finishes; None if unknown.
         parent: The folder of the run from which this one branches; None if it is not a branch.
         branch: The step and the edits with which the branch begins, in words.
+        config: What the run is made with.
         tags: The tags by which the run can be found.
         notes: The texts of the notes.
     """
@@ -69,6 +74,7 @@ class RunFolder:
     total_steps: int | None
     parent: Path | None
     branch: str
+    config: Config = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -100,6 +106,7 @@ class RunFolder:
             total_steps=total if type(total) is int else None,
             parent=None if parent is None else (path / parent["logdir"]).resolve(),
             branch="" if parent is None else _branch(parent["step"], lines),
+            config=config_in(lines),
             tags=tags_in(lines),
             notes=tuple(
                 str(entry.get("text", ""))
@@ -108,8 +115,8 @@ class RunFolder:
             ),
         )
 
-    def row(self, name: str, branch: str) -> tuple[str, ...]:
-        """Formats the run as a row."""
+    def row(self, name: str, branch: str, entries: Sequence[str]) -> tuple[str, ...]:
+        """Formats the run as a row, with these entries of its config."""
         phase, step, total = self.phase, self.step, self.total_steps
         for run in runs().values():
             status = run.status
@@ -117,27 +124,38 @@ class RunFolder:
                 phase, step, total = str(status.phase), status.step, status.total_steps
         steps = f"{step:,} of {total:,}" if total else f"{step:,}"
         note = self.notes[-1] if self.notes else ""
-        last = note if len(note) <= _NOTE_CHARS else f"{note[: _NOTE_CHARS - 1]}…"
-        return name, phase, steps, branch, ", ".join(self.tags), last
+        config = _cut(", ".join(self._words(entries)), _CONFIG_CHARS)
+        tags = ", ".join(self.tags)
+        return name, phase, steps, branch, config, tags, _cut(note, _NOTE_CHARS)
 
     def fits(self, tag: str | None, search: str) -> bool:
-        """Returns whether the run has a tag, and a text in name, tags or notes (ignoring case)."""
-        words = "\n".join((self.path.name, *self.tags, *self.notes)).casefold()
-        return (tag is None or tag in self.tags) and search.casefold() in words
+        """Returns whether the run has a tag, and a text in its words (ignoring case)."""
+        words = (self.path.name, *self._words(self.config), *self.tags, *self.notes)
+        has_text = search.casefold() in "\n".join(words).casefold()
+        return has_text and (tag is None or tag in self.tags)
+
+    def _words(self, entries: Iterable[str]) -> list[str]:
+        """Returns the entries of the config that the run has, such as "units=64"."""
+        held = self.config
+        return [f"{name}={word_of(held[name])}" for name in entries if name in held]
 
 
 def tree(
-    logdir: str | os.PathLike[str] | None = None, tag: str | None = None, search: str = ""
+    logdir: str | os.PathLike[str] | None = None,
+    tag: str | None = None,
+    search: str = "",
+    by: str | None = None,
 ) -> str:
     """Lists the runs below a folder, each branch below its parent, the oldest first.
 
     Args:
         logdir: The folder; None for `runs`.
         tag: Only runs that have this tag; None for all.
-        search: Only runs with this text in their names, tags or notes.
+        search: Only runs with this text in their names, config, tags or notes.
+        by: A metric, by whose best values the runs are sorted instead; see `ranking`.
 
     Raises:
-        ArgumentError: The folder does not exist.
+        ArgumentError: The folder does not exist, or the runs cannot be sorted by the metric.
     """
     folder = Path(BASE if logdir is None else logdir).expanduser()
     if logdir is not None and not folder.is_dir():
@@ -148,9 +166,12 @@ def tree(
     found = {path: each for path, each in found.items() if each.fits(tag, search)}
     if not found:
         wanted = [f"the tag {tag!r}"] * (tag is not None)
-        wanted += [f"{search!r} in its name, tags or notes"] * bool(search)
+        wanted += [f"{search!r} in its name, config, tags or notes"] * bool(search)
         return f"No run in {folder}, or below it, has {' and '.join(wanted)}."
     members = sorted(found.values(), key=lambda each: (each.began, each.path))
+    compared = _compared(members)
+    if by is not None:
+        return in_columns(_without_empty(_ranked(members, folder.resolve(), compared, by)))
     children: dict[Path, list[RunFolder]] = {}
     for each in members:
         if each.parent is not None and not _leads_to(each.path, each.parent, found):
@@ -159,34 +180,68 @@ def tree(
     rows: list[tuple[str, ...]] = [_HEAD]
     for each in members:
         if each.path not in born:
-            rows += _rows(each, folder.resolve(), children)
+            rows += _rows(each, folder.resolve(), children, compared)
     return in_columns(_without_empty(rows))
 
 
+def _ranked(
+    members: Sequence[RunFolder], folder: Path, compared: Sequence[str], by: str
+) -> list[tuple[str, ...]]:
+    """Returns the rows of the runs, those first whose best value of a metric is best."""
+    found = ranking(folder, by)
+    names = {os.path.relpath(each.path, folder): each for each in members}
+    rows: list[tuple[str, ...]] = [(*_HEAD[:4], *found.heading, *_HEAD[4:])]
+    for name in dict.fromkeys([*found.cells, *names]):
+        if (each := names.get(name)) is not None:
+            of = f"of {os.path.relpath(each.parent, folder)} " if each.parent else ""
+            row = each.row(each.path.name if name == "." else name, of + each.branch, compared)
+            rows.append((*row[:4], *found.cells.get(name, ("", "")), *row[4:]))
+    return rows
+
+
 def _without_empty(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Returns the rows without the last columns that have only a heading."""
-    width = len(_HEAD)
-    while width > 4 and not any(row[width - 1] for row in rows[1:]):
-        width -= 1
-    return [row[:width] for row in rows]
+    """Returns the rows without the columns after the fourth that have only a heading."""
+    shown = [each < 4 or any(row[each] for row in rows[1:]) for each in range(len(rows[0]))]
+    return [tuple(itertools.compress(row, shown)) for row in rows]
+
+
+def _compared(found: Collection[RunFolder]) -> list[str]:
+    """Returns the entries of the configs by which the runs differ; for one run, all."""
+    names = dict.fromkeys(name for each in found for name in each.config)
+    return [
+        name
+        for name in names
+        if len(found) == 1 or len({repr(each.config.get(name)) for each in found}) > 1
+    ]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _rows(
     each: RunFolder,
     folder: Path,
     children: Mapping[Path, Sequence[RunFolder]],
+    compared: Sequence[str],
     lead: str = "",
     mark: str = "",
 ) -> Iterator[tuple[str, ...]]:
-    """Yields the row of a run and those of its branches; `mark` precedes the name of the run."""
+    """Yields the row of a run and those of its branches; `mark` precedes the name of the run.
+
+    Args:
+        compared: The entries of the configs to show.
+    """
     name = os.path.relpath(each.path, folder)
     far = not mark and each.parent is not None
     of = f"of {os.path.relpath(each.parent, folder)} " if far and each.parent else ""
-    yield each.row(f"{lead}{mark}{each.path.name if name == '.' else name}", of + each.branch)
+    shown = each.path.name if name == "." else name
+    yield each.row(f"{lead}{mark}{shown}", of + each.branch, compared)
     lead += {"├─ ": "│  ", "└─ ": "   "}.get(mark, "")
     branches = children.get(each.path, ())
     for number, child in enumerate(branches, 1):
-        yield from _rows(child, folder, children, lead, "└─ " if number == len(branches) else "├─ ")
+        mark = "└─ " if number == len(branches) else "├─ "
+        yield from _rows(child, folder, children, compared, lead, mark)
 
 
 def _folders(folder: Path) -> Iterator[Path]:

@@ -73,8 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     elif name == "runs":
         add("logdir", nargs="?", help="the folder (runs)")
         add("--tag", help="only runs with this tag")
-        text = "only runs with this in their names, tags or notes"
+        text = "only runs with this in their names, config, tags or notes"
         add("--search", default="", metavar="TEXT", help=text)
+        text = "sort the runs by the best value of a metric, such as val_loss or max:val_f1"
+        add("--by", metavar="METRIC", help=text)
     elif name in ("open", "replay"):
         add("logdir", help="the folder of a run, such as runs/digits")
         if name == "replay":

@@ -36,7 +36,7 @@ def execute(options: argparse.Namespace) -> Any:
         say(table(named_runs()), sys.stdout)
         return None
     if options.verb == "runs":
-        say(tree(options.logdir, options.tag, options.search), sys.stdout)
+        say(tree(options.logdir, options.tag, options.search, options.by), sys.stdout)
         return None
     if options.verb == "replay":
         plan = replay(options.logdir)

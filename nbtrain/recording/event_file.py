@@ -6,9 +6,10 @@ Records that cannot be written wait in memory, and a message reports them.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from nbtrain.core.values.config import Config
 from nbtrain.recording.backlog import Backlog, Write
 from nbtrain.tfevents.writer import EventWriter
 
@@ -25,7 +26,7 @@ class EventFile:
         self._writer = EventWriter(logdir) if logdir is not None else None
         self._backlog = Backlog()
         self._errors = errors
-        self._begun: tuple[int, Mapping[str, float]] | None = None  # step, hyperparameters
+        self._begun: tuple[int, Config] | None = None  # step, hyperparameters
         self._described = True  # whether they are in the event file
 
     @property
@@ -39,7 +40,7 @@ class EventFile:
         writer = self._writer
         return writer is None or writer.in_place
 
-    def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
+    def describe(self, step: int, hyperparameters: Config) -> None:
         """Adds the values with which the run begins; any thread."""
         self._begun, self._described = (step, hyperparameters), False
 

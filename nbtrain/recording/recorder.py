@@ -20,6 +20,7 @@ import numpy as np
 
 from nbtrain.core.timeline import Timeline
 from nbtrain.core.values.arrays import FloatArray
+from nbtrain.core.values.config import Config
 from nbtrain.media.samples import Sample
 from nbtrain.recording.best_monitor import BestMonitor
 from nbtrain.recording.earlier import Earlier
@@ -116,7 +117,7 @@ class Recorder:
         """Queues a value of `samples.kept_copy` to be encoded; training thread only."""
         self.samples.append(Sample(tag, step, wall_time, value, of, len(self._openings)))
 
-    def describe(self, step: int, hyperparameters: Mapping[str, float]) -> None:
+    def describe(self, step: int, hyperparameters: Config) -> None:
         """Records the values with which the run begins; training thread only."""
         self._file.describe(step, hyperparameters)
 

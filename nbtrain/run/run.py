@@ -173,6 +173,8 @@ class Run(Requests):
             holds_back = not launched.is_waiting(self.logdir)
             monitor = attempt.context.monitor
             entry = {"name": self.name, "total_steps": self.total_steps, **self._parent()}
+            if settings.config:
+                entry["config"] = settings.config
             monitor.begin(settings.tags, holds_back=holds_back, **entry)
             for receipt in [each for each in list(self.receipts) if each.outcome]:  # of the last
                 with contextlib.suppress(ValueError):  # newer receipts have replaced it
@@ -568,6 +570,7 @@ class Run(Requests):
             hyperparameters=self._hyperparameters.known,
             evaluates=self._engine.evaluate is not None,
             tags=self.marks.tags,
+            config=self.marks.config,
             directions=self._settings.directions.told,
             **({} if attempt is None else self._of_attempt(attempt, left)),
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from nbtrain.core import own_files
+from nbtrain.core.values.config import Config, merged
 
 FILE = "steering.jsonl"
 
@@ -115,6 +116,19 @@ def tags_in(lines: Iterable[Entry]) -> tuple[str, ...]:
     return tags
 
 
+def config_of(entry: Entry, before: Config) -> Config:
+    """Returns the config of the run after an entry; `before` is that before it."""
+    return merged(before, entry.get("config")) if entry["event"] == "start" else before
+
+
+def config_in(lines: Iterable[Entry]) -> Config:
+    """Returns the config of a run after its entries."""
+    config: Config = {}
+    for entry in lines:
+        config = config_of(entry, config)
+    return config
+
+
 def arms_in(entry: Entry) -> list[Entry]:
     """Returns the results of the arms of a trial in an entry; empty for other entries."""
     arms = entry.get("arms")
@@ -198,6 +212,7 @@ _FIELDS: dict[str, Callable[[object], bool]] = {
     "kept": lambda value: isinstance(value, bool),
     "edits": _is_named,
     "values": _is_named,
+    "config": _is_named,
     "checkpoint": _is_text,
     "parent": _is_parent,
 }

@@ -19,6 +19,7 @@ from nbtrain.core import own_files
 from nbtrain.core.own_files import LONGEST_LINE
 from nbtrain.core.text.visible import visible
 from nbtrain.core.values.arms import ArmResult
+from nbtrain.core.values.config import Config
 from nbtrain.rundir.answers import results_in
 from nbtrain.rundir.entries import (
     ENDS,
@@ -27,11 +28,11 @@ from nbtrain.rundir.entries import (
     UNMARKED,
     Entry,
     arm_of,
+    config_of,
     edits_of,
     entries,
     entry_of,
     skipped,
-    tags_in,
     tags_of,
     when,
 )
@@ -126,15 +127,22 @@ class Marks:
         recalled: Whether the marks of earlier starts were read. When this becomes true, the marks
             may get other numbers.
         tags: The words by which the run can be found again.
+        config: What the run is made with.
     """
 
     def __init__(self) -> None:
         self.timeline = RunTimeline(Path())
         self.has_timeline = self.recalled = False
         self.tags: tuple[str, ...] = ()
+        self.config: Config = {}
         self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self._lock = threading.Lock()
         self._count = 0  # of all marks so far
+
+    def label(self, entry: Entry) -> None:
+        """Takes the tags and the config of an entry."""
+        self.tags = tags_of(entry, self.tags)
+        self.config = config_of(entry, self.config)
 
     def add(self, mark: Mark) -> None:
         """Adds a mark."""
@@ -231,10 +239,13 @@ class Journal:
             self._marks.timeline = RunTimeline(self.folder, lines)
             self._marks.has_timeline = True
 
-    def begin_tags(self) -> None:
-        """Reads the tags of earlier starts."""
+    def begin_labels(self) -> None:
+        """Reads the tags and the config of earlier starts, once."""
+        if self._marks.tags or self._marks.config:
+            return
         with contextlib.suppress(OSError):
-            self._marks.tags = self._marks.tags or tags_in(entries(self.folder))
+            for entry in entries(self.folder):
+                self._marks.label(entry)
 
     def log(self, **entry: object) -> float:
         """Queues a line, and returns its order in the timeline.
@@ -246,7 +257,7 @@ class Journal:
         if "checkpoint" in entry:
             line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
-        self._marks.tags = tags_of(line, self._marks.tags)
+        self._marks.label(line)
         order = self.timeline.add_entry(line)
         is_later = entry["event"] == "found" and not self._marks.recalled  # `recall` adds it
         if not is_later and (mark := Mark.of(line, order)) is not None:
@@ -383,7 +394,7 @@ class JournalTail:
         for line in lines:
             entry = entry_of(line.decode("utf-8", "replace"))
             if entry is not None:
-                self._marks.tags = tags_of(entry, self._marks.tags)
+                self._marks.label(entry)
                 mark = Mark.of(entry, self._marks.timeline.add_entry(entry))
                 is_known = mark is not None and mark.event == "note" and mark in self._marks
                 if mark is not None and not is_known:  # a note that was written here is known

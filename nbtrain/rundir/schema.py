@@ -3,9 +3,10 @@
 made(Status, {"name": "digits", "engine": "fit", "phase": "running", "step": "x"})
 # Misfit: step: "x" is no whole number
 
-Known types: `str`, `bool`, `int`, `float`, enums, dataclasses, `X | None`, `tuple[X, ...]`,
-`Mapping[str, X]` and `dict[str, X]`. A whole number fits into 64 bits. A float may be one of the
-words of `plain`: "NaN", "Infinity". Fields that the class lacks are ignored.
+Known types: `str`, `bool`, `int`, `float`, the `Value` of a config, enums, dataclasses,
+`X | None`, `tuple[X, ...]`, `Mapping[str, X]` and `dict[str, X]`. A whole number fits into 64 bits.
+A float may be one of the words of `plain`: "NaN", "Infinity". Fields that the class lacks are
+ignored.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import typing
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar, cast
+
+from nbtrain.core.values.config import Value
 
 Made = TypeVar("Made")
 
@@ -55,6 +58,8 @@ def _reader(kind: Any) -> _Reader:
         return _object(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return functools.partial(_member, kind)
+    if kind == Value:
+        return _value
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union) and len(arguments) == 2:
         (wanted,) = (each for each in arguments if each is not type(None))
@@ -139,6 +144,12 @@ def _whole(value: Any) -> int:
     if type(value) is not int or not -_MOST <= value < _MOST:
         raise _misfit(value, "no whole number")
     return value
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, bool | str):
+        return value
+    return _whole(value) if type(value) is int else _number(value)
 
 
 def _number(value: Any) -> float:

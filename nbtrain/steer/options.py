@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, get_type_hints
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_stage
+from nbtrain.core.values.config import flat
 from nbtrain.core.values.direction import Directions, parted
 from nbtrain.core.values.whole import whole
 from nbtrain.recording.best_monitor import BestMonitor
@@ -64,6 +65,10 @@ class RunOptions(TypedDict, total=False):
         system: True records the use of the machine, under `system/`.
         tags: Words by which the run can be found again, such as `["baseline", "adam"]`. A start
             without tags keeps those of the run.
+        config: What the run is made with, such as `{"units": 64, "dropout": 0.1}`: a dict, nested
+            or not, an object of a dataclass or an `argparse.Namespace`. It is shown in the panel
+            and in lists of runs, and runs are compared by it in HParams. A later start replaces
+            the entries that it gives, and keeps the others. None gives none.
         keep_best: The scalar by which the best state is chosen, such as "val_loss" or "max:val_f1".
             The best state is saved in `checkpoints/best`, which does not count towards `keep`;
             `run.restore("best")` restores it. A loss or an error is better if it is lower, an
@@ -89,6 +94,7 @@ class RunOptions(TypedDict, total=False):
     prints: Literal["cell", "log"]
     system: bool
     tags: Sequence[str]
+    config: object
     keep_best: str | None
     patience: int | None
 
@@ -146,6 +152,7 @@ class Settings:
     prints: str = "cell"
     system: bool = True
     tags: Sequence[str] = ()
+    config: Any = None
     keep_best: str | None = None
     patience: int | None = None
     stage: str | None = None
@@ -195,6 +202,7 @@ class Settings:
 
     def _check_shown(self) -> None:
         object.__setattr__(self, "tags", checked(self.tags))
+        object.__setattr__(self, "config", flat({} if self.config is None else self.config))
         if not isinstance(self.system, bool):
             raise ArgumentError(
                 f"system={self.system!r}: give True to record the use of the machine, or False."

@@ -24,6 +24,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from nbtrain.core import own_files
+from nbtrain.core.values.config import Config
 from nbtrain.tfevents.crc import checksum, crc32c_columns, masked
 from nbtrain.tfevents.framing import FOOTER
 from nbtrain.tfevents.names import ENDING, PREFIX
@@ -85,7 +86,7 @@ class EventWriter:
         self._append(_framed(mark) * (1 if self._has_session else 2))
         self._has_session = True
 
-    def hyperparameters(self, values: Mapping[str, float], wall_time: float) -> None:
+    def hyperparameters(self, values: Config, wall_time: float) -> None:
         """Writes the hyperparameters at the start of a run, for TensorBoard's HParams dashboard."""
         from tensorboard.plugins.hparams.api import hparams_pb  # here, as this import is slow
 

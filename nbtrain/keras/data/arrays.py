@@ -27,6 +27,7 @@ class Arrays(Data):
     """
 
     inexact = None
+    batch_size: int
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Arrays(Data):
     ) -> None:
         self._rows = common_count(arrays)
         super().__init__(None, steps, execution, -(-self._rows // size))
-        self._arrays, self._size, self._shuffle = arrays, size, shuffle
+        self._arrays, self.batch_size, self._shuffle = arrays, size, shuffle
         self.seed = seed
         # Read by the pipeline: the seed, and the number of its first batch.
         self._at = tf.Variable([seed, 0], dtype=tf.int64, trainable=False)
@@ -55,7 +56,7 @@ class Arrays(Data):
 
     def spec(self) -> Any:
         """Returns the types of the first batch."""
-        size = min(self._size, self._rows)
+        size = min(self.batch_size, self._rows)
         return keras.tree.map_structure(
             lambda tensor: (
                 None if tensor is None else tf.TensorSpec([size, *tensor.shape[1:]], tensor.dtype)
@@ -72,8 +73,8 @@ class Arrays(Data):
     def _batch(self, number: Any) -> Any:
         number += self._at[1]
         turn, place = number // self._count, number % self._count
-        begin = place * self._size
-        rows = tf.range(begin, tf.minimum(begin + self._size, self._rows))
+        begin = place * self.batch_size
+        rows = tf.range(begin, tf.minimum(begin + self.batch_size, self._rows))
         random = tf.random.experimental
         if self._shuffle == "batch":
             rows = random.stateless_shuffle(rows, tf.stack([self._at[0], number]))

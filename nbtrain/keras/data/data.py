@@ -45,6 +45,7 @@ class Data:
         first_epoch: The epoch with which the first pass begins.
         began: The completed steps when the current epoch began; None before the first.
         seed: The seed of the order, if it is drawn here; saved with the position.
+        batch_size: Rows of a batch; None if unknown.
         inexact: Why the position in the data is not exact; None if it is.
         iterators: The `tf.data` iterators to save with the position; None if Keras has its own.
         sample: A batch to compare, if the user's own code makes the batches: see `DataSample`.
@@ -52,6 +53,7 @@ class Data:
     """
 
     inexact: str | None = "the position of such an object cannot be saved"
+    batch_size: int | None = None
     iterators: Iterators | None = None
     sample: DataSample | None = None
     repeats = ""

@@ -239,8 +239,16 @@ export interface Status {
   tasks: TaskTable | null;
   /** The tags of the run, by which lists are filtered. */
   tags: string[];
+  /** null: the run was given no config, and knows none by itself. */
+  config: ConfigTable | null;
   /** null: the run has no mailbox. */
   mailbox: MailboxPlace | null;
+}
+
+/** What a run is made with; more: the number of entries that are not shown. */
+export interface ConfigTable {
+  entries: [name: string, value: string][];
+  more: number;
 }
 
 /** The mailbox of a run's folder, which a page can reach without the kernel. */

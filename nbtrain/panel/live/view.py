@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -11,6 +12,7 @@ from nbtrain.core.command_states import REQUESTED
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import TRANSITIONS, Checkpoint, Event, Phase, Status, Usage
 from nbtrain.core.text.log_lines import LogLines
+from nbtrain.core.values.config import Config, word_of
 from nbtrain.core.values.direction import is_highest, read
 from nbtrain.core.values.side_tags import metrics
 from nbtrain.logdir.run_media import RunMedia
@@ -35,6 +37,9 @@ SHOWN_CHECKPOINTS = 20
 
 # Hyperparameters that have a row; `run.set` reaches the others too.
 SHOWN_HYPERPARAMETERS = 8
+
+# The most entries of the config that are sent to the page.
+SHOWN_CONFIG = 100
 
 # The most characters of a message or receipt sent in one update. The status and the receipt
 # themselves have the whole text.
@@ -115,8 +120,17 @@ def fields(
         "usage": status.usage and used(status.usage),
         "tasks": table_of(status.tasks),
         "tags": list(status.tags),
+        "config": _config(status.config) if status.config else None,
         "mailbox": mailbox and _place(mailbox),
     }
+
+
+def _config(config: Config) -> Fields:
+    entries = [
+        [cut(name, RECEIPT_CHARS), cut(word_of(value), RECEIPT_CHARS)]
+        for name, value in itertools.islice(config.items(), SHOWN_CONFIG)
+    ]
+    return {"entries": entries, "more": len(config) - len(entries)}
 
 
 @functools.lru_cache(4)

@@ -45,6 +45,7 @@ class Monitor:
         functions: The functions of `run.on`.
 
     Attributes:
+        marks: The marks, the tags and the config of the run.
         each_tick: Functions called at every tick before the records are drained, by topic.
     """
 
@@ -68,6 +69,7 @@ class Monitor:
         self.listeners = [] if listeners is None else listeners
         self.functions = Listeners() if functions is None else functions
         self.each_tick: dict[str, Callable[[], object]] = {}
+        self.marks = marks
         self._recorder = recorder
         self._journal = Journal(logdir, marks)
         self._holds_back = False
@@ -91,7 +93,7 @@ class Monitor:
         """
         self.write_journal()  # the entries that an earlier start has left
         self._holds_back = holds_back and self._journal.is_written and not self._journal.waits
-        self._journal.begin_tags()
+        self._journal.begin_labels()
         if tags:
             entry["tags"] = list(tags)
         self.log(event="start", step=0, **entry)

@@ -1,6 +1,6 @@
 """Reads, sets and records the hyperparameters of a run at its step boundary.
 
-control.begin()      # writes the initial values as hparams of the event file
+control.begin()      # writes the config and the initial values as hparams of the event file
 control.set(values)  # makes an edit, a step in each curve
 control.update()     # at a boundary: stores the values that the program has set
 control.flush()      # monitor thread: reads and records these values
@@ -83,9 +83,10 @@ class HyperparameterControl:
         """Records the values with which the run begins."""
         self.hyperparameters.begin(restored=False)
         self._read()
-        if values := self.hyperparameters.values:
-            self._recorder.describe(self._steps.step, values)
-            self._record(values)
+        values = self.hyperparameters.values
+        if described := {**self._monitor.marks.config, **values}:
+            self._recorder.describe(self._steps.step, described)
+        self._record(values)
         self.given.report(values)
         self._log_values(values, given=self.given.written)
         self.hyperparameters.watch(self._attend)

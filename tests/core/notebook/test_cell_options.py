@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 from nbtrain.core.errors import ArgumentError
 from nbtrain.notebook.completion import candidates
 from nbtrain.notebook.detach import arguments_of
-from nbtrain.notebook.options import HelpShown, cell_parser, in_options, parsed
+from nbtrain.notebook.options import EXPRESSIONS, HelpShown, cell_parser, in_options, parsed
 from nbtrain.steer.options import LoopOptions, Option, Settings, options_of
 
 # A line that gives the option, and the value that it gives.
@@ -35,7 +35,8 @@ LINES: dict[str, tuple[str, Any]] = {
     "keep_best": ("--keep-best max:val_f1", "max:val_f1"),
     "patience": ("--patience 3 --keep-best val_loss", 3),
 }
-OPTIONS = {each.name: each for each in options_of(LoopOptions)}
+# The others are expressions of the notebook, which its cells evaluate.
+OPTIONS = {each.name: each for each in options_of(LoopOptions) if each.name not in EXPRESSIONS}
 OF_THE_FOLDER = ("logdir", "name")
 
 

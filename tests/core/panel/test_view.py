@@ -113,7 +113,8 @@ def test_the_fields_are_those_of_the_wire() -> None:
         "name", "engine", "trained_by", "phase", "step", "total", "progress", "line", "last",
         "checkpoints", "controls", "receipts", "message", "notice", "error", "usage",
         "failure", "log", "media", "hyperparameters", "values", "rates",
-        "validations", "higher", "mailbox", "tasks", "tags", "epochs", "latest", "open_nan", "rate",
+        "validations", "higher", "mailbox", "tasks", "tags", "config", "epochs",
+        "latest", "open_nan", "rate",
     }  # fmt: skip
 
 

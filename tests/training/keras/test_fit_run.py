@@ -39,7 +39,7 @@ from tests.fitted import (
 from tests.gate import SOON
 from tests.models import applied, reached
 
-RATES = {"hyperparameters/learning_rate", "hyperparameters/dropout_rate"}
+RATES = {f"hyperparameters/{name}" for name in ("learning_rate", "momentum", "dropout_rate")}
 VALIDATED: dict[str, Any] = {**KINDS["arrays"](), "validation_data": (X[:40], Y[:40])}
 
 
@@ -531,7 +531,8 @@ def test_the_learning_rate_is_found_by_itself_and_is_another_from_the_next_batch
     run = ended(model, "run", setting, **KINDS["arrays"]())
     applied(setting.receipts[0])
     np.testing.assert_allclose(setting.rates, [0.01] * 5 + [0.001] * (STEPS - 5))
-    assert run.hyperparameters == {"learning_rate": 0.001, "dropout_rate": 0.1}
+    found = {"learning_rate": 0.001, "momentum": 0.9, "dropout_rate": 0.1}
+    assert run.hyperparameters == found
 
 
 @pytest.mark.parametrize("fitted", [False, True], ids=["new", "fitted before"])
@@ -555,7 +556,8 @@ def test_a_given_hyperparameter_stands_beside_found_ones_under_its_own_name() ->
     model, weight = classifier(), tf.Variable(0.5)
     given = {"rate": model.optimizer.learning_rate, "weight": weight}
     run = ended(model, "run", **KINDS["arrays"](), hyperparameters=given)
-    assert run.hyperparameters == {"rate": 0.01, "weight": 0.5, "dropout_rate": 0.1}
+    found = {"rate": 0.01, "weight": 0.5, "momentum": 0.9, "dropout_rate": 0.1}
+    assert run.hyperparameters == found
 
 
 def test_a_fit_that_prepares_is_at_the_step_that_it_goes_on_from() -> None:

@@ -120,6 +120,12 @@ def test_a_cell_takes_hyperparameters(shell: Any) -> None:
     assert run.hyperparameters == {"rate": 0.5}
 
 
+def test_a_cell_takes_a_config(shell: Any) -> None:
+    shell.user_ns["options"] = {"units": 64}
+    run = cell(shell, "--steps 3 --config options").wait(SOON)
+    assert run.status.config == {"units": 64}
+
+
 def test_a_cell_evaluates(shell: Any) -> None:
     shell.user_ns["evaluate"] = lambda: {"loss": 2.0}
     run = cell(shell, "--steps 4 --evaluate evaluate --evaluate-steps 2").wait(SOON)

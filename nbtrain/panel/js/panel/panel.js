@@ -15,6 +15,7 @@ import chartsCss from "./charts.css";
 import css from "../shared/common.css";
 import { Log } from "./log.js";
 import { Media } from "./media.js";
+import { Config } from "./config.js";
 import { Machine } from "./machine.js";
 import mediaCss from "./media.css";
 import logCss from "./log.css";
@@ -44,6 +45,7 @@ class View {
   visible = true;
   choices = new Choices(() => this.changed());
   tasks = new Tasks();
+  config = new Config();
   note = el("div", { class: "nbt-notice", role: "status", "data-role": "note" });
 
   /**
@@ -112,6 +114,7 @@ class View {
         this.charts.root,
         this.media.root,
         this.tasks.root,
+        this.config.root,
         this.machine.root,
         this.log.root,
         this.statusbar.root,
@@ -172,6 +175,7 @@ class View {
     this.log.show(status);
     this.statusbar.show(status);
     this.charts.draw(status.last, this.visible);
+    this.config.show(status);
     this.machine.draw(status.last, this.visible);
   }
 
