@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'nbtrain' has no attribute {name!r}")
     found = _public(name)
-    if "nbtrain.steer.surroundings" in sys.modules and not _shell():
+    if "nbtrain.steer.surroundings" in sys.modules and not (_shell() or _in_marimo()):
         importlib.import_module("nbtrain.terminal.script").register()
     return found
 
@@ -160,4 +160,11 @@ def _meet_ipython() -> None:
         ).traceback_of(error)
 
 
+def _in_marimo() -> bool:
+    """Returns whether marimo runs this process."""
+    return "marimo" in sys.modules and bool(sys.modules["marimo"].running_in_notebook())
+
+
 _meet_ipython()
+if _in_marimo():
+    importlib.import_module("nbtrain.notebook.marimo").register()

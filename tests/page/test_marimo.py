@@ -1,0 +1,134 @@
+"""Runs and boards in marimo: its own server, its own page."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests import ROOT
+from tests.page.bare import phase, receipt
+from tests.ports import free_ports
+
+# The loop waits for a file: until all cells have been executed, no message of the page arrives.
+NOTEBOOK = """
+import marimo
+app = marimo.App()
+
+@app.cell
+def imports():
+    import pathlib, time
+    import nbtrain, tensorflow as tf
+    w = tf.Variable(3.0)
+    def step():
+        time.sleep(0.01)
+        w.assign_sub(0.01 * w)
+        return {"loss": w**2}
+    return nbtrain, pathlib, step, tf, time, w
+
+@app.cell
+def trained(nbtrain, step, tf, w):
+    run = nbtrain.train(step, name="mine", checkpoint=tf.train.Checkpoint(w=w), config={"units": 3})
+    run
+    return (run,)
+
+@app.cell
+def looped(nbtrain, pathlib, run, time):
+    for number in nbtrain.track(range(3), name="looped"):
+        while number == 1 and not pathlib.Path("go").exists():
+            time.sleep(0.05)
+    name = run.name
+    return (name,)
+
+@app.cell
+def board(name, nbtrain):
+    nbtrain.scalars("runs", runs=name)
+    return
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the notebook."""
+    return tmp_path_factory.mktemp("marimo")
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, folder: Path) -> Iterator[Page]:
+    """The notebook, all of whose cells are being executed."""
+    (folder / "notebook.py").write_text(NOTEBOOK)
+    (folder / "marimo").mkdir()
+    # A page that is opened executes all cells.
+    (folder / "marimo" / "marimo.toml").write_text("[runtime]\nauto_instantiate = true\n")
+    (port,) = free_ports(1)
+    words = [sys.executable, "-m", "marimo", "edit", "notebook.py", f"--port={port}", "--headless"]
+    words += ["--no-token", "--skip-update-check"]
+    homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"), str(folder))
+    environment = os.environ | homes | {"PYTHONPATH": str(ROOT)}
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            words, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        _wait_until_up(server, port, folder / "server.log")
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{port}")
+        yield page
+        page.close()
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def _wait_until_up(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    for _ in range(600):
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
+            return
+        if server.poll() is not None:
+            raise RuntimeError(f"marimo ended: {log.read_text()}")
+        time.sleep(0.1)  # a server that is coming up tells nobody
+    raise RuntimeError(f"marimo did not answer within a minute: {log.read_text()}")
+
+
+@pytest.fixture
+def panel(page: Page) -> Locator:
+    """The panel of the run."""
+    return page.locator(".nbt-panel").first
+
+
+def test_panels_are_live_while_a_cell_runs_and_a_click_waits_for_it(
+    page: Page, panel: Locator, folder: Path
+) -> None:
+    looped = page.locator(".nbt-panel", has_text="looped")
+    phase(looped, "running")
+    phase(panel, "running")
+    expect(panel.locator("[data-role=config]")).to_have_text("Config: units 3")
+    expect(panel.locator("canvas").first).to_be_visible()
+    panel.get_by_role("button", name="Pause").click()
+    phase(panel, "running")
+    (folder / "go").touch()
+    phase(looped, "finished")
+    phase(panel, "paused")
+    assert "paused" in receipt(panel, "paused")
+
+
+def test_a_board_is_the_output_of_a_cell(page: Page) -> None:
+    board = page.locator(".nbt:not(.nbt-panel)").last
+    board.locator("[data-run=mine]").scroll_into_view_if_needed()
+    expect(board.locator("canvas").first).to_be_visible()
+
+
+def test_the_panel_stays_after_the_end(panel: Locator) -> None:
+    panel.get_by_role("button", name="Stop").click()
+    phase(panel, "stopped")
+    expect(panel.get_by_role("button", name="Pause")).to_be_disabled()
+    expect(panel.locator("canvas").first).to_be_visible()
