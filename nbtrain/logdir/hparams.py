@@ -35,8 +35,10 @@ class HParams:
 
     @property
     def hparams(self) -> list[str]:
-        """The names of the hyperparameters, sorted."""
-        return sorted({name for row in self.rows for name in row.hparams})
+        """The names of the hyperparameters, sorted; those by which runs differ come first."""
+        rows = [row.hparams for row in self.rows]
+        names = sorted({name for row in rows for name in row})
+        return sorted(names, key=lambda name: len({repr(row.get(name)) for row in rows}) < 2)
 
     @property
     def metrics(self) -> list[str]:

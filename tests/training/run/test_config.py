@@ -128,3 +128,9 @@ def test_a_damaged_config_in_the_folder_harms_no_start(line: str) -> None:
     with Path(run.logdir / "steering.jsonl").open("a") as file:
         file.write(f"{line}\n")
     assert trained("mine").status.config == {"units": 64}
+
+
+def test_the_entries_by_which_runs_differ_come_first_in_hparams() -> None:
+    trained("a", config={"act": "relu", "layers": 2, "units": 64})
+    trained("b", config={"act": "relu", "units": 32, "layers": 2, "bias": True})
+    assert nbtrain.hparams("runs").hparams == ["bias", "units", "act", "layers"]
