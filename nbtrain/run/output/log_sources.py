@@ -26,8 +26,8 @@ class Sink(Protocol):
     def prints(self, stream: Any, text: str) -> bool:
         """Records a printed text of the calling thread; returns whether the stream shows it."""
 
-    def is_file(self, stream: Any) -> bool:
-        """Returns whether the stream writes to the log's own file."""
+    def hides(self, stream: Any) -> bool:
+        """Returns whether the stream shows nothing of the run: it has it elsewhere."""
 
     def record(self, record: logging.LogRecord) -> None:
         """Records a record of `logging`."""
@@ -94,10 +94,8 @@ def _written(stream: Any, write: Callable[[str], int], text: str) -> int:
         return write(text)  # raises
     inside, shown = getattr(_here, "inside", False), True
     for sink in _own():
-        if inside:
-            shown = shown and not sink.is_file(stream)
-        else:
-            shown = sink.prints(stream, text) and shown
+        shows = not sink.hides(stream) if inside else sink.prints(stream, text)
+        shown = shown and shows
     if _is_native(stream):
         for sink in list(_sinks):
             sink.native(text)

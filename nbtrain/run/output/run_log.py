@@ -108,7 +108,11 @@ class RunLog:
         thread = threading.current_thread()
         return any(thread in threads_of(coord) for coord in self._coords())
 
-    def is_file(self, stream: Any) -> bool:
+    def hides(self, stream: Any) -> bool:
+        """Returns whether only the log shows what the run's threads write to a stream."""
+        return self._context.settings.prints == "log" or self._is_file(stream)
+
+    def _is_file(self, stream: Any) -> bool:
         """Returns whether a stream writes to the log's own file."""
         if self._direct is None:
             return False
@@ -125,7 +129,7 @@ class RunLog:
             self._put("INFO", "print", line)
         if part := at_return(part)[:MOST_CHARS]:
             self._parts[key] = part
-        if self._context.settings.prints == "log" or self.is_file(stream):
+        if self.hides(stream):
             return False
         if not type(stream).__module__.startswith("ipykernel"):
             return True

@@ -182,6 +182,29 @@ def test_prints_of_a_run_that_asks_for_it_are_only_in_its_log(
     assert capsys.readouterr().out == ""
 
 
+def test_what_such_a_run_logs_and_warns_of_is_only_in_its_log_and_in_files_of_handlers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    logger = logging.getLogger("mine")
+    handlers = [logging.StreamHandler(), logging.FileHandler(tmp_path / "mine.log")]
+    monkeypatch.setattr(logger, "handlers", handlers)
+    monkeypatch.setattr(logger, "propagate", False)
+
+    def step() -> None:
+        logger.error("hushed")
+        warnings.warn("hushed too", stacklevel=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        run = trained(step, prints="log")
+    texts = "\n".join(line.text for line in run.log)
+    assert "mine: hushed" in texts
+    assert "UserWarning: hushed too" in texts
+    assert capsys.readouterr().err == ""
+    handlers[1].close()
+    assert (tmp_path / "mine.log").read_text() == "hushed\n"
+
+
 def test_another_place_for_prints_is_refused() -> None:
     with pytest.raises(ArgumentError, match='give "cell"'):
         nbtrain.train(lambda: {"loss": 1.0}, steps=1, prints="nowhere")  # type: ignore[arg-type]
