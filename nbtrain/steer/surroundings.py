@@ -1,7 +1,8 @@
-"""The surroundings of the runs of this process: a notebook, a script, or neither.
+"""The surroundings of the runs of this process: a notebook, marimo, a script, or none of these.
 
 surroundings.current = Notebook(shell)   # nbtrain was imported in IPython
-surroundings.current = Script()          # or a program without IPython has used it
+surroundings.current = Marimo()          # or in marimo
+surroundings.current = Script()          # or another program has used it
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Wait(enum.Enum):
 
 
 class Surroundings:
-    """Surroundings that show nothing; a notebook and a script each have a subclass."""
+    """Surroundings that show nothing; a notebook, marimo and a script each have a subclass."""
 
     def show_start(self, run: Any) -> None:
         """Shows a run that has started; called in the thread that has started it."""
