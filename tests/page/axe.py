@@ -1,0 +1,56 @@
+"""The rules of accessibility that axe-core checks in a page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.page.bare import BarePage
+
+SCRIPT = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+THEMES = Path(sys.prefix, "share", "jupyter", "lab", "themes", "@jupyterlab")
+
+# The rule, the element and the reason of each violation in panels and boards.
+RUN = """\
+async () => {
+  const options = { resultTypes: ["violations"], preload: false };
+  const { violations } = await axe.run({ include: [[".nbt"]] }, options);
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id} at ${target}: ${failureSummary}`));
+}"""
+BODY = """\
+body[data-jp-theme-light] {
+  background: var(--jp-layout-color0);
+  color: var(--jp-ui-font-color1);
+}"""
+
+
+def check(page: BarePage) -> None:
+    """Checks that the panels and boards of a page break no rule, in light and dark.
+
+    Without axe-core the test is skipped, except where CI is set.
+    """
+    if not (SCRIPT.exists() or os.environ.get("CI")):
+        pytest.skip("axe-core is not installed: npm ci")
+    if not page.page.evaluate("'axe' in window"):
+        page.page.evaluate(SCRIPT.read_text(encoding="utf-8"))
+    found = []
+    for theme in ("light", "dark"):
+        page.theme(theme)
+        for widget in page.page.locator(".nbt").all():
+            expect(widget).to_have_attribute("data-theme", theme)
+        found += [f"{theme}: {each}" for each in page.page.evaluate(RUN)]
+    assert not found, "\n".join(found)
+
+
+def as_in_jupyterlab(page: BarePage) -> None:
+    """Gives a page the colours of JupyterLab's themes."""
+    for light, theme in (("true", "light"), ("false", "dark")):
+        path = THEMES / f"theme-{theme}-extension" / "index.css"
+        css = path.read_text(encoding="utf-8").replace(":root", f"[data-jp-theme-light={light}]")
+        page.page.add_style_tag(content=css)
+    page.page.add_style_tag(content=BODY)
