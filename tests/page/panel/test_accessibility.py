@@ -42,3 +42,13 @@ def test_no_state_of_a_panel_breaks_a_rule_of_axe(page: BarePage, panel: Steered
     check(page)
     panel.update(phase=Phase.RUNNING)
     check(page)
+
+
+def test_phase_receipts_and_warnings_are_announced(page: BarePage, panel: SteeredPanel) -> None:
+    live = "e => (window.live = [...e.querySelectorAll('[role=status]')])"
+    panel.root.evaluate(f"{live}.filter(e => e.checkVisibility())")
+    panel.run.answer(applied=False)
+    panel.update(phase=Phase.PAUSED, message="loss is NaN", notice="continued from ckpt-50")
+    said = page.page.evaluate("live.map(e => e.textContent)")
+    for text in ("❚❚ paused", "✕ save: disk full", "loss is NaN", "continued from ckpt-50"):
+        assert any(each.startswith(text) for each in said), (text, said)
