@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 from tests.logdirs import write_cards, write_curve, write_graph, write_pr_curves, write_tables
 from tests.page.axe import as_in_jupyterlab, check
 from tests.page.bare import BarePage
-from tests.page.board.boards import drawn, shown
+from tests.page.board.boards import chart_of, drawn, shown
 
 # The tabs, and what each of them shows when it is ready.
 TABS = {
@@ -68,3 +68,11 @@ def test_several_boards_of_a_page_break_no_rule_of_axe(page: BarePage, logdir: P
     for view in ("Parallel coordinates", "Scatter"):
         board.get_by_role("tab", name=view).click()
         check(page)
+
+
+def test_the_arrow_keys_and_a_summary_tell_the_values_of_runs(page: BarePage, logdir: Path) -> None:
+    board = drawn(page.line(f"scalars {logdir}"))
+    chart = chart_of(board, "rate").get_by_role("group", name="chart of rate")
+    expect(chart).to_have_attribute("aria-description", "adam: last 0.5, lowest 0.5, highest 1")
+    chart.press("End")
+    expect(chart.get_by_role("status")).to_have_text("step 2, adam0.5")

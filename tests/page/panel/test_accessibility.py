@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from nbtrain.core.states import Phase
 from tests.page.axe import as_in_jupyterlab, check
@@ -52,3 +53,28 @@ def test_phase_receipts_and_warnings_are_announced(page: BarePage, panel: Steere
     said = page.page.evaluate("live.map(e => e.textContent)")
     for text in ("❚❚ paused", "✕ save: disk full", "loss is NaN", "continued from ckpt-50"):
         assert any(each.startswith(text) for each in said), (text, said)
+
+
+def test_a_chart_has_a_name_a_summary_and_a_table(page: BarePage, panel: SteeredPanel) -> None:
+    chart = panel.root.get_by_role("group", name="chart of loss and val_loss")
+    about = chart.get_attribute("aria-description")
+    assert about is not None
+    line = "newest 0.005, lowest 0.005, highest 1, steps 0 to 199"
+    assert about.startswith(f"loss: {line}; val_loss: {line}. The arrow keys read"), about
+    chart.press("End")
+    expect(chart.get_by_role("status").first).to_have_text("step 199  0.005val 0.005")
+    button = panel.root.get_by_role("button", name="values of loss as a table")
+    button.press("Enter")
+    values = panel.root.get_by_role("region", name="values of loss")
+    expect(values).to_be_focused()
+    expect(values.get_by_role("columnheader")).to_have_text(["step", "loss", "val_loss"])
+    expect(values.get_by_role("row")).to_have_count(201)
+    expect(values.get_by_role("row").last).to_have_text("1990.0050.005")
+    expect(values.locator("caption")).to_have_text("all points")
+    check(page)
+    page.page.keyboard.press("Escape")
+    expect(button).to_be_focused()
+    panel.root.get_by_role("button", name="values of part0/loss as a table").click()
+    expect(panel.root.locator("caption")).to_have_text(
+        "105 of 210 points of part0/loss: zoom in to see the others"
+    )
