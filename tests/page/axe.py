@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.page.bare import BarePage
 
@@ -45,6 +45,44 @@ def check(page: BarePage) -> None:
             expect(widget).to_have_attribute("data-theme", theme)
         found += [f"{theme}: {each}" for each in page.page.evaluate(RUN)]
     assert not found, "\n".join(found)
+
+
+# Notes each element of a widget that gets the focus, and whether it then has a ring that it had not
+# before. The focus begins at a button before the widget.
+BEGIN = """\
+(root) => {
+  const ring = (e) => {
+    const { outlineStyle, outlineWidth, outlineColor, boxShadow } = getComputedStyle(e);
+    const { stroke } = getComputedStyle(e.querySelector("rect") ?? e); // of a graph's node
+    return [outlineStyle === "none" ? "" : outlineWidth + outlineColor, boxShadow, stroke].join();
+  };
+  const plain = new Map([...root.querySelectorAll("*")].map((e) => [e, ring(e)]));
+  window.met = new Map();
+  root.addEventListener("focusin", ({ target }) =>
+    met.set(target, ring(target) !== plain.get(target)));
+  const button = document.createElement("button");
+  root.before(button);
+  button.focus();
+}"""
+# The controls that were left out, or had no ring.
+MISSED = """\
+(root) => {
+  const controls = ":is(button, input, select):enabled, summary, audio, [href], [tabindex]";
+  const missed = [...root.querySelectorAll(controls)].filter(
+    (e) => e.tabIndex >= 0 && e.checkVisibility({ visibilityProperty: true }) && !met.get(e));
+  return missed.map((e) => (met.has(e) ? "no ring: " : "left out: ") + e.outerHTML.slice(0, 200));
+}"""
+
+
+def walk(widget: Locator) -> None:
+    """Checks that the Tab key leads through all controls of a widget, each with a visible ring."""
+    widget.evaluate(BEGIN)
+    inside = True
+    while inside:
+        widget.page.keyboard.press("Tab")
+        inside = widget.evaluate("(root) => root.contains(document.activeElement)")
+    missed = widget.evaluate(MISSED)
+    assert not missed, "\n".join(missed)
 
 
 def as_in_jupyterlab(page: BarePage) -> None:

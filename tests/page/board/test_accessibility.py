@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.logdirs import write_cards, write_curve, write_graph, write_pr_curves, write_tables
-from tests.page.axe import as_in_jupyterlab, check
+from tests.page.axe import as_in_jupyterlab, check, walk
 from tests.page.bare import BarePage
 from tests.page.board.boards import chart_of, drawn, shown
 
@@ -68,6 +68,15 @@ def test_several_boards_of_a_page_break_no_rule_of_axe(page: BarePage, logdir: P
     for view in ("Parallel coordinates", "Scatter"):
         board.get_by_role("tab", name=view).click()
         check(page)
+
+
+def test_the_tab_key_leads_to_every_control_of_a_board(page: BarePage, logdir: Path) -> None:
+    board = drawn(page.line(f"scalars {logdir}"))
+    for tab in ("scalars", "hparams", "graphs", "audio"):
+        turn_to(board, tab)
+        if tab == "hparams":
+            board.locator("[data-act=Filters]").click()
+        walk(board)
 
 
 def test_the_arrow_keys_and_a_summary_tell_the_values_of_runs(page: BarePage, logdir: Path) -> None:

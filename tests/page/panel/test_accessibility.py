@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from nbtrain.core.states import Phase
-from tests.page.axe import as_in_jupyterlab, check
+from tests.page.axe import as_in_jupyterlab, check, walk
 from tests.page.bare import BarePage
 from tests.page.panel.asked import ask
 from tests.page.panel.steered import SteeredPanel
@@ -78,3 +79,24 @@ def test_a_chart_has_a_name_a_summary_and_a_table(page: BarePage, panel: Steered
     expect(panel.root.locator("caption")).to_have_text(
         "105 of 210 points of part0/loss: zoom in to see the others"
     )
+
+
+def test_the_tab_key_leads_to_every_control_of_a_panel(panel: SteeredPanel) -> None:
+    panel.update(phase=Phase.PAUSED, message="loss is NaN")
+    walk(panel.root)
+
+
+def test_the_arrow_keys_read_the_lines_of_the_log(panel: SteeredPanel) -> None:
+    log = panel.root.get_by_role("region", name="lines of the log")
+    current = log.locator("[aria-current=true]")
+    expect(log).to_contain_text(f"step {panel.run.step} of the training")
+    for newer in range(3):
+        log.press("ArrowUp")
+        expect(current).to_contain_text(f"step {panel.run.step - 10 * newer} of the training")
+    log.press("ArrowDown")
+    step = panel.run.step - 10
+    expect(current).to_contain_text(f"step {step} of the training")
+    said = panel.root.locator(".nbt-log > [role=status]")
+    expect(said).to_have_text(f"step {step}: step {step} of the training")
+    legend = panel.root.locator("[data-tag='part0/loss'] [data-role=legend]")
+    expect(legend).to_have_text(re.compile(r"step (199|200) "))  # the nearest pixel
