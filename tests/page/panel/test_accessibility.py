@@ -100,3 +100,14 @@ def test_the_arrow_keys_read_the_lines_of_the_log(panel: SteeredPanel) -> None:
     expect(said).to_have_text(f"step {step}: step {step} of the training")
     legend = panel.root.locator("[data-tag='part0/loss'] [data-role=legend]")
     expect(legend).to_have_text(re.compile(r"step (199|200) "))  # the nearest pixel
+
+
+def test_nothing_moves_for_a_reader_who_has_asked_for_less_motion(
+    page: BarePage, panel: SteeredPanel
+) -> None:
+    panel.update(total_steps=None)
+    moving = "e => e.getAnimations({ subtree: true }).length"
+    assert panel.root.evaluate(moving) > 0
+    page.page.emulate_media(reduced_motion="reduce")
+    assert panel.root.evaluate(moving) == 0
+    page.page.emulate_media(reduced_motion="null")
