@@ -119,7 +119,7 @@ export class Chart extends BaseChart {
   }
 
   get reading() {
-    return this.head.legend.textContent;
+    return [this.head.legend.textContent, super.reading].filter(Boolean).join(", ");
   }
 
   repaint() {
