@@ -117,4 +117,27 @@ def test_nothing_moves_for_a_reader_who_has_asked_for_less_motion(
     assert panel.root.evaluate(moving) > 0
     page.page.emulate_media(reduced_motion="reduce")
     assert panel.root.evaluate(moving) == 0
-    page.page.emulate_media(reduced_motion="null")
+
+
+# Whether fills, the lines before names, and pressed buttons differ from what is around them.
+DIFFER = """\
+(root) => {
+  const of = (selector, part) => getComputedStyle(root.querySelector(selector), part);
+  return [
+    [of(".nbt-fill"), of(".nbt-bar")],
+    [of(".nbt-tag", "::before"), of(".nbt-chart")],
+    [of(".nbt-chart [aria-pressed=true]"), of(".nbt-chart [aria-pressed=false]")],
+  ].map(([one, other]) => one.backgroundColor !== other.backgroundColor);
+}"""
+
+
+def test_colours_of_the_users_own_replace_the_theme_but_not_those_that_mean_something(
+    page: BarePage, panel: SteeredPanel
+) -> None:
+    page.theme("light")
+    panel.root.get_by_role("button", name="pin part0/loss").click()
+    page.page.emulate_media(forced_colors="active", color_scheme="dark")
+    expect(panel.root).to_have_attribute("data-theme", "dark")
+    assert panel.root.evaluate(DIFFER) == [True, True, True]
+    page.page.emulate_media(forced_colors="none", color_scheme="light")
+    expect(panel.root).to_have_attribute("data-theme", "light")
