@@ -92,3 +92,18 @@ def as_in_jupyterlab(page: BarePage) -> None:
         css = path.read_text(encoding="utf-8").replace(":root", f"[data-jp-theme-light={light}]")
         page.page.add_style_tag(content=css)
     page.page.add_style_tag(content=BODY)
+
+
+# The controls that are not whole in the width of the window, except those of a region that scrolls.
+OUTSIDE = """\
+(root) => [...root.querySelectorAll("button, input, select, summary, .nbt-plot")].filter((e) => {
+  const { left, right, width } = e.getBoundingClientRect();
+  return width && (left < 0 || right > innerWidth) && !e.closest(".nbt-sheet, .nbt-tabs");
+}).map((e) => e.outerHTML.slice(0, 200))"""
+
+
+def fits(widget: Locator) -> None:
+    """Checks that a widget is not wider than the window."""
+    outside = widget.evaluate(OUTSIDE)
+    assert not outside, "\n".join(outside)
+    assert widget.evaluate("e => e.scrollWidth <= e.clientWidth")

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.logdirs import write_cards, write_curve, write_graph, write_pr_curves, write_tables
-from tests.page.axe import as_in_jupyterlab, check, walk
-from tests.page.bare import BarePage
+from tests.page.axe import as_in_jupyterlab, check, fits, walk
+from tests.page.bare import SIZE, BarePage
 from tests.page.board.boards import chart_of, drawn, shown
 
 # The tabs, and what each of them shows when it is ready.
@@ -85,3 +85,11 @@ def test_the_arrow_keys_and_a_summary_tell_the_values_of_runs(page: BarePage, lo
     expect(chart).to_have_attribute("aria-description", "adam: last 0.5, lowest 0.5, highest 1")
     chart.press("End")
     expect(chart.get_by_role("status")).to_have_text("step 2, adam0.5")
+
+
+def test_a_board_fits_a_page_of_twice_the_size(page: BarePage, logdir: Path) -> None:
+    page.page.set_viewport_size({"width": SIZE["width"] // 2, "height": SIZE["height"] // 2})
+    board = drawn(page.line(f"scalars {logdir}"))
+    for tab in TABS:
+        turn_to(board, tab)
+        fits(board)

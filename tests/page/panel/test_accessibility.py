@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import expect
 
 from nbtrain.core.states import Phase
-from tests.page.axe import as_in_jupyterlab, check, walk
-from tests.page.bare import BarePage
+from tests.page.axe import as_in_jupyterlab, check, fits, walk
+from tests.page.bare import SIZE, BarePage
 from tests.page.panel.asked import ask
 from tests.page.panel.steered import SteeredPanel
 
@@ -141,3 +141,15 @@ def test_colours_of_the_users_own_replace_the_theme_but_not_those_that_mean_some
     assert panel.root.evaluate(DIFFER) == [True, True, True]
     page.page.emulate_media(forced_colors="none", color_scheme="light")
     expect(panel.root).to_have_attribute("data-theme", "light")
+
+
+def test_a_panel_fits_a_page_of_twice_the_size(page: BarePage, panel: SteeredPanel) -> None:
+    panel.run.compare()
+    panel.update(phase=Phase.PAUSED, message="loss is NaN")
+    page.page.set_viewport_size({"width": SIZE["width"] // 2, "height": SIZE["height"] // 2})
+    fits(panel.root)
+    for name in ("Try…", "values of loss as a table"):
+        panel.root.get_by_role("button", name=name).click()
+        expect(panel.root.locator(".nbt-pop:popover-open")).to_be_in_viewport(ratio=1)
+        fits(panel.root)
+        page.page.keyboard.press("Escape")
