@@ -49,6 +49,7 @@ class BarePage:
         self.page.evaluate(FORGET)
         self.page.goto("about:blank")
         self.page.mouse.move(0, 0)
+        self.page.emulate_media(color_scheme="null", reduced_motion="null", forced_colors="null")
         self.page.remove_listener("pageerror", self._note)
         self.page.context.clear_cookies()
         self.page.context.clear_permissions()

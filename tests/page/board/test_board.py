@@ -420,7 +420,7 @@ def test_a_picture_that_is_too_high_for_the_browser_is_refused_in_words(
     page.page.evaluate(TOO_HIGH)
     try:
         loss.locator("[data-act=PNG]").click()
-        expect(loss.get_by_role("status")).to_contain_text("too high for this browser")
+        expect(loss.locator(".nbt-problem")).to_contain_text("too high for this browser")
     finally:
         page.page.evaluate("whole => { HTMLCanvasElement.prototype.toBlob = whole; }", whole)
 

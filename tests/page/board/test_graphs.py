@@ -73,7 +73,7 @@ def test_a_graph_begins_folded_with_its_edges_counted(board: Locator) -> None:
     assert names(board) == sorted(
         ["(functions)/body", WICKED, "back", "call", "layer", "loop", "x"]
     )
-    expect(item(board, "layer")).to_have_attribute("aria-label", "layer, scope of 3 nodes")
+    expect(item(board, "layer")).to_have_attribute("aria-label", "layer, 3 nodes in this scope")
     edge = board.locator(".nbt-edge", has_text="2 edges, 1 control dependency")
     expect(edge.locator("text")).to_have_text("× 2")
     expect(board.locator("[data-role=graph-words]")).to_have_text(
@@ -169,7 +169,7 @@ def test_the_drawing_is_moved_and_enlarged_by_pointer_and_keyboard(
         "([e, width]) => e.getBoundingClientRect().width > width * 1.2",
         arg=[item(board, "x").locator("rect").element_handle(), first["width"]],
     )
-    board.get_by_role("button", name="show the whole graph").click()
+    board.get_by_role("button", name="fit the whole graph").click()
     assert place(board, "x")["x"] == pytest.approx(first["x"], abs=1)
 
 

@@ -24,6 +24,7 @@ import { armOfTail } from "./arms.js";
 import { ArmsTip } from "./arms_tip.js";
 import { bucketsAt, stepAt } from "./reading.js";
 import { bandsOf, seriesOf } from "./series.js";
+import { summary, table } from "./values.js";
 
 /** @import uPlot from "uplot" */
 /** @import { MarksMenu } from "./marks_menu.js" */
@@ -36,11 +37,14 @@ import { bandsOf, seriesOf } from "./series.js";
 /** @import { Arm } from "./arms.js" */
 /** @import { TagLine } from "./store.js" */
 
-/** @typedef {TagLine & {curves: Curve[]}} DrawnLine */
+/** @typedef {TagLine & {curves: Curve[], last?: string}} DrawnLine */
 /** @typedef {{min: number, max: number}} Zoom */
 
 /** @typedef {ConstructorParameters<typeof ChartHead>[1]} HeadClicks */
 /** @typedef {{open: MarksMenu["open"], pointed: (step: number | null) => void, chosen: (step: number) => unknown}} ChartActs */
+
+const KEYS =
+  "The arrow keys read values and stop at marks, Home and End go to the ends, Enter opens the actions of a mark.";
 
 export class Chart extends BaseChart {
   /**
@@ -102,13 +106,20 @@ export class Chart extends BaseChart {
     this.found = lines.map(({ curves }) => marks(curves, { log: this.log }));
     this.root.dataset.marks = String(this.found.flat().length);
     const tags = inWords(lines.flatMap(({ tags }) => tags));
-    this.host.setAttribute(
-      "aria-label",
-      `chart of ${tags}: the arrow keys read values and stop at marks, Home and End go to the ends, Enter opens the actions of a mark`,
-    );
+    this.host.setAttribute("aria-label", `chart of ${tags}`);
+    this.host.setAttribute("aria-description", `${summary(lines)}. ${KEYS}`);
     if (this.hasRoom()) this.#plot();
     if (!this.hovered) this.head.showReading([], this.found.flat(), { hovered: false });
     this.#colour();
+  }
+
+  // The values that are drawn, as a table.
+  table() {
+    return table(this.lines, this.zoom);
+  }
+
+  get reading() {
+    return [this.head.legend.textContent, super.reading].filter(Boolean).join(", ");
   }
 
   repaint() {

@@ -1,7 +1,7 @@
 // The charts of a panel: as many as fit, and a foot that controls their number, height and axis.
 
 import { best, isAbandoned } from "../shared/buckets.js";
-import { button, el, focusedIn } from "../shared/dom.js";
+import { button, el, focusedIn, scroller } from "../shared/dom.js";
 import { AxisTools } from "../shared/axis_tools.js";
 import { SYSTEM } from "../shared/side_tags.js";
 import { get, lastOf } from "../shared/collections.js";
@@ -9,6 +9,7 @@ import { XAxis, startTime } from "./x_axis.js";
 import { armsOf } from "./arms.js";
 import { Chart } from "./chart.js";
 import { APART, columnsOf, fitted, roomOf } from "./fit.js";
+import { Popover } from "./popover.js";
 
 /** @import { Status } from "../protocol.d.ts" */
 /** @import { Choices } from "./choices.js" */
@@ -63,7 +64,8 @@ export class ChartGrid {
       class: "nbt-foot",
       children: [this.more, this.handle, this.tools.root],
     });
-    const children = panel.system ? [this.grid] : [this.grid, foot];
+    this.values = new Popover("values");
+    const children = [this.grid, ...(panel.system ? [] : [foot]), this.values.root];
     this.root = el("div", { class: "nbt-charts", children });
     this.size = new ResizeObserver(() => this.#resized());
     this.size.observe(this.grid);
@@ -162,10 +164,18 @@ export class ChartGrid {
     const { paint, open, choices, pointed, chosen } = this.panel;
     const toggleLog = () => choices.toggle("logs", tag);
     const togglePin = () => choices.toggle("pins", tag);
-    const clicks = { toggleLog, togglePin };
+    const clicks = { toggleLog, togglePin, showTable: () => this.#showTable(tag) };
     const act = { open, pointed, chosen };
     const chart = new Chart({ tag, syncKey: this.syncKey, paint, act, clicks });
     this.charts.set(tag, { chart, shows: "" });
+  }
+
+  /** @param {string} tag */
+  #showTable(tag) {
+    const { chart } = get(this.charts, tag);
+    const label = `values of ${tag}`;
+    this.values.root.replaceChildren(scroller("nbt-values", label, [chart.table()]));
+    this.values.open(chart.head.table, label);
   }
 
   /**
@@ -195,6 +205,7 @@ export class ChartGrid {
     shown.chart.draw(
       lines.map((line) => ({
         ...line,
+        last: last[store.newest(...line.tags)],
         curves: store.of(...line.tags).map((curve) => this.axis.curve(curve)),
       })),
       store.marks.map((mark) => this.axis.mark(mark)),

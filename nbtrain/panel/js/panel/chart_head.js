@@ -10,16 +10,22 @@ import { Pin } from "../shared/pin.js";
 
 export class ChartHead {
   /**
-   * toggleLog: called to change the scale; togglePin: called to pin or unpin the chart.
+   * toggleLog: called to change the scale; togglePin: called to pin or unpin the chart; showTable:
+   * called to show its values.
    * @param {string} tag
-   * @param {{toggleLog: () => void, togglePin: () => void}} clicks
+   * @param {{toggleLog: () => void, togglePin: () => void, showTable: () => void}} clicks
    */
-  constructor(tag, { toggleLog, togglePin }) {
+  constructor(tag, { toggleLog, togglePin, showTable }) {
     this.said = "";
     this.last = el("span", { class: "nbt-last" });
     this.best = el("span", { class: "nbt-best", "data-role": "best" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
     this.pin = new Pin(tag, togglePin);
+    const values = { title: "Values as a table", "aria-label": `values of ${tag} as a table` };
+    this.table = button(
+      { text: "▤", "aria-haspopup": "dialog", "data-act": "table", ...values },
+      showTable,
+    );
     this.log = button({ text: "log", title: "Logarithmic scale" }, toggleLog);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     const title = el("span", { class: "nbt-title", children: [name, this.last, this.best] });
@@ -28,7 +34,7 @@ export class ChartHead {
       children: [
         title,
         this.legend,
-        el("span", { class: "nbt-head-tools", children: [this.pin.root, this.log] }),
+        el("span", { class: "nbt-head-tools", children: [this.pin.root, this.table, this.log] }),
       ],
     });
     this.show({ log: false, pinned: false });

@@ -34,7 +34,7 @@ export class Controls {
   checkpoints = null; // in the list
   listed = "";
 
-  badge = el("span", { class: "nbt-badge", "data-role": "phase" });
+  badge = el("span", { class: "nbt-badge", role: "status", "data-role": "phase" });
   name = el("span", { class: "nbt-name", "data-role": "name" });
   engine = el("span", { class: "nbt-engine" });
   line = el("span", { class: "nbt-line", "data-role": "line" });
@@ -48,15 +48,10 @@ export class Controls {
     children: [this.fill],
   });
   choice = el("select", { "aria-label": "checkpoint to restore", "data-role": "checkpoints" });
-  receipt = el("div", {
-    class: "nbt-receipt",
-    role: "status",
-    "aria-live": "polite",
-    "data-role": "receipt",
-  });
+  receipt = el("div", { class: "nbt-receipt", role: "status", "data-role": "receipt" });
   silence = el("div", { class: "nbt-silence", role: "status", "data-role": "silence" });
-  notice = el("div", { class: "nbt-notice", "data-role": "notice" });
-  message = el("pre", { class: "nbt-message", "data-role": "message" });
+  notice = el("div", { class: "nbt-notice", role: "status", "data-role": "notice" });
+  message = el("pre", { class: "nbt-message", role: "status", "data-role": "message" });
   error = el("pre", { "data-role": "error", tabindex: 0 });
   failure = el("details", {
     class: "nbt-failure",

@@ -25,6 +25,8 @@ export class Log {
     this.drawn = ""; // the state that is drawn
     /** @type {LogRow[]} */
     this.rows = [];
+    /** @type {LogRow | null} */
+    this.current = null; // the line that the arrow keys have reached
     this.summary = el("summary", { "data-role": "log" });
     this.search = el("input", {
       type: "search",
@@ -40,10 +42,20 @@ export class Log {
     );
     this.list = el("div", { class: "nbt-log-list" });
     this.box = scroller("nbt-log-box", "lines of the log", [this.list]);
+    this.box.setAttribute(
+      "aria-description",
+      "The up and down arrow keys read the lines, and show the step of each in the charts.",
+    );
+    this.spoken = el("div", { class: "nbt-spoken", role: "status", hidden: "" });
     const tools = [this.search, this.level, this.source, this.end, this.count];
     this.root = el("details", {
       class: "nbt-log",
-      children: [this.summary, el("div", { class: "nbt-log-tools", children: tools }), this.box],
+      children: [
+        this.summary,
+        el("div", { class: "nbt-log-tools", children: tools }),
+        this.box,
+        this.spoken,
+      ],
     });
     this.root.open = choices.values.log;
     this.#heed(choices);
@@ -83,6 +95,7 @@ export class Log {
       this.#follow(scrollTop + clientHeight >= scrollHeight - ROW);
       this.#place();
     });
+    this.box.addEventListener("keydown", (event) => this.#key(event));
     this.list.addEventListener("click", ({ target }) => {
       const row = /** @type {Element} */ (target).closest("[data-step]");
       const selects = String(getSelection()) !== "";
@@ -128,6 +141,28 @@ export class Log {
     this.#place();
   }
 
+  /**
+   * Moves to the next or the previous line; at first, to the first or the last one in view.
+   * @param {KeyboardEvent} event
+   */
+  #key(event) {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (!by || event.altKey || event.ctrlKey || event.metaKey || !this.rows.length) return;
+    event.preventDefault();
+    const { scrollTop, clientHeight } = this.box;
+    const before = this.current ? this.rows.indexOf(this.current) : -1;
+    const first =
+      by > 0 ? Math.ceil(scrollTop / ROW) : Math.floor((scrollTop + clientHeight) / ROW) - 1;
+    const at = Math.max(0, Math.min(before < 0 ? first : before + by, this.rows.length - 1));
+    this.current = this.rows[at];
+    this.#follow(false);
+    const [wall, step, , , text] = this.current;
+    this.box.scrollTop = Math.min(at * ROW, Math.max(scrollTop, (at + 1) * ROW - clientHeight));
+    this.#place();
+    say(this.spoken, `step ${number(step)}: ${text}`);
+    this.point(step, wall || NaN);
+  }
+
   // Creates the visible lines.
   #place() {
     const { scrollTop, clientHeight } = this.box;
@@ -136,12 +171,17 @@ export class Log {
     this.list.style.paddingTop = `${first * ROW}px`;
     shorten(this.list, shown.length);
     while (this.list.children.length < shown.length) this.list.append(line());
-    shown.forEach((row, i) => fill(/** @type {HTMLElement} */ (this.list.children[i]), row));
+    shown.forEach((row, i) => {
+      const line = /** @type {HTMLElement} */ (this.list.children[i]);
+      fill(line, row);
+      line.setAttribute("aria-current", String(row === this.current));
+    });
   }
 }
 
 function line() {
-  const step = el("button", { type: "button", class: "nbt-log-step" });
+  // Not in the tab order: a line that leaves the view would take the focus with it.
+  const step = el("button", { type: "button", class: "nbt-log-step", tabindex: -1 });
   const children = [el("time"), step, el("span"), el("span")];
   return el("div", { class: "nbt-log-line", children });
 }

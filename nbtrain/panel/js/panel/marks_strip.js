@@ -34,7 +34,7 @@ export class MarksStrip {
     /** @type {Sign[]} */
     this.groups = [];
     this.key = ""; // of the tip's contents
-    this.tip = el("div", { class: "nbt-tip", role: "status", hidden: "", "data-role": "mark" });
+    this.tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "mark" });
     this.strip = el("div", { class: "nbt-strip" });
   }
 

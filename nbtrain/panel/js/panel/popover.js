@@ -42,7 +42,7 @@ export class Popover {
     this.root.setAttribute("aria-label", label);
     this.root.showPopover();
     this.#place();
-    (elementIn(this.root, "button:enabled, select, input") ?? this.root).focus({
+    (elementIn(this.root, "button:enabled, select, input, [tabindex='0']") ?? this.root).focus({
       preventScroll: true,
     });
   }

@@ -2,7 +2,7 @@
 // pointer or the arrow keys.
 
 import uPlot from "uplot";
-import { el } from "./dom.js";
+import { el, say } from "./dom.js";
 import { besidePointer, cursorOf, moveByKey, NOWHERE } from "./plot.js";
 
 /** @import { Options } from "../board/options.js" */
@@ -24,7 +24,14 @@ export class BaseChart {
     this.plot = null;
     this.stale = false;
     this.drawn = ""; // the look of the plot
-    this.host = el("div", { class: "nbt-plot", tabindex: 0, role: "group", "aria-label": label });
+    this.spoken = el("div", { class: "nbt-spoken", role: "status", hidden: "" });
+    this.host = el("div", {
+      class: "nbt-plot",
+      tabindex: 0,
+      role: "group",
+      "aria-label": label,
+      children: [this.spoken],
+    });
     this.host.addEventListener("keydown", (event) => this.#key(event));
     this.host.addEventListener("blur", (event) => this.leave(event));
   }
@@ -51,6 +58,12 @@ export class BaseChart {
    */
   tipNodes(_u) {
     return [];
+  }
+
+  // The values at the cursor in words, announced after a key: not with the pointer or new data.
+  get reading() {
+    const rows = this.tip.hidden ? [] : [...this.tip.children];
+    return rows.map(({ textContent }) => textContent).join(", ");
   }
 
   /**
@@ -118,11 +131,13 @@ export class BaseChart {
   /** @param {FocusEvent} [_event] */
   leave(_event) {
     this.plot?.setCursor(NOWHERE);
+    say(this.spoken, "");
   }
 
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (!this.plot || event.target !== this.host || !this.press(this.plot, event)) return;
+    say(this.spoken, this.reading);
     event.preventDefault();
     event.stopPropagation(); // not a command of the notebook
   }

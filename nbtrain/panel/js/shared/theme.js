@@ -6,15 +6,21 @@
  * @typedef {ReturnType<typeof paints>} Paint
  */
 
+const FORCED = "(forced-colors: active)"; // colours that the user has chosen for all pages
+
 /**
- * Returns whether the theme is dark. In an unknown notebook, light text means a dark page.
+ * Returns whether the theme is dark. In an unknown notebook, and with colours of the user's, light text
+ * means a dark page.
  * @param {HTMLElement} root
  */
 export function isDark(root) {
   const { dataset, classList } = document.body;
-  if (dataset.jpThemeLight) return dataset.jpThemeLight === "false";
-  if (classList.contains("vscode-dark") || classList.contains("vscode-high-contrast")) return true;
-  if (classList.contains("vscode-light")) return false;
+  if (!matchMedia(FORCED).matches) {
+    if (dataset.jpThemeLight) return dataset.jpThemeLight === "false";
+    if (classList.contains("vscode-dark") || classList.contains("vscode-high-contrast"))
+      return true;
+    if (classList.contains("vscode-light")) return false;
+  }
   const parts = getComputedStyle(root).color.match(/[\d.]+/g) ?? [];
   const [red, green, blue] = parts.map(Number);
   return 0.3 * red + 0.6 * green + 0.1 * blue > 128;
@@ -28,8 +34,9 @@ export function paints(root) {
   const style = getComputedStyle(root);
   /** @param {string} name */
   const read = (name) => style.getPropertyValue(name).trim();
+  const text = matchMedia(FORCED).matches ? style.color : read("--soft");
   return {
-    text: read("--soft"),
+    text,
     grid: read("--grid"),
     gone: read("--gone"),
     mark: read("--bad"),
@@ -50,10 +57,10 @@ export function watch(changed) {
   const observer = new MutationObserver(changed);
   const attributeFilter = ["class", "data-jp-theme-light", "data-jp-theme-name"];
   observer.observe(document.body, { attributes: true, attributeFilter });
-  const media = matchMedia("(prefers-color-scheme: dark)");
-  media.addEventListener("change", changed);
+  const media = ["(prefers-color-scheme: dark)", FORCED].map((query) => matchMedia(query));
+  for (const each of media) each.addEventListener("change", changed);
   return () => {
     observer.disconnect();
-    media.removeEventListener("change", changed);
+    for (const each of media) each.removeEventListener("change", changed);
   };
 }

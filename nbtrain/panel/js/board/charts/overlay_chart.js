@@ -7,7 +7,7 @@ import { overlay } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
 import { Pin } from "../../shared/pin.js";
 import { axes, cursorOf, drawMarks, rangeOf, xScale, yScale } from "../../shared/plot.js";
-import { runTable } from "./run_table.js";
+import { runsInWords, runTable } from "./run_table.js";
 import { bandsOf, seriesOf } from "./series.js";
 import { tally } from "../../shared/format.js";
 import { tip } from "./tip.js";
@@ -98,6 +98,7 @@ export class OverlayChart extends BaseChart {
    */
   draw(curves = this.curves) {
     this.curves = curves;
+    this.host.setAttribute("aria-description", runsInWords(curves, this.board));
     if (!this.hasRoom()) return;
     const { smooth } = this.board.options;
     this.found = marks(curves, { log: this.log });

@@ -1,4 +1,4 @@
-// The table of a chart: the last, lowest and highest value of each run, and its best step.
+// The last, lowest and highest value of each run of a chart, in words, and with its best step as a table.
 
 import { button, el } from "../../shared/dom.js";
 import { number } from "../../shared/format.js";
@@ -7,6 +7,20 @@ import { number } from "../../shared/format.js";
 /** @import { RunCurve } from "./overlay.js" */
 
 const HEADS = ["run", "last", "min", "max"];
+const SAID = 8; // runs that are described in words
+
+/**
+ * @param {RunCurve[]} curves
+ * @param {Pick<Board, "nameOf">} board
+ */
+export function runsInWords(curves, { nameOf }) {
+  const words = curves.slice(0, SAID).map(({ run, numbers: { last, min, max } }) => {
+    const [lowest, highest] = [min, max].map(number);
+    return `${nameOf(run)}: last ${number(last)}, lowest ${lowest}, highest ${highest}`;
+  });
+  const more = curves.length - SAID;
+  return [...words, ...(more > 0 ? [`and ${more} more runs`] : [])].join("; ");
+}
 
 /**
  * @param {RunCurve[]} curves

@@ -28,10 +28,11 @@ export function drawnItem(item, { x, y, width, height }) {
   const name = open
     ? fitted(item.label, Math.max(6, Math.floor(width / CHARACTER) - 5))
     : nameOf(item);
-  const label = svg("text", { ...place, text: name });
-  if (scope) label.append(svg("tspan", { dx: 6, text: count.toLocaleString("en") }));
+  const label = svg("text", { ...place, text: scope ? `${name} ` : name });
+  const nodes = count.toLocaleString("en");
+  if (scope) label.append(svg("tspan", { dx: 2, text: nodes }));
   const state = scope ? { "aria-expanded": String(open) } : {};
-  const held = scope ? `, scope of ${count} ${count === 1 ? "node" : "nodes"}` : "";
+  const held = scope ? `, ${nodes} ${count === 1 ? "node" : "nodes"} in this scope` : "";
   return svg("g", {
     class: "nbt-item",
     role: "button",

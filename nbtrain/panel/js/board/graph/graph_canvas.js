@@ -54,7 +54,7 @@ export class GraphCanvas {
       children: [
         titled("−", "zoom out", () => this.#zoom(1 / ZOOM)),
         titled("+", "zoom in", () => this.#zoom(ZOOM)),
-        titled("fit", "show the whole graph", () => this.fit()),
+        titled("fit", "fit the whole graph", () => this.fit()),
       ],
     });
     this.root = el("div", { class: "nbt-graph-frame", children: [this.drawing, zoom] });

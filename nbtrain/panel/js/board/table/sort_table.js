@@ -160,7 +160,12 @@ export class SortTable {
       else groups.push({ group, size: 1 });
     }
     const above = groups.map(({ group, size }, i) =>
-      el("th", { scope: "colgroup", class: i ? "nbt-begins" : "", colspan: size, text: group }),
+      el(group ? "th" : "td", {
+        ...(group && { scope: "colgroup" }),
+        class: i ? "nbt-begins" : "",
+        colspan: size,
+        text: group,
+      }),
     );
     this.heads = this.columns.map((column) => this.#heading(column));
     const row = el("tr", { children: this.heads });
