@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -32,9 +33,9 @@ body[data-jp-theme-light] {
 def check(page: BarePage) -> None:
     """Checks that the panels and boards of a page break no rule, in light and dark.
 
-    Without axe-core the test is skipped, except where CI is set.
+    Without axe-core the test is skipped, except where CI is set and npm could install it.
     """
-    if not (SCRIPT.exists() or os.environ.get("CI")):
+    if not SCRIPT.exists() and not (os.environ.get("CI") and shutil.which("npm")):
         pytest.skip("axe-core is not installed: npm ci")
     if not page.page.evaluate("'axe' in window"):
         page.page.evaluate(SCRIPT.read_text(encoding="utf-8"))
