@@ -186,22 +186,21 @@ def test_what_such_a_run_logs_and_warns_of_is_only_in_its_log_and_in_files_of_ha
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     logger = logging.getLogger("mine")
-    handlers = [logging.StreamHandler(), logging.FileHandler(tmp_path / "mine.log")]
-    monkeypatch.setattr(logger, "handlers", handlers)
+    to_file = logging.FileHandler(tmp_path / "mine.log")
+    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(), to_file])
     monkeypatch.setattr(logger, "propagate", False)
 
     def step() -> None:
         logger.error("hushed")
         warnings.warn("hushed too", stacklevel=1)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
+    with pytest.warns(UserWarning, match="hushed too"):
         run = trained(step, prints="log")
     texts = "\n".join(line.text for line in run.log)
     assert "mine: hushed" in texts
     assert "UserWarning: hushed too" in texts
     assert capsys.readouterr().err == ""
-    handlers[1].close()
+    to_file.close()
     assert (tmp_path / "mine.log").read_text() == "hushed\n"
 
 
