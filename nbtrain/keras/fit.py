@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbtrain.core.values.config import flat
 from nbtrain.core.values.direction import Directions
 from nbtrain.core.values.whole import whole
 from nbtrain.engines.hyperparameters import held_beside
@@ -210,7 +209,7 @@ def fit(
         epochs=arguments["epochs"],
         hyperparameters=held,
     )
-    settings = replace(settings, config={**settings.config, **flat(known), **settings.config})
+    settings = replace(settings, known=known)
     folder = folder_of(options, kind="fit")
     engine = FitEngine(
         model,

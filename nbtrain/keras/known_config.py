@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from nbtrain.core.values.config import Value, value_of
 from nbtrain.keras.optimizers import optimizers_of
 
 # Settings of Keras's optimizers that tell nothing while there is no moving average.
@@ -14,22 +15,24 @@ _OF_AVERAGE = {"use_ema", "ema_momentum", "ema_overwrite_frequency"}
 
 def known_config(
     model: Any, *, batch_size: int | None, epochs: int, hyperparameters: Collection[str]
-) -> dict[str, object]:
+) -> dict[str, Value]:
     """Returns the config of a fit, without its hyperparameters, which are recorded anyway.
 
     Args:
         batch_size: Rows of a batch; None if unknown.
         hyperparameters: Their names.
     """
-    found: dict[str, object] = {}
+    found: dict[str, Value] = {}
     for name, optimizer in optimizers_of(model).items():
         kind = name or "optimizer"
         found[kind] = type(optimizer).__name__
         for setting, value in _settings(optimizer):
             if setting.partition(".")[0] not in hyperparameters:
-                found[f"{kind}.{setting}"] = value
-    if model.loss is not None:
-        found["loss"] = _named(model.loss)
+                found[f"{kind}.{setting}"] = value_of(value)
+    losses = model.loss.items() if isinstance(model.loss, Mapping) else [("", model.loss)]
+    for output, loss in losses:
+        if loss is not None:
+            found[f"loss.{output}" if output else "loss"] = value_of(_named(loss))
     if batch_size is not None:
         found["batch_size"] = batch_size
     found["epochs"] = epochs
@@ -58,8 +61,6 @@ def _settings(optimizer: Any) -> Iterator[tuple[str, object]]:
 
 def _named(loss: Any) -> object:
     """Returns the name of a loss, or the names of several."""
-    if isinstance(loss, Mapping):
-        return {name: _named(each) for name, each in loss.items()}
     if isinstance(loss, list | tuple):
         return [_named(each) for each in loss]
     return loss if isinstance(loss, str) else getattr(loss, "name", loss)

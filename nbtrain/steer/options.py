@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, get_type_hints
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_stage
-from nbtrain.core.values.config import flat
+from nbtrain.core.values.config import Config, flat
 from nbtrain.core.values.direction import Directions, parted
 from nbtrain.core.values.whole import whole
 from nbtrain.recording.best_monitor import BestMonitor
@@ -133,6 +133,7 @@ class Settings:
             training thread is.
         directions: The known directions of scalars: those that the training knows, and the one that
             `keep_best` gives.
+        known: Entries of the config that the training knows by itself; given ones replace them.
 
     Raises:
         ArgumentError: A value cannot be used.
@@ -158,6 +159,7 @@ class Settings:
     stage: str | None = None
     stop_grace_secs: float = 5.0
     directions: Directions = field(default_factory=Directions)
+    known: Config = field(default_factory=dict)
 
     @classmethod
     def of(cls, options: RunOptions, **more: Any) -> Settings:
@@ -202,7 +204,8 @@ class Settings:
 
     def _check_shown(self) -> None:
         object.__setattr__(self, "tags", checked(self.tags))
-        object.__setattr__(self, "config", flat({} if self.config is None else self.config))
+        given = flat({} if self.config is None else self.config)
+        object.__setattr__(self, "config", {**given, **self.known, **given})  # given ones first
         if not isinstance(self.system, bool):
             raise ArgumentError(
                 f"system={self.system!r}: give True to record the use of the machine, or False."

@@ -89,6 +89,8 @@ def test_a_nested_config_becomes_one_table(given: object) -> None:
         (flat, "flat"),
         (len, "len"),
         ({}, "{}"),
+        ({"b", "a"}, "{a, b}"),
+        (("a", 1), "(a, 1)"),
         ([Layer(), np.int8(1)], "[Layer, 1]"),
         ("\x1b[31mred\0\udc80", "red��"),
         ("x" * 300, "x" * (MOST_CHARS - 1) + "…"),
@@ -134,6 +136,7 @@ def test_keys_of_any_kind_become_names() -> None:
     [
         ({"b": 2}, {"a": 1, "b": 2}),
         ({"a": 3, "bad": None}, {"a": 3}),
+        ({"a": 10**400, "x" * 300: 1}, {"a": f"1{'0' * 198}…"}),
         (["no mapping"], {"a": 1}),
         (None, {"a": 1}),
     ],

@@ -51,7 +51,7 @@ def flat(config: object) -> dict[str, Value]:
         )
     found: dict[str, Value] = {}
     for name, value in _leaves(config, ""):
-        if not name or len(name) > MOST_NAME_CHARS:
+        if not _is_name(name):
             raise ArgumentError(
                 f"config= has an entry with the name {_cut(name)!r}: give names of 1 to "
                 f"{MOST_NAME_CHARS} characters."
@@ -78,7 +78,28 @@ def word_of(value: Value) -> str:
 def merged(before: Config, given: object) -> dict[str, Value]:
     """Returns a config after an entry of the journal, whose values replace those before."""
     found = given.items() if isinstance(given, Mapping) else ()
-    return {**before, **{name: value for name, value in found if isinstance(value, _KINDS)}}
+    kept = [(name, value) for name, value in found if isinstance(value, _KINDS)]
+    return {**before, **{name: value_of(value) for name, value in kept if _is_name(name)}}
+
+
+def value_of(value: object) -> Value:
+    """Returns a value that JSON and TensorBoard can store: what they cannot becomes words."""
+    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
+        value = value.item()
+    match value:
+        case Enum():
+            return value_of(value.value)
+        case bool():
+            return value
+        case int() if abs(value) < _MOST_NUMBER:
+            return int(value)
+        case float() if math.isfinite(value):
+            return float(value)
+    return _cut(_words(value))
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= MOST_NAME_CHARS
 
 
 def _entries(value: object) -> dict[Any, Any] | None:
@@ -100,35 +121,21 @@ def _leaves(value: object, name: str, depth: int = 0) -> Iterator[tuple[str, Val
         )
     entries = _entries(value)
     if depth and not entries:
-        yield name, "{}" if entries == {} else _value(value)
+        yield name, "{}" if entries == {} else value_of(value)
         return
     for key, each in (entries or {}).items():
         word = on_one_line(str(key))
         yield from _leaves(each, f"{name}.{word}" if depth else word, depth + 1)
 
 
-def _value(value: object) -> Value:
-    """Returns a value that JSON and TensorBoard can store: what they cannot becomes words."""
-    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
-        value = value.item()
-    match value:
-        case Enum():
-            return _value(value.value)
-        case bool():
-            return value
-        case int() if abs(value) < _MOST_NUMBER:
-            return int(value)
-        case float() if math.isfinite(value):
-            return float(value)
-    return _cut(_words(value))
-
-
 def _words(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple | set | frozenset):
-        words = ", ".join(str(_value(each)) for each in value)
-        return f"[{words}]" if isinstance(value, list) else f"({words})"
+        words = [str(value_of(each)) for each in value]
+        if isinstance(value, set | frozenset):  # in another order in each process
+            return f"{{{', '.join(sorted(words))}}}"
+        return f"[{', '.join(words)}]" if isinstance(value, list) else f"({', '.join(words)})"
     if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
         return value.__name__
     try:

@@ -122,6 +122,16 @@ def test_a_fit_knows_the_numbers_of_its_schedule_and_the_losses_of_its_outputs()
     assert (config["loss.a"], config["batch_size"], config["epochs"]) == ("mse", 45, 1)
 
 
+def test_what_a_fit_knows_by_itself_never_refuses_it() -> None:
+    given = {f"n{number}": number for number in range(500)}
+    inputs = keras.Input((X.shape[1],))
+    model = keras.Model(inputs, {"x" * 200: keras.layers.Dense(1)(inputs)})
+    model.compile("sgd", {"x" * 200: "mse"}, jit_compile=False)
+    run = nbtrain.fit(model, X, {"x" * 200: Y}, name="fit", config=given).wait(SOON)
+    assert given.items() < run.status.config.items()
+    assert run.status.config["optimizer"] == "SGD"
+
+
 @pytest.mark.parametrize("line", ['{"event": "start", "step": 0, "config": [1]}', "{"])
 def test_a_damaged_config_in_the_folder_harms_no_start(line: str) -> None:
     run = trained("mine", config={"units": 64})
