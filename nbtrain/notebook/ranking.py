@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.values.direction import Direction, Directions, parted
+from nbtrain.core.values.direction import Direction, Directions, common, parted
 from nbtrain.core.values.side_tags import metrics
 from nbtrain.logdir.comparison import Comparison, compare
 from nbtrain.logdir.summary_stats import Extent
@@ -39,12 +39,13 @@ def ranking(folder: Path, by: str) -> Ranking:
     Raises:
         ArgumentError: No run has recorded it, or its direction is unknown.
     """
-    found, (tag, _) = compare(folder), parted(by)
-    tags = [each for each in (f"epoch_{tag}", tag) if each in found.metrics]
+    found, (wanted, direction) = compare(folder), parted(by)
+    tags = [each for each in (f"epoch_{wanted}", wanted) if each in found.metrics]
     if not tags:
-        raise ArgumentError(f"--by {by}: no run has recorded {tag!r}. {_recorded(found)}")
-    known = {each: way for each in tags if (way := found.directions[each]) is not None}
-    tag, direction = Directions(known).asked("--by", by.replace(tag, tags[-1]))
+        raise ArgumentError(f"--by {by}: no run has recorded {wanted!r}. {_recorded(found)}")
+    tag = tags[-1]
+    direction = direction or common(found.directions[each] for each in tags)
+    direction = direction or Directions().asked("--by", tag)[1]
     extents = {run: extent for each in tags for run, extent in found.metrics[each].items()}
     order = sorted(extents, key=lambda run: _place(extents[run], direction))
     cells = {run: (_best(extents[run], direction), f"{extents[run].last:.6g}") for run in order}

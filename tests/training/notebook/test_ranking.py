@@ -53,6 +53,13 @@ def test_a_metric_of_a_fit_needs_no_epoch_before_its_name() -> None:
     ]
 
 
+def test_a_direction_may_be_given_also_for_a_metric_of_that_name() -> None:
+    recorded("a", "epoch_max", [1.0, 3.0])
+    recorded("b", "epoch_max", [2.0])
+    assert [row[0] for row in ranked("max:max")] == ["a", "b"]
+    assert [row[0] for row in ranked("min:max")] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("by", "message"),
     [
