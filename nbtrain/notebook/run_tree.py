@@ -29,16 +29,15 @@ from nbtrain.rundir.entries import (
     ENDS,
     FILE,
     Entry,
-    config_in,
     edits_of,
     entries,
     parent_of,
     step_of,
-    tags_in,
     when,
 )
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import BASE
+from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.lock import is_locked
 
 _HEAD = ("run", "phase", "step", "branch", "config", "tags", "last note")
@@ -96,6 +95,8 @@ class RunFolder:
         step = steps[-1] if steps else 0
         if not ends:  # the steps after the last line are in the event files alone
             step = max(step, last_step(path))
+        marks = Marks()
+        marks.label(lines)
         born = next((entry for entry in lines if parent_of(entry)), None)
         parent = parent_of(born) if born is not None else None
         return cls(
@@ -106,8 +107,8 @@ class RunFolder:
             total_steps=total if type(total) is int else None,
             parent=None if parent is None else (path / parent["logdir"]).resolve(),
             branch="" if parent is None else _branch(parent["step"], lines),
-            config=config_in(lines),
-            tags=tags_in(lines),
+            config=marks.config,
+            tags=marks.tags,
             notes=tuple(
                 str(entry.get("text", ""))
                 for entry in lines
@@ -115,8 +116,20 @@ class RunFolder:
             ),
         )
 
-    def row(self, name: str, branch: str, entries: Sequence[str]) -> tuple[str, ...]:
-        """Formats the run as a row, with these entries of its config."""
+    def row(
+        self, folder: Path, entries: Sequence[str], lead: str = "", *, below: bool = False
+    ) -> tuple[str, ...]:
+        """Formats the run as a row.
+
+        Args:
+            folder: The folder that is listed.
+            entries: The entries of the config to show.
+            lead: Precedes the name of the run.
+            below: Whether the row stands below that of the parent, which it need not name.
+        """
+        name, branch = os.path.relpath(self.path, folder), self.branch
+        if self.parent is not None and not below:
+            branch = f"of {os.path.relpath(self.parent, folder)} {branch}"
         phase, step, total = self.phase, self.step, self.total_steps
         for run in runs().values():
             status = run.status
@@ -126,6 +139,7 @@ class RunFolder:
         note = self.notes[-1] if self.notes else ""
         config = _cut(", ".join(self._words(entries)), _CONFIG_CHARS)
         tags = ", ".join(self.tags)
+        name = f"{lead}{self.path.name if name == '.' else name}"
         return name, phase, steps, branch, config, tags, _cut(note, _NOTE_CHARS)
 
     def fits(self, tag: str | None, search: str) -> bool:
@@ -192,9 +206,8 @@ def _ranked(
     names = {os.path.relpath(each.path, folder): each for each in members}
     rows: list[tuple[str, ...]] = [(*_HEAD[:4], *found.heading, *_HEAD[4:])]
     for name in dict.fromkeys([*found.cells, *names]):
-        if (each := names.get(name)) is not None:
-            of = f"of {os.path.relpath(each.parent, folder)} " if each.parent else ""
-            row = each.row(each.path.name if name == "." else name, of + each.branch, compared)
+        if name in names:
+            row = names[name].row(folder, compared)
             rows.append((*row[:4], *found.cells.get(name, ("", "")), *row[4:]))
     return rows
 
@@ -232,16 +245,12 @@ def _rows(
     Args:
         compared: The entries of the configs to show.
     """
-    name = os.path.relpath(each.path, folder)
-    far = not mark and each.parent is not None
-    of = f"of {os.path.relpath(each.parent, folder)} " if far and each.parent else ""
-    shown = each.path.name if name == "." else name
-    yield each.row(f"{lead}{mark}{shown}", of + each.branch, compared)
+    yield each.row(folder, compared, f"{lead}{mark}", below=bool(mark))
     lead += {"├─ ": "│  ", "└─ ": "   "}.get(mark, "")
     branches = children.get(each.path, ())
     for number, child in enumerate(branches, 1):
-        mark = "└─ " if number == len(branches) else "├─ "
-        yield from _rows(child, folder, children, compared, lead, mark)
+        next_mark = "└─ " if number == len(branches) else "├─ "
+        yield from _rows(child, folder, children, compared, lead, next_mark)
 
 
 def _folders(folder: Path) -> Iterator[Path]:

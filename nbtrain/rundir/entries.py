@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -108,25 +108,9 @@ def tags_of(entry: Entry, before: tuple[str, ...] = ()) -> tuple[str, ...]:
     return tuple(word for word in found if _is_text(word))
 
 
-def tags_in(lines: Iterable[Entry]) -> tuple[str, ...]:
-    """Returns the tags of a run after its entries."""
-    tags: tuple[str, ...] = ()
-    for entry in lines:
-        tags = tags_of(entry, tags)
-    return tags
-
-
 def config_of(entry: Entry, before: Config) -> Config:
     """Returns the config of the run after an entry; `before` is that before it."""
     return merged(before, entry.get("config")) if entry["event"] == "start" else before
-
-
-def config_in(lines: Iterable[Entry]) -> Config:
-    """Returns the config of a run after its entries."""
-    config: Config = {}
-    for entry in lines:
-        config = config_of(entry, config)
-    return config
 
 
 def arms_in(entry: Entry) -> list[Entry]:

@@ -139,10 +139,11 @@ class Marks:
         self._lock = threading.Lock()
         self._count = 0  # of all marks so far
 
-    def label(self, entry: Entry) -> None:
-        """Takes the tags and the config of an entry."""
-        self.tags = tags_of(entry, self.tags)
-        self.config = config_of(entry, self.config)
+    def label(self, lines: Iterable[Entry]) -> None:
+        """Takes the tags and the config of some entries."""
+        for entry in lines:
+            self.tags = tags_of(entry, self.tags)
+            self.config = config_of(entry, self.config)
 
     def add(self, mark: Mark) -> None:
         """Adds a mark."""
@@ -244,8 +245,7 @@ class Journal:
         if self._marks.tags or self._marks.config:
             return
         with contextlib.suppress(OSError):
-            for entry in entries(self.folder):
-                self._marks.label(entry)
+            self._marks.label(entries(self.folder))
 
     def log(self, **entry: object) -> float:
         """Queues a line, and returns its order in the timeline.
@@ -257,7 +257,7 @@ class Journal:
         if "checkpoint" in entry:
             line["checkpoint"] = os.path.relpath(str(entry["checkpoint"]), self._logdir.path)
         self._waiting.append(line)
-        self._marks.label(line)
+        self._marks.label([line])
         order = self.timeline.add_entry(line)
         is_later = entry["event"] == "found" and not self._marks.recalled  # `recall` adds it
         if not is_later and (mark := Mark.of(line, order)) is not None:
@@ -394,7 +394,7 @@ class JournalTail:
         for line in lines:
             entry = entry_of(line.decode("utf-8", "replace"))
             if entry is not None:
-                self._marks.label(entry)
+                self._marks.label([entry])
                 mark = Mark.of(entry, self._marks.timeline.add_entry(entry))
                 is_known = mark is not None and mark.event == "note" and mark in self._marks
                 if mark is not None and not is_known:  # a note that was written here is known
