@@ -161,8 +161,9 @@ def _meet_ipython() -> None:
 
 
 def _in_marimo() -> bool:
-    """Returns whether marimo runs this process."""
-    return "marimo" in sys.modules and bool(sys.modules["marimo"].running_in_notebook())
+    """Returns whether marimo runs this process; False for a marimo that cannot tell."""
+    running = getattr(sys.modules.get("marimo"), "running_in_notebook", None)
+    return running is not None and bool(running())
 
 
 _meet_ipython()
