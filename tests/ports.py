@@ -1,8 +1,13 @@
-"""Ports for the servers of tests."""
+"""Servers of tests: their ports, and the wait until they answer."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
 
 
 def free_ports(count: int) -> list[int]:
@@ -15,3 +20,15 @@ def free_ports(count: int) -> list[int]:
     finally:
         for each in sockets:
             each.close()
+
+
+def wait_until_up(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    """Wait until a server answers; if it does not, the error has its log."""
+    for _ in range(600):
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        if server.poll() is not None:
+            raise RuntimeError(f"The server ended: {log.read_text()}")
+        time.sleep(0.1)  # a server that is coming up tells nobody
+    raise RuntimeError(f"{url} did not answer within a minute: {log.read_text()}")

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests import ROOT
 from tests.chromium import SECOND
-from tests.ports import free_ports
+from tests.ports import free_ports, wait_until_up
 from tests.profiles import write_profile
 
 SETTINGS = {
@@ -97,7 +96,7 @@ class Lab:
         self._server = subprocess.Popen(
             words, env=environment, stdout=self._log, stderr=subprocess.STDOUT, cwd=self.root
         )
-        self._wait_until_up()
+        wait_until_up(self._server, f"http://127.0.0.1:{self.port}/api", folder / "lab.log")
 
     def notebook(self, name: str, *cells: str) -> Path:
         """Write a notebook of code cells into the root."""
@@ -171,16 +170,6 @@ class Lab:
             self._server.kill()
             self._server.wait()
         self._log.close()
-
-    def _wait_until_up(self) -> None:
-        for _ in range(600):
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api", timeout=5).close()
-                return
-            if self._server.poll() is not None:
-                raise RuntimeError(f"JupyterLab ended: {Path(self._log.name).read_text()}")
-            time.sleep(0.1)  # a server that is coming up tells nobody
-        raise RuntimeError("JupyterLab did not answer within a minute")
 
 
 class NotebookPage:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests import ROOT
 from tests.page.bare import phase, receipt
-from tests.ports import free_ports
+from tests.ports import free_ports, wait_until_up
 
 # The loop waits for a file: until all cells have been executed, no message of the page arrives.
 NOTEBOOK = """
@@ -78,7 +75,7 @@ def page(browser: Browser, folder: Path) -> Iterator[Page]:
             words, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
         )
     try:
-        _wait_until_up(server, port, folder / "server.log")
+        wait_until_up(server, f"http://127.0.0.1:{port}/health", folder / "server.log")
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{port}")
         yield page
@@ -86,17 +83,6 @@ def page(browser: Browser, folder: Path) -> Iterator[Page]:
     finally:
         server.terminate()
         server.wait(60)
-
-
-def _wait_until_up(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    for _ in range(600):
-        with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
-            return
-        if server.poll() is not None:
-            raise RuntimeError(f"marimo ended: {log.read_text()}")
-        time.sleep(0.1)  # a server that is coming up tells nobody
-    raise RuntimeError(f"marimo did not answer within a minute: {log.read_text()}")
 
 
 @pytest.fixture
