@@ -127,8 +127,7 @@ def fields(
 
 def _config(config: Config) -> Fields:
     entries = [
-        [cut(name, RECEIPT_CHARS), cut(word_of(value), RECEIPT_CHARS)]
-        for name, value in itertools.islice(config.items(), SHOWN_CONFIG)
+        [name, word_of(value)] for name, value in itertools.islice(config.items(), SHOWN_CONFIG)
     ]
     return {"entries": entries, "more": len(config) - len(entries)}
 

@@ -27,7 +27,7 @@ class Sink(Protocol):
         """Records a printed text of the calling thread; returns whether the stream shows it."""
 
     def hides(self, stream: Any) -> bool:
-        """Returns whether the stream shows nothing of the run: it has it elsewhere."""
+        """Returns whether the stream shows no text of the run, because the log has it."""
 
     def record(self, record: logging.LogRecord) -> None:
         """Records a record of `logging`."""
