@@ -63,8 +63,9 @@ def page(browser: Browser, folder: Path) -> Iterator[Page]:
     """The notebook, all of whose cells are being executed."""
     (folder / "notebook.py").write_text(NOTEBOOK)
     (folder / "marimo").mkdir()
-    # A page that is opened executes all cells.
-    (folder / "marimo" / "marimo.toml").write_text("[runtime]\nauto_instantiate = true\n")
+    # A page that is opened executes all cells, and is dark.
+    settings = '[runtime]\nauto_instantiate = true\n[display]\ntheme = "dark"\n'
+    (folder / "marimo" / "marimo.toml").write_text(settings)
     (port,) = free_ports(1)
     words = [sys.executable, "-m", "marimo", "edit", "notebook.py", f"--port={port}", "--headless"]
     words += ["--no-token", "--skip-update-check"]
@@ -107,8 +108,13 @@ def test_panels_are_live_while_a_cell_runs_and_a_click_waits_for_it(
     assert "paused" in receipt(panel, "paused")
 
 
+def test_a_panel_is_dark_where_the_notebook_is(panel: Locator) -> None:
+    expect(panel).to_have_attribute("data-theme", "dark")
+
+
 def test_a_board_is_the_output_of_a_cell(page: Page) -> None:
     board = page.locator(".nbt:not(.nbt-panel)").last
+    expect(board).to_have_attribute("data-theme", "dark")
     board.locator("[data-run=mine]").scroll_into_view_if_needed()
     expect(board.locator("canvas").first).to_be_visible()
 

@@ -1,6 +1,8 @@
 // The colours of the notebook's theme for the charts. common.css defines every colour, from JupyterLab's
 // or VS Code's where they exist.
 
+import { el } from "./dom.js";
+
 /**
  * The colours and the font of the current theme.
  * @typedef {ReturnType<typeof paints>} Paint
@@ -21,9 +23,20 @@ export function isDark(root) {
       return true;
     if (classList.contains("vscode-light")) return false;
   }
-  const parts = getComputedStyle(root).color.match(/[\d.]+/g) ?? [];
-  const [red, green, blue] = parts.map(Number);
+  const [red, green, blue] = rgb(getComputedStyle(root).color);
   return 0.3 * red + 0.6 * green + 0.1 * blue > 128;
+}
+
+/**
+ * Red, green and blue from 0 to 255, of a colour in any form of CSS, such as `color(srgb 0.9 0.9 0.9)`.
+ * @param {string} colour
+ */
+function rgb(colour) {
+  const canvas = el("canvas", { width: 1, height: 1 });
+  const pixel = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  pixel.fillStyle = colour;
+  pixel.fillRect(0, 0, 1, 1);
+  return pixel.getImageData(0, 0, 1, 1).data;
 }
 
 /**
