@@ -232,7 +232,7 @@ class Status:
         usage: How the run spends its time, and what its process uses; None while unknown.
         tasks: The tasks of the cluster that it trains on; empty without a cluster.
         tags: The words by which the run can be found again.
-        config: What the run is made with; the names of a nested entry are joined by dots.
+        config: The settings that the run is made with; names of nested ones are joined by dots.
         directions: Name of a scalar to "max" or "min", the direction of its best value. Contains
             the known directions that do not follow from the last word of the name.
     """

@@ -61,7 +61,7 @@ class RunFolder:
         total_steps: The step at which the run finishes; None if unknown.
         parent: The folder of the run from which this one branches; None if it is not a branch.
         branch: The step and the edits with which the branch begins, in words.
-        config: What the run is made with.
+        config: The settings that the run is made with.
         tags: The tags by which the run can be found.
         notes: The texts of the notes.
     """

@@ -127,7 +127,7 @@ class Marks:
         recalled: Whether the marks of earlier starts were read. When this becomes true, the marks
             may get other numbers.
         tags: The words by which the run can be found again.
-        config: What the run is made with.
+        config: The settings that the run is made with.
     """
 
     def __init__(self) -> None:

@@ -65,10 +65,10 @@ class RunOptions(TypedDict, total=False):
         system: True records the use of the machine, under `system/`.
         tags: Words by which the run can be found again, such as `["baseline", "adam"]`. A start
             without tags keeps those of the run.
-        config: What the run is made with, such as `{"units": 64, "dropout": 0.1}`: a dict, nested
-            or not, an object of a dataclass or an `argparse.Namespace`. It is shown in the panel
-            and in lists of runs, and runs are compared by it in HParams. A later start replaces
-            the entries that it gives, and keeps the others. None gives none.
+        config: The settings that the run is made with, such as `{"units": 64, "dropout": 0.1}`: a
+            dict, nested or not, an object of a dataclass or an `argparse.Namespace`. The panel and
+            lists of runs show them, and runs are compared by them in HParams. A later start
+            replaces the entries that it gives, and keeps the others. None gives none.
         keep_best: The scalar by which the best state is chosen, such as "val_loss" or "max:val_f1".
             The best state is saved in `checkpoints/best`, which does not count towards `keep`;
             `run.restore("best")` restores it. A loss or an error is better if it is lower, an

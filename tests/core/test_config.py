@@ -44,7 +44,7 @@ class Data:
 
 @dataclass
 class Options:
-    """What a program keeps its options in."""
+    """The options of a program."""
 
     units: int = 64
     data: Data = field(default_factory=Data)

@@ -245,7 +245,7 @@ export interface Status {
   mailbox: MailboxPlace | null;
 }
 
-/** What a run is made with; more: the number of entries that are not shown. */
+/** The settings that a run is made with; more: the number of entries that are not shown. */
 export interface ConfigTable {
   entries: [name: string, value: string][];
   more: number;

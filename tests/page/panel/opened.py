@@ -51,7 +51,7 @@ class OpenedPanel:
 
     Args:
         page: Its page; its timers run by the clock of the test.
-        folder: Where the run has its event files.
+        folder: The folder of the event files of the run.
     """
 
     def __init__(self, page: BarePage, folder: Path) -> None:

@@ -79,7 +79,7 @@ class SteeredPanel:
 
     Args:
         page: The page.
-        folder: Where the run has its event files.
+        folder: The folder of the event files of the run.
     """
 
     def __init__(self, page: BarePage, folder: Path) -> None:

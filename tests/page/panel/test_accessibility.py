@@ -119,7 +119,7 @@ def test_nothing_moves_for_a_reader_who_has_asked_for_less_motion(
     assert panel.root.evaluate(moving) == 0
 
 
-# Whether fills, the lines before names, and pressed buttons differ from what is around them.
+# Tells if fills, the lines before names, and pressed buttons differ from what is around them.
 DIFFER = """\
 (root) => {
   const of = (selector, part) => getComputedStyle(root.querySelector(selector), part);

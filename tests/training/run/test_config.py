@@ -1,4 +1,4 @@
-"""What a run was made with: in its status, its folder, lists of runs and HParams."""
+"""The settings that a run was made with: in its status, its folder, lists of runs and HParams."""
 
 from __future__ import annotations
 

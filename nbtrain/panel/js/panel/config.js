@@ -1,4 +1,4 @@
-// What a run is made with: one line, and below it, when opened, a row for each entry.
+// The settings that a run is made with: one line, and below it, when opened, a row for each entry.
 
 import { el, say } from "../shared/dom.js";
 
