@@ -22,6 +22,15 @@ class ServerSaver(ObjectSaver):
     outlives_session = has_stages = False
 
     _writes: TracedWrites | None = None
+    _beside: object = None
+
+    def side_saver(self, *args: Any) -> Any:
+        """Returns a saver of the same objects, which this one keeps as long as itself.
+
+        To delete its trace, TensorFlow would call servers that are lost.
+        """
+        self._beside = saver = super().side_saver(*args)
+        return saver
 
     def _writer(self, whole: tf.train.Checkpoint) -> TracedWrites:
         if self._writes is None or self._writes.checkpoint is not whole:
