@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import faulthandler
 import gc
 import io
 import multiprocessing
@@ -204,6 +205,7 @@ def _lived(
         os.dup2(texts[number - 1], number)
         assert isinstance(stream, io.TextIOWrapper)
         stream.reconfigure(line_buffering=True)
+    faulthandler.enable()
     os.chdir(folder)
     gc.freeze()  # what was imported is not searched, nor freed at the end, which takes a second
     parent = multiprocessing.parent_process()
