@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -159,6 +160,17 @@ class Kernel(Forked):
     def trains(self, beyond: int = 0) -> Status:
         """Waits until the run has trained beyond a step."""
         return self.when(lambda status: status.phase == "running" and status.step > beyond)
+
+    def stands_still(self) -> None:
+        """Waits until the run has completed no step for a second."""
+        last = [-1]
+
+        def look() -> bool:
+            last.append(self.status().step)
+            time.sleep(1)
+            return last[-1] == last[-2]
+
+        eventually(look)
 
 
 def answer(pipe: Connection, config: str, network: str | None = None) -> None:

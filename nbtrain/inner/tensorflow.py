@@ -172,6 +172,10 @@ def registered_with(coord: tf.train.Coordinator) -> list[threading.Thread]:
         return list(threads_of(coord))
 
 
+# How the names of a ClusterCoordinator's threads begin that call servers.
+COORDINATOR_THREADS = ("WorkerClosureProcessingLoop", "WorkerPreemptionHandler")
+
+
 def dead_workers(coordinator: Any) -> Iterator[int]:
     """Yields the numbers of a ClusterCoordinator's workers that are lost; none if unknown."""
     workers: Iterable[Any] = getattr(getattr(coordinator, "_cluster", None), "workers", ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,14 +17,15 @@ from nbtrain.core.errors import ArgumentError, BusyError
 from nbtrain.core.states import Phase
 from nbtrain.engines.object_saver import as_checkpoint
 from nbtrain.engines.ps.servers import own_address
-from nbtrain.inner.tensorflow import dead_workers, stop_of
+from nbtrain.inner.tensorflow import COORDINATOR_THREADS, dead_workers, stop_of
 from nbtrain.recording.tags import by_tag, check_real
 from nbtrain.steer import registry
 
 # Held by the run that trains on a cluster: a second connection loses the variables of the first.
 _ONE_AT_A_TIME = threading.Lock()
 
-
+# How the names of nbtrain's own threads begin that call servers.
+CALLER = "nbtrain calls the cluster"
 # Seconds to wait for the threads of the coordinator to end.
 _END_SECS = 3.0
 
@@ -96,11 +98,11 @@ class Connection:
         """Ends the threads of the coordinator, which would otherwise keep calling lost workers.
 
         A thread that calls a lost worker returns only when that worker is back, so this does not
-        wait for it longer than a few seconds.
+        wait for it longer than a few seconds; see `is_calling`.
         """
         stop = stop_of(self.coordinator)
         if stop is not None:
-            ending = threading.Thread(target=stop, name="nbtrain: ending a cluster", daemon=True)
+            ending = threading.Thread(target=stop, name=f"{CALLER}: the end", daemon=True)
             ending.start()
             ending.join(_END_SECS)
 
@@ -116,6 +118,19 @@ class Connection:
             return {tag: strategy.reduce(mean, values[tag], axis=None) for tag in values}
 
         return scheduled
+
+
+def is_calling() -> bool:
+    """Returns whether a thread of a closed connection still calls a server.
+
+    To connect meanwhile is to crash: the new connection frees what TensorFlow uses in that call.
+    """
+    threads = threading.enumerate()
+    frames = sys._current_frames()
+    names = (*COORDINATOR_THREADS, CALLER)
+    found = [frames.get(each.ident or 0) for each in threads if each.name.startswith(names)]
+    # A thread that waits in Python, for its next task, calls nothing.
+    return any(frame and frame.f_code.co_filename != threading.__file__ for frame in found)
 
 
 @contextlib.contextmanager

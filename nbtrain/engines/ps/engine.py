@@ -24,7 +24,7 @@ from nbtrain.core.values.hyperparameters import NO_VARIABLES, Variable
 from nbtrain.engines.hyperparameters import held_by
 from nbtrain.engines.object_saver import ObjectSaver
 from nbtrain.engines.ps import servers
-from nbtrain.engines.ps.connection import Connection, connecting
+from nbtrain.engines.ps.connection import Connection, connecting, is_calling
 from nbtrain.engines.ps.pipeline import Pipeline
 from nbtrain.engines.ps.saver import ServerSaver
 from nbtrain.engines.signatures import check_call
@@ -131,6 +131,7 @@ class ParameterServerEngine:
                 self._lost = servers.lost_servers(error, self._description.of("ps"))
                 if not self._lost:
                     raise
+                pipeline.lose()
                 pipeline.reset(self._recover(run))
         pipeline.complete()
 
@@ -152,6 +153,7 @@ class ParameterServerEngine:
         handle.note("lost", f"{why} and is waited for: start it again. A stop ends the waiting.")
         handle.remote.lose(f"{why} and is waited for; nothing can be saved or changed until then.")
         while True:
+            self._connected.close()
             self._wait_for_servers(handle.note, handle.remote.answer)
             if handle.remote.answer():
                 raise StopIteration
@@ -176,24 +178,32 @@ class ParameterServerEngine:
     def _wait_for_servers(
         self, note: Callable[[str, str | None], None], should_end: Callable[[], bool]
     ) -> None:
-        """Waits until all servers listen, or `should_end`; notes the missing servers."""
+        """Waits until this process can connect, or `should_end`; notes what it waits for."""
         tasks = [*self._description.of("ps"), *self._description.of("worker")]
         is_noted = False
-        while (missing := servers.silent(tasks)) and not should_end():
+        while not should_end():
+            missing = servers.silent(tasks)
+            if not (missing or is_calling()):
+                break
+            waits = ""
             if others := [task for task in missing if task not in self._lost]:
-                is_noted = True
-                note(
-                    "servers",
+                waits = (
                     f"{servers.in_words(others[:5])} {'do' if others[1:] else 'does'} not answer, "
-                    "and the training waits: start what is missing. A stop ends the waiting.",
+                    "and the training waits: start what is missing."
                 )
+            elif not missing:
+                waits = (
+                    "A worker has not given up a step of the lost connection, and the training "
+                    "waits. If it is halted, end its process, and start it again."
+                )
+            if waits:
+                is_noted = True
+                note("servers", f"{waits} A stop ends the waiting.")
             self.coord.wait_for_stop(_POLL_SECS)
         if is_noted:
             note("servers", None)
 
     def _connect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
         (build,) = self.functions
         self._connection = Connection(self._description, build, self._data)
         servers.limit_silence(self._description.tasks)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from nbtrain.engines.ps import servers
-from nbtrain.engines.ps.connection import Connection
+from nbtrain.engines.ps.connection import CALLER, Connection
 from nbtrain.inner.tensorflow import is_fetched
 from nbtrain.run.boundary.remote_loop import RemoteLoop
 
@@ -69,6 +69,7 @@ class Pipeline:
         self._longest = 0.0  # seconds that a step has taken
         self._ready: deque[Mapping[str, Any]] = deque()
         self._error: BaseException | None = None
+        self._is_lost = False
 
     def __call__(self) -> Mapping[str, Any]:
         """Returns the values of a completed step; waits until there is one.
@@ -93,6 +94,8 @@ class Pipeline:
 
     def complete(self) -> None:
         """Waits for all scheduled steps and counts them; the next call raises their error."""
+        if self._is_lost:
+            return
         self._count()
         since = time.monotonic()
         try:
@@ -118,11 +121,15 @@ class Pipeline:
                 self._end_silent(f"worker {worker}")
                 asked.join(self._patience)
 
-    def reset(self, connection: Connection) -> None:
-        """Starts again with another connection; the steps of the last one are lost."""
-        self.connection = connection
+    def lose(self) -> None:
+        """Gives up the steps of the connection, which is lost."""
+        self._is_lost = True
         self._in_flight, self._error = [], None
         self._ready.clear()
+
+    def reset(self, connection: Connection) -> None:
+        """Starts again with another connection."""
+        self.connection, self._is_lost = connection, False
 
     def _count(self) -> None:
         while self._ready:
@@ -223,6 +230,6 @@ def _ask(worker: int) -> threading.Thread:
         with contextlib.suppress(tf.errors.OpError), tf.device(f"/job:worker/task:{worker}"):
             tf.raw_ops.NoOp()
 
-    thread = threading.Thread(target=ask, name=f"nbtrain asks worker {worker}", daemon=True)
+    thread = threading.Thread(target=ask, name=f"{CALLER}: worker {worker}", daemon=True)
     thread.start()
     return thread

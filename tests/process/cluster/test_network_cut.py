@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,22 +31,42 @@ def ended() -> Iterator[ExitStack]:
         yield stack
 
 
-def kernel_of(cable: Cable, ended: ExitStack, ps: End, workers: list[End]) -> Kernel:
-    """Starts the tasks at the ends of the cable, and a kernel at the near one."""
-    ends = {"ps": [ps], "worker": workers}
-    ports = iter(range(2222, 2230))
-    jobs = {job: [f"{end.address}:{next(ports)}" for end in of] for job, of in ends.items()}
-    for job, of in ends.items():
-        for index, end in enumerate(of):
-            own = described(jobs).as_task(job, index)
-            ended.callback(ForkedTask(own, Path("tasks"), env={NETWORK: end.name}).kill)
-    return ended.enter_context(Kernel(json.dumps(jobs), cable.near.name))
+class Network:
+    """A cluster whose tasks are at the ends of a cable, and a kernel at the near one.
+
+    Attributes:
+        ps: The process of the parameter server.
+        workers: Those of the workers.
+        kernel: The kernel.
+    """
+
+    def __init__(self, cable: Cable, ended: ExitStack, ps: End, workers: list[End]) -> None:
+        self._ended, self._ps = ended, ps
+        ends = {"ps": [ps], "worker": workers}
+        ports = iter(range(2222, 2230))
+        self._jobs = {
+            job: [f"{end.address}:{next(ports)}" for end in of] for job, of in ends.items()
+        }
+        self.ps = self._task("ps", 0, ps)
+        self.workers = [self._task("worker", index, end) for index, end in enumerate(workers)]
+        self.kernel = ended.enter_context(Kernel(json.dumps(self._jobs), cable.near.name))
+
+    def replace_ps(self) -> None:
+        """Ends the process of the parameter server, and starts another one in its place."""
+        self.ps.kill()
+        self.ps = self._task("ps", 0, self._ps)
+
+    def _task(self, job: str, index: int, end: End) -> ForkedTask:
+        own = described(self._jobs).as_task(job, index)
+        task = ForkedTask(own, Path("tasks"), env={NETWORK: end.name})
+        self._ended.callback(task.kill)
+        return task
 
 
 def test_a_worker_that_is_cut_off_is_lost_until_the_network_is_back(
     cable: Cable, ended: ExitStack
 ) -> None:
-    kernel = kernel_of(cable, ended, cable.near, [cable.near, cable.far])
+    kernel = Network(cable, ended, cable.near, [cable.near, cable.far]).kernel
     kernel.ask("start")
     kernel.trains(beyond=SAVE_STEPS)
     cable.cut()
@@ -59,7 +81,7 @@ def test_a_worker_that_is_cut_off_is_lost_until_the_network_is_back(
 
 
 def test_a_parameter_server_that_is_cut_off_is_waited_for(cable: Cable, ended: ExitStack) -> None:
-    kernel = kernel_of(cable, ended, cable.far, [cable.near])
+    kernel = Network(cable, ended, cable.far, [cable.near]).kernel
     kernel.ask("start")
     kernel.when(lambda status: "checkpoint" in dict(status.marks))
     cable.cut()
@@ -70,4 +92,31 @@ def test_a_parameter_server_that_is_cut_off_is_waited_for(cable: Cable, ended: E
     cable.mend()
     kernel.when(lambda status: "the training continues from step" in status.notice)
     kernel.trains(beyond=lost.step)
+    assert kernel.ask("stop") == "stopped"
+
+
+@pytest.mark.parametrize("halted", [False, True], ids=["waits", "is halted"])
+def test_a_worker_with_a_step_of_before_is_waited_for(
+    cable: Cable, ended: ExitStack, halted: bool
+) -> None:
+    network = Network(cable, ended, cable.far, [cable.near])
+    kernel, worker = network.kernel, network.workers[0]
+    kernel.ask("start")
+    kernel.when(lambda status: "checkpoint" in dict(status.marks))
+    os.kill(network.ps.pid, signal.SIGSTOP)  # it confirms what the worker sends, and never answers
+    kernel.stands_still()
+    if halted:
+        os.kill(worker.pid, signal.SIGSTOP)
+    cable.cut()
+    lost = kernel.when(lambda status: "and is waited for: start it again" in status.message)
+    network.replace_ps()  # the worker is not told that the old one is gone
+    cable.mend()
+    if halted:
+        kernel.when(lambda status: "has not given up a step of the lost" in status.message)
+        assert kernel.ask("do", "pause")[0]
+        assert kernel.ask("do", "resume")[0]
+        os.kill(worker.pid, signal.SIGCONT)
+    kernel.when(lambda status: "the training continues from step" in status.notice)
+    kernel.trains(beyond=lost.step)
+    assert not kernel.status().message
     assert kernel.ask("stop") == "stopped"
