@@ -11,6 +11,7 @@ export type ToPanel =
   | Hello
   | There
   | { t: "alive"; seq: number }
+  | Pull
   | { t: "log"; have: number }
   | ({ t: "media"; id: number } & MediaQuestion)
   | ({ t: "cmd"; id: string } & Command);
@@ -19,7 +20,7 @@ export type ToPanel =
 export type FromPanel =
   | Snapshot
   | Update
-  | { t: "here" }
+  | Here
   | Acknowledgement
   | Note
   | LogRows
@@ -34,6 +35,22 @@ export interface Hello {
 /** A hidden page is still open. */
 export interface There {
   t: "there";
+}
+
+/** Nothing was received for a while. seq: that of the last message. */
+export interface Pull {
+  t: "pull";
+  seq: number;
+}
+
+/** pulled: this answers a pull. Else the kernel sends by itself. */
+export interface News {
+  pulled?: true;
+}
+
+/** There is nothing new. */
+export interface Here extends News {
+  t: "here";
 }
 
 export type Command =
@@ -132,7 +149,7 @@ export interface LogExtent {
  * times, in seconds since `origin` (float32); of each bucket with values that are not finite its index
  * and the numbers of NaN, ∞ and −∞ (uint32).
  */
-export interface Snapshot {
+export interface Snapshot extends News {
   t: "snap";
   seq: number;
   status: Status;
@@ -150,7 +167,7 @@ export interface Snapshot {
 }
 
 /** The changes since the preceding message. Buffers as in a snapshot. */
-export interface Update {
+export interface Update extends News {
   t: "pts";
   seq: number;
   status: Partial<Status>;

@@ -1,7 +1,7 @@
 """The panel's kernel side: one anywidget, one comm.
 
-    front end ── hello, alive, cmd, log, ──▶ Panel ──▶ source.post
-                 media
+    front end ── hello, alive, pull, cmd, ─▶ Panel ──▶ source.post
+                 log, media
     front end ◀── snap, pts, here, ack, ───── Panel ◀── source.status, source.scalars, source.log,
                   note, log, media                      source.media
 
@@ -9,6 +9,10 @@ The history stays in the kernel. A page that opens, or has missed a message, req
 Updates are sent while a page is visible. For a page that is closed or late, the panel sends one
 message every ten seconds. A live run always sends that much, so a page that receives nothing for
 longer warns its reader.
+
+Some front ends drop what a thread sends while the kernel executes nothing (Colab). A page that
+receives nothing pulls: the thread that handles its message sends what is new. Meanwhile the looper
+sends only a word every second. A page that receives it pulls no more.
 """
 
 from __future__ import annotations
@@ -46,6 +50,8 @@ UNSEEN_SECS = 150.0
 ALONE_SECS = 0.5
 # Seconds between two snapshots for a page whose messages cannot be received.
 UNASKED_SECS = 2.0
+# A page that pulls does so every second, and may be late. Seconds between two words to it.
+PULLED_SECS, WORD_SECS = 3.0, 1.0
 
 
 class Panel(Shown):
@@ -70,6 +76,7 @@ class Panel(Shown):
         self._asked = False
         self._alive_at = float("-inf")
         self._sent_at = float("-inf")
+        self._pulled_at = self._word_at = float("-inf")
         self._moved_at = float("-inf")  # when the run was last seen not paused
         self._seen = 0
         self._sending = threading.Lock()  # keeps messages in the order of their numbers
@@ -78,26 +85,43 @@ class Panel(Shown):
     def tick(self) -> None:
         """Sends what is new if a page is visible; called by the run's looper."""
         with self._sending:
-            unheard = self.unasked and self._alive_at == float("-inf")
-            unasked = unheard and self._clock() - self._sent_at >= UNASKED_SECS
-            if not (self._asked or self._wire.seq or unasked):
-                return
-            receipts = answers(self.source.receipts)
-            count = self.source.marks.count  # first: a checkpoint is listed before its mark
-            status = self.source.status
-            epochs = self._epochs.points(status)  # first: also while no page is visible
-            # After the end no update could catch up; a new start changes all actions.
-            whole = self._asked or self._wire.is_outdated or status.phase.ended or unasked
-            if not (whole or self._may_send(status.phase)):
-                return
-            actions = self._actions.of(status, count)
-            shown = self._fields(status, receipts, epochs)
-            if whole:
-                self._asked = status.phase.ended
-                self._emit(self._wire.snapshot(shown, actions))
-                self._seen = self._wire.seq
-            else:
-                self._emit(self._wire.update(shown, actions) or self._word())
+            now = self._clock()
+            if now - self._pulled_at >= PULLED_SECS or self.source.status.phase.ended:
+                self._emit(self._new())
+            elif now - self._word_at >= WORD_SECS:
+                self._word_at = now
+                self.send({"t": "here"}, [])
+
+    def _pull(self, seq: int) -> None:
+        """Answers a page that has the message `seq`; one that has missed some gets everything."""
+        with self._sending:
+            self._pulled_at = self._clock()
+            self._asked |= seq != self._wire.seq
+            content, buffers = self._new() or ({"t": "here"}, [])
+            self._emit((content | {"pulled": True}, buffers))
+
+    def _new(self) -> Message | None:
+        """Returns the next message; None if there is nothing to send, or no page."""
+        unheard = self.unasked and self._alive_at == float("-inf")
+        unasked = unheard and self._clock() - self._sent_at >= UNASKED_SECS
+        if not (self._asked or self._wire.seq or unasked):
+            return None
+        receipts = answers(self.source.receipts)
+        count = self.source.marks.count  # first: a checkpoint is listed before its mark
+        status = self.source.status
+        epochs = self._epochs.points(status)  # first: also while no page is visible
+        # After the end no update could catch up; a new start changes all actions.
+        whole = self._asked or self._wire.is_outdated or status.phase.ended or unasked
+        if not (whole or self._may_send(status.phase)):
+            return None
+        actions = self._actions.of(status, count)
+        shown = self._fields(status, receipts, epochs)
+        if not whole:
+            return self._wire.update(shown, actions) or self._word()
+        self._asked = status.phase.ended
+        snapshot = self._wire.snapshot(shown, actions)
+        self._seen = self._wire.seq
+        return snapshot
 
     def _fields(
         self, status: Status, receipts: Sequence[Fields], epochs: Sequence[Point]
@@ -137,12 +161,14 @@ class Panel(Shown):
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         """Handles a message of the front end, in a subshell's thread or the main thread."""
         kind, seq = content.get("t"), content.get("seq", 0)
-        if kind == "alive" and not (type(seq) is int and seq <= self._wire.seq):
+        if kind in ("alive", "pull") and not (type(seq) is int and seq <= self._wire.seq):
             self.note(f"A message was ignored: no message with seq={seq!r:.80} was sent")
             return
         self._alive_at = self._clock()
-        if kind == "alive":
+        if kind in ("alive", "pull"):
             self._seen = max(self._seen, seq)
+        if kind == "pull":
+            self._pull(seq)
         elif kind == "hello":
             self._asked = True
             phase = self.source.status.phase

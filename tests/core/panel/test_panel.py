@@ -26,7 +26,7 @@ from nbtrain.core.receipts import Outcome
 from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.core.values.ranges import Hyperparameter
 from nbtrain.panel.live import panel as room
-from nbtrain.panel.live.panel import IDLE_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
+from nbtrain.panel.live.panel import IDLE_SECS, PULLED_SECS, UNCONFIRMED, UNSEEN_SECS, Panel
 from nbtrain.panel.widget import LEASE_SECS
 from nbtrain.rundir.journal import Mark
 from nbtrain.rundir.mailbox import Address
@@ -407,6 +407,66 @@ def test_the_end_is_sent_whole_even_to_a_closed_page(
     assert grow(opened, source) == ["snap"]
     assert opened.page.status["phase"] == "finished"
     assert_equal(opened.page, source.scalars)
+
+
+def test_a_page_that_pulls_gets_what_is_new_at_once(opened: ShownPanel, source: FakeRun) -> None:
+    add(source.scalars, "loss", 1, 0.5, 0.25)
+    opened.hear(t="pull", seq=1)
+    opened.hear(t="pull", seq=2)
+    assert [(content["t"], content["pulled"]) for content, _ in opened.sent] == [
+        ("pts", True),
+        ("here", True),
+    ]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_a_page_that_pulls_before_it_has_anything_gets_everything(
+    panel: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, 0.5, 0.25)
+    panel.hear(t="pull", seq=-1)
+    panel.hear(t="pull", seq=-1)  # the answer was lost
+    assert panel.kinds() == ["snap", "snap"]
+
+
+def test_a_page_that_pulls_and_has_missed_a_message_gets_everything(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    add(source.scalars, "loss", 1, 0.5)
+    opened.tick()
+    assert opened.kinds() == ["pts"]
+    opened.hear(t="pull", seq=1)
+    assert opened.kinds() == ["snap"]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_the_looper_sends_a_word_a_second_to_a_page_that_pulls(
+    opened: ShownPanel, source: FakeRun, clock: Clock
+) -> None:
+    for n in range(4):
+        opened.hear(t="pull", seq=opened.page.seq)
+        opened.sent.clear()
+        for _ in range(10):
+            add(source.scalars, "loss", n + 1, 0.5)
+            opened.tick()
+            clock.now += 0.1
+        assert [content for content, _ in opened.sent] == [{"t": "here"}]
+    clock.now += PULLED_SECS - 1
+    opened.sent.clear()
+    opened.tick()
+    assert opened.kinds() == ["pts"]
+    assert_equal(opened.page, source.scalars)
+
+
+def test_the_end_is_sent_to_a_page_that_pulls(opened: ShownPanel, source: FakeRun) -> None:
+    opened.hear(t="pull", seq=1)
+    opened.sent.clear()
+    source.now(phase=Phase.FINISHED)
+    opened.tick()
+    assert opened.kinds() == ["snap"]
+    opened.hear(t="pull", seq=1)  # which has not received it
+    assert opened.kinds() == ["snap"]
+    assert opened.page.status["phase"] == "finished"
 
 
 def test_a_run_that_has_not_started_is_shown_as_such(panel: ShownPanel, source: FakeRun) -> None:

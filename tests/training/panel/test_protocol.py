@@ -155,6 +155,8 @@ def panel(tmp_path: Path) -> tuple[ShownPanel, list[Message]]:
     clock.now += 11.0
     shown.hear(t="alive", seq=1)
     shown.tick()
+    hear(t="pull", seq=1)
+    hear(t="pull", seq=shown.page.seq)
     run.now(phase=Phase.FAILED, error="Traceback", failure="ValueError: no")
     hear(t="hello")
     return shown, heard

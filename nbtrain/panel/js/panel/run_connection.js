@@ -3,6 +3,7 @@
 import { ENDED } from "./clicks.js";
 import { LogStore } from "./log_store.js";
 import { Contact } from "./contact.js";
+import { Feed } from "./feed.js";
 import { MediaQuestions } from "./media_questions.js";
 import { Notices } from "./notices.js";
 import { Connection } from "../shared/connection.js";
@@ -12,9 +13,13 @@ import { Store } from "./store.js";
 /** @import { Clicks } from "./clicks.js" */
 /** @import { Bytes, Model, View } from "../shared/connection.js" */
 
+const SECOND_MS = 1000;
+const STILL = ["created", "paused"]; // live phases in which the kernel sends little
+
 /** @extends {Connection<Exclude<FromPanel, Still>, ToPanel, View & {clicks: Clicks}>} */
 export class RunConnection extends Connection {
   contact = new Contact();
+  feed = new Feed(() => this.send({ t: "pull", seq: this.store.seq }));
   notices = new Notices(() => this.changed());
   store = new Store(() => this.send({ t: "hello" }));
   log = new LogStore((have) => this.send({ t: "log", have }));
@@ -25,6 +30,17 @@ export class RunConnection extends Connection {
   constructor(model) {
     super(model);
     this.send({ t: "hello" });
+    this.seconds = setInterval(() => this.#second(), SECOND_MS);
+  }
+
+  #second() {
+    if (!this.#inSight || this.isOver || this.contact.gone) this.feed.rest();
+    else this.feed.second(!STILL.includes(this.store.status.phase ?? ""));
+  }
+
+  close() {
+    clearInterval(this.seconds);
+    super.close();
   }
 
   get answered() {
@@ -60,6 +76,8 @@ export class RunConnection extends Connection {
    */
   receive(content, buffers) {
     this.contact.heard();
+    if (content.t === "snap" || content.t === "pts" || content.t === "here")
+      this.feed.heard(content.pulled ?? false);
     if (content.t === "note") this.note = content.text;
     else if (content.t === "snap") this.note = "";
     if (content.t === "ack")

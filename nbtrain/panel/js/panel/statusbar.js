@@ -8,6 +8,9 @@ import { button, el, say, shorten } from "../shared/dom.js";
 const BESIDE =
   "Recording and display run beside the training, in threads of their own: their share of one core";
 
+const PULLS =
+  "What the kernel sends by itself does not reach this page, so the page asks. While a cell runs, the answer waits.";
+
 export class Statusbar {
   /**
    * notices: see notices.js; shared by the views of a run.
@@ -19,6 +22,7 @@ export class Statusbar {
     this.words = el("span", { class: "nbt-spent", "data-role": "time" });
     this.beside = el("span", { title: BESIDE, "data-role": "beside" });
     this.process = el("span", { "data-role": "process" });
+    this.pulls = el("span", { title: PULLS, "data-role": "pulls" });
     this.usage = el("div", {
       class: "nbt-usage",
       children: [this.bar, this.words, this.beside, this.process],
@@ -30,12 +34,16 @@ export class Statusbar {
     this.refusal = el("div", { class: "nbt-refusal", role: "status", "data-role": "refusal" });
     this.root = el("div", {
       class: "nbt-statusbar",
-      children: [this.usage, this.button, this.refusal],
+      children: [this.usage, this.pulls, this.button, this.refusal],
     });
   }
 
-  /** @param {Partial<Status>} status */
-  show({ usage }) {
+  /**
+   * @param {Partial<Status>} status
+   * @param {boolean} pulls Whether the page asks for its news.
+   */
+  show({ usage }, pulls) {
+    say(this.pulls, pulls ? "asks for news every second" : "");
     this.usage.hidden = !usage;
     if (usage) this.#spend(usage);
     this.button.setAttribute("aria-pressed", String(this.notices.on));

@@ -1,0 +1,47 @@
+// How a page gets the news of a run. The kernel sends them by itself, but some front ends drop what a
+// thread sends while the kernel executes nothing (Colab). A page that hears nothing pulls: it asks the
+// kernel every second.
+
+const SILENT = 2; // seconds without news after which a page pulls
+const LOST = 10; // seconds without an answer after which it asks again
+
+export class Feed {
+  pulls = false; // whether the page asks for its news
+  #silent = 0; // seconds since the last news
+  #waiting = 0; // seconds since the question without an answer
+
+  /**
+   * ask: sends a question.
+   * @param {() => void} ask
+   */
+  constructor(ask) {
+    this.ask = ask;
+  }
+
+  /**
+   * Called with each piece of news.
+   * @param {boolean} pulled Whether it answers a question; else the kernel sends by itself.
+   */
+  heard(pulled) {
+    this.#silent = this.#waiting = 0;
+    this.pulls &&= pulled;
+  }
+
+  // Called when the page is hidden: then the kernel sends less.
+  rest() {
+    this.#silent = this.#waiting = 0;
+  }
+
+  /**
+   * Called every second while the page is visible and the run has not ended.
+   * @param {boolean} moves Whether the kernel should send news all the time.
+   */
+  second(moves) {
+    this.#silent += 1;
+    this.pulls ||= moves && this.#silent >= SILENT;
+    if (!this.pulls) return;
+    const isDue = this.#waiting === 0 || this.#waiting >= LOST;
+    this.#waiting = isDue ? 1 : this.#waiting + 1;
+    if (isDue) this.ask();
+  }
+}

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Feed } from "../../../nbtrain/panel/js/panel/feed.js";
+
+function fed() {
+  let asked = 0;
+  const feed = new Feed(() => (asked += 1));
+  const seconds = (count, moves = true) => {
+    asked = 0;
+    for (let n = 0; n < count; n += 1) feed.second(moves);
+    return asked;
+  };
+  return { feed, seconds };
+}
+
+test("a page that hears news never asks", () => {
+  const { feed, seconds } = fed();
+  for (let n = 0; n < 20; n += 1) {
+    assert.equal(seconds(1), 0);
+    feed.heard(false);
+  }
+  assert.equal(feed.pulls, false);
+});
+
+test("a page that hears nothing for two seconds asks once a second, after each answer", () => {
+  const { feed, seconds } = fed();
+  assert.equal(seconds(1), 0);
+  for (let n = 0; n < 5; n += 1) {
+    assert.equal(seconds(1), 1);
+    feed.heard(true);
+  }
+  assert.equal(feed.pulls, true);
+});
+
+test("a question is asked again only when its answer does not come for ten seconds", () => {
+  const { seconds } = fed();
+  assert.equal(seconds(2), 1);
+  assert.equal(seconds(9), 0);
+  assert.equal(seconds(1), 1);
+});
+
+test("a page asks no more once the kernel's own news arrive", () => {
+  const { feed, seconds } = fed();
+  seconds(2);
+  feed.heard(true);
+  feed.heard(false);
+  assert.equal(feed.pulls, false);
+  assert.equal(seconds(1), 0);
+});
+
+test("a paused run sends little: a page does not begin to ask, but goes on", () => {
+  const { feed, seconds } = fed();
+  assert.equal(seconds(20, false), 0);
+  feed.heard(false);
+  seconds(2);
+  feed.heard(true);
+  assert.equal(seconds(1, false), 1);
+});
+
+test("a page that was hidden begins to wait anew", () => {
+  const { feed, seconds } = fed();
+  seconds(1);
+  feed.rest();
+  assert.equal(seconds(1), 0);
+});
