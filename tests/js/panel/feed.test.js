@@ -58,9 +58,11 @@ test("a paused run sends little: a page does not begin to ask, but goes on", () 
   assert.equal(seconds(1, false), 1);
 });
 
-test("a page that was hidden begins to wait anew", () => {
+test("a page that was hidden, or whose run has ended, begins to wait anew", () => {
   const { feed, seconds } = fed();
-  seconds(1);
+  seconds(3);
   feed.rest();
+  assert.equal(feed.pulls, false);
   assert.equal(seconds(1), 0);
+  assert.equal(seconds(1), 1);
 });

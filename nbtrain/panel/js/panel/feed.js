@@ -27,8 +27,9 @@ export class Feed {
     this.pulls &&= pulled;
   }
 
-  // Called when the page is hidden: then the kernel sends less.
+  // Called every second otherwise: the kernel sends less, or nothing.
   rest() {
+    this.pulls = false;
     this.#silent = this.#waiting = 0;
   }
 
