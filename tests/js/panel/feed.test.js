@@ -33,6 +33,16 @@ test("a page that hears nothing for two seconds asks once a second, after each a
   assert.equal(feed.pulls, true);
 });
 
+test("a kernel that does not answer is not said to do so", () => {
+  const { feed, seconds } = fed();
+  seconds(5);
+  assert.equal(feed.answers, false);
+  feed.heard(true);
+  assert.equal(feed.answers, true);
+  feed.heard(false);
+  assert.equal(feed.answers, false);
+});
+
 test("a question is asked again only when its answer does not come for ten seconds", () => {
   const { seconds } = fed();
   assert.equal(seconds(2), 1);

@@ -7,6 +7,7 @@ const LOST = 10; // seconds without an answer after which it asks again
 
 export class Feed {
   pulls = false; // whether the page asks for its news
+  answers = false; // whether the last news answered a question
   #silent = 0; // seconds since the last news
   #waiting = 0; // seconds since the question without an answer
 
@@ -25,11 +26,12 @@ export class Feed {
   heard(pulled) {
     this.#silent = this.#waiting = 0;
     this.pulls &&= pulled;
+    this.answers = pulled;
   }
 
   // Called every second otherwise: the kernel sends less, or nothing.
   rest() {
-    this.pulls = false;
+    this.pulls = this.answers = false;
     this.#silent = this.#waiting = 0;
   }
 

@@ -173,7 +173,7 @@ class View {
     this.tasks.show(status);
     this.media.show(status);
     this.log.show(status);
-    this.statusbar.show(status, this.connection.feed.pulls);
+    this.statusbar.show(status, this.connection.feed.answers);
     this.charts.draw(status.last, this.visible);
     this.config.show(status);
     this.machine.draw(status.last, this.visible);

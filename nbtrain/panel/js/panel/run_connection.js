@@ -34,10 +34,10 @@ export class RunConnection extends Connection {
   }
 
   #second() {
-    const { pulls } = this.feed;
+    const { answers } = this.feed;
     if (!this.#inSight || this.isOver || this.contact.gone) this.feed.rest();
     else this.feed.second(!STILL.includes(this.store.status.phase ?? ""));
-    if (pulls !== this.feed.pulls) this.changed();
+    if (answers !== this.feed.answers) this.changed();
   }
 
   close() {

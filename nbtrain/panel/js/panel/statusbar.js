@@ -40,7 +40,7 @@ export class Statusbar {
 
   /**
    * @param {Partial<Status>} status
-   * @param {boolean} pulls Whether the page asks for its news.
+   * @param {boolean} pulls Whether news come only as answers.
    */
   show({ usage }, pulls) {
     say(this.pulls, pulls ? "asks for news every second" : "");
