@@ -6,6 +6,7 @@ Tracing takes longer than saving, and each trace is a message to all workers: se
 
 from __future__ import annotations
 
+import functools
 import gc
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,18 @@ class ServerSaver(ObjectSaver):
     outlives_session = has_stages = False
 
     _writes: TracedWrites | None = None
-    _beside: object = None
 
-    def side_saver(self, *args: Any) -> Any:
-        """Returns a saver of the same objects, which this one keeps as long as itself.
+    @functools.cached_property
+    def _beside(self) -> dict[str, ObjectSaver]:
+        """The last side saver of each name.
 
-        To delete its trace, TensorFlow would call servers that are lost.
+        They live as long as this one: to delete their traces, TensorFlow would call lost servers.
         """
-        self._beside = saver = super().side_saver(*args)
+        return {}
+
+    def side_saver(self, name: str, keep: int) -> ObjectSaver:
+        """Returns a saver that keeps the newest `keep` in a folder of this name."""
+        self._beside[name] = saver = super().side_saver(name, keep)
         return saver
 
     def _writer(self, whole: tf.train.Checkpoint) -> TracedWrites:
