@@ -167,7 +167,7 @@ class Kernel(Forked):
 
         def look() -> bool:
             last.append(self.status().step)
-            time.sleep(1)
+            time.sleep(1)  # a worker that waits tells nobody
             return last[-1] == last[-2]
 
         eventually(look)

@@ -108,7 +108,9 @@ class Forked:
 
     def answer(self) -> Any:
         """The next thing that it sends; an error that it sends fails the test."""
-        assert self._pipe.poll(SOON), f"no answer: the process hangs\n{self.err}"
+        if not self._pipe.poll(SOON):
+            self.signal(signal.SIGABRT)  # it shows where each thread stands
+            raise AssertionError(f"no answer: exit code {self.wait()} of a hang\n{self.err}")
         try:
             answer = self._pipe.recv()
         except (EOFError, ConnectionResetError):

@@ -11,6 +11,8 @@ import psutil
 
 # Seconds for a connection to a server that listens.
 _CONNECT_SECS = 1.0
+# The first message of a client of HTTP/2, which gRPC uses: its greeting, and settings without any.
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
 
 class HeldPort:
@@ -48,6 +50,14 @@ def listens(address: str, secs: float = _CONNECT_SECS) -> bool:
     """Returns whether a server listens at an address, such as "10.0.0.3:2222"."""
     with contextlib.suppress(OSError), socket.create_connection(split(address), secs):
         return True
+    return False
+
+
+def answers(address: str, secs: float = _CONNECT_SECS) -> bool:
+    """Returns whether a gRPC server answers at an address; one that is halted only listens."""
+    with contextlib.suppress(OSError), socket.create_connection(split(address), secs) as connection:
+        connection.sendall(_GREETING)
+        return bool(connection.recv(1))
     return False
 
 

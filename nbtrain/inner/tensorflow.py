@@ -172,7 +172,7 @@ def registered_with(coord: tf.train.Coordinator) -> list[threading.Thread]:
         return list(threads_of(coord))
 
 
-# How the names of a ClusterCoordinator's threads begin that call servers.
+# The beginnings of the names of a ClusterCoordinator's threads, which call servers.
 COORDINATOR_THREADS = ("WorkerClosureProcessingLoop", "WorkerPreemptionHandler")
 
 

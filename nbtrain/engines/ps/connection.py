@@ -24,7 +24,7 @@ from nbtrain.steer import registry
 # Held by the run that trains on a cluster: a second connection loses the variables of the first.
 _ONE_AT_A_TIME = threading.Lock()
 
-# How the names of nbtrain's own threads begin that call servers.
+# The beginning of the names of nbtrain's own threads that call servers.
 CALLER = "nbtrain calls the cluster"
 # Seconds to wait for the threads of the coordinator to end.
 _END_SECS = 3.0
@@ -121,9 +121,10 @@ class Connection:
 
 
 def is_calling() -> bool:
-    """Returns whether a thread of a closed connection still calls a server.
+    """Returns whether a thread of an earlier connection still calls a server.
 
-    To connect meanwhile is to crash: the new connection frees what TensorFlow uses in that call.
+    Connecting meanwhile would crash the process: the new connection frees the objects that
+    TensorFlow uses in that call.
     """
     threads = threading.enumerate()
     frames = sys._current_frames()

@@ -16,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbtrain.cluster import ports
 from nbtrain.cluster.description import Description, TaskAddress, described
 from nbtrain.cluster.launched import LaunchedCluster
 from nbtrain.core.errors import ArgumentError
@@ -181,24 +182,18 @@ class ParameterServerEngine:
         """Waits until this process can connect, or `should_end`; notes what it waits for."""
         tasks = [*self._description.of("ps"), *self._description.of("worker")]
         is_noted = False
-        while not should_end():
-            missing = servers.silent(tasks)
-            if not (missing or is_calling()):
+        # To connect, TensorFlow would wait for a halted server with Python's lock held.
+        while (missing := servers.silent(tasks, ports.answers)) or is_calling():
+            if should_end():
                 break
-            waits = ""
             if others := [task for task in missing if task not in self._lost]:
-                waits = (
-                    f"{servers.in_words(others[:5])} {'do' if others[1:] else 'does'} not answer, "
-                    "and the training waits: start what is missing."
-                )
-            elif not missing:
-                waits = (
-                    "A worker has not given up a step of the lost connection, and the training "
-                    "waits. If it is halted, end its process, and start it again."
-                )
-            if waits:
                 is_noted = True
-                note("servers", f"{waits} A stop ends the waiting.")
+                note(
+                    "servers",
+                    f"{servers.in_words(others[:5])} {'do' if others[1:] else 'does'} not answer, "
+                    "and the training waits: start what is missing; end the process of what is "
+                    "halted first. A stop ends the waiting.",
+                )
             self.coord.wait_for_stop(_POLL_SECS)
         if is_noted:
             note("servers", None)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -33,12 +33,14 @@ _FORGOTTEN = "context_id"
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
 
-def silent(tasks: Sequence[TaskAddress]) -> list[TaskAddress]:
-    """Returns the tasks at whose addresses nobody listens."""
+def silent(
+    tasks: Sequence[TaskAddress], is_there: Callable[[str], bool] = ports.listens
+) -> list[TaskAddress]:
+    """Returns the tasks at whose addresses nobody listens, or nobody answers."""
     if not tasks:
         return []
     with ThreadPoolExecutor(min(len(tasks), _AT_ONCE)) as pool:
-        listening = list(pool.map(ports.listens, (task.address for task in tasks)))
+        listening = list(pool.map(is_there, (task.address for task in tasks)))
     return [task for task, there in zip(tasks, listening, strict=True) if not there]
 
 

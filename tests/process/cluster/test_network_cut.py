@@ -112,7 +112,7 @@ def test_a_worker_with_a_step_of_before_is_waited_for(
     network.replace_ps()  # the worker is not told that the old one is gone
     cable.mend()
     if halted:
-        kernel.when(lambda status: "has not given up a step of the lost" in status.message)
+        kernel.when(lambda status: "worker 0 (10.99.0.1:2223) does not answer" in status.message)
         assert kernel.ask("do", "pause")[0]
         assert kernel.ask("do", "resume")[0]
         os.kill(worker.pid, signal.SIGCONT)
