@@ -52,6 +52,8 @@ ALONE_SECS = 0.5
 UNASKED_SECS = 2.0
 # A page that pulls does so every second, and may be late. Seconds between two words to it.
 PULLED_SECS, WORD_SECS = 3.0, 1.0
+# The answer to a pull has the data of this many updates, which other pages get in a second.
+PULLED_UPDATES = 10
 
 
 class Panel(Shown):
@@ -96,12 +98,16 @@ class Panel(Shown):
         """Answers a page that has the message `seq`; one that has missed some gets everything."""
         with self._sending:
             self._pulled_at = self._clock()
-            self._asked |= seq != self._wire.seq
-            content, buffers = self._new() or ({"t": "here"}, [])
+            self._asked = self._asked or seq != self._wire.seq
+            content, buffers = self._new(PULLED_UPDATES) or ({"t": "here"}, [])
             self._emit((content | {"pulled": True}, buffers))
 
-    def _new(self) -> Message | None:
-        """Returns the next message; None if there is nothing to send, or no page."""
+    def _new(self, size: int = 1) -> Message | None:
+        """Returns the next message; None if there is nothing to send, or no page.
+
+        Args:
+            size: The number of usual updates whose data fit into this one.
+        """
         unheard = self.unasked and self._alive_at == float("-inf")
         unasked = unheard and self._clock() - self._sent_at >= UNASKED_SECS
         if not (self._asked or self._wire.seq or unasked):
@@ -117,7 +123,7 @@ class Panel(Shown):
         actions = self._actions.of(status, count)
         shown = self._fields(status, receipts, epochs)
         if not whole:
-            return self._wire.update(shown, actions) or self._word()
+            return self._wire.update(shown, actions, size=size) or self._word()
         self._asked = status.phase.ended
         snapshot = self._wire.snapshot(shown, actions)
         self._seen = self._wire.seq
@@ -161,12 +167,11 @@ class Panel(Shown):
     def _on_message(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         """Handles a message of the front end, in a subshell's thread or the main thread."""
         kind, seq = content.get("t"), content.get("seq", 0)
-        if kind in ("alive", "pull") and not (type(seq) is int and seq <= self._wire.seq):
+        if not (type(seq) is int and seq <= self._wire.seq):
             self.note(f"A message was ignored: no message with seq={seq!r:.80} was sent")
             return
         self._alive_at = self._clock()
-        if kind in ("alive", "pull"):
-            self._seen = max(self._seen, seq)
+        self._seen = max(self._seen, seq)
         if kind == "pull":
             self._pull(seq)
         elif kind == "hello":

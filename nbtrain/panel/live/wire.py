@@ -110,10 +110,19 @@ class Wire:
         content["actions"] = self._new_actions(by_mark, len(by_mark))
         return _with_buckets(content | {"abandoned": self._abandoned}, curves)
 
-    def update(self, fields: Fields, by_mark: ActionsByMark = _NO_ACTIONS) -> Message | None:
-        """Returns a message with what is new since the last one; None if nothing is new."""
-        changed = self._changed(fields)
-        curves = self._store.changes(self._cursors, UPDATE_BUCKETS, UPDATE_CURVES, self._turn)
+    def update(
+        self, fields: Fields, by_mark: ActionsByMark = _NO_ACTIONS, *, size: int = 1
+    ) -> Message | None:
+        """Returns a message with what is new since the last one; None if nothing is new.
+
+        Args:
+            fields: The fields as they are now.
+            by_mark: The actions of the marks.
+            size: The number of usual updates whose curves and values fit into this one.
+        """
+        changed = self._changed(fields, UPDATE_VALUES * size)
+        most = UPDATE_BUCKETS * size, UPDATE_CURVES * size
+        curves = self._store.changes(self._cursors, *most, self._turn)
         series = [self._grown(index, curve) for index, curve in curves]
         new, count = self._marks.since(self._marked)
         marks = _some(new)
@@ -162,13 +171,13 @@ class Wire:
         self._cursors[index] = Cursor.after(buckets)
         return entry
 
-    def _changed(self, fields: Fields) -> Fields:
+    def _changed(self, fields: Fields, most: int) -> Fields:
         """Returns the fields that changed, and the last values that are next in the rotation."""
         changed = {key: text for key, text in fields.items() if self._fields.get(key) != text}
         values = last_of(fields)
         new = [tag for tag in values if tag not in self._values]
         old = [tag for tag, text in self._values.items() if values.get(tag, text) != text]
-        sent = {tag: values[tag] for tag in (new + old)[:UPDATE_VALUES]}
+        sent = {tag: values[tag] for tag in (new + old)[:most]}
         for tag, text in sent.items():
             self._values.pop(tag, None)
             self._values[tag] = text

@@ -420,6 +420,16 @@ def test_a_page_that_pulls_gets_what_is_new_at_once(opened: ShownPanel, source: 
     assert_equal(opened.page, source.scalars)
 
 
+def test_a_page_that_pulls_once_a_second_keeps_up_with_a_fast_run(
+    opened: ShownPanel, source: FakeRun
+) -> None:
+    for n in range(4):
+        for tag in TAGS:
+            add(source.scalars, tag, 1 + 100 * n, *[0.5] * 100)
+        opened.hear(t="pull", seq=opened.page.seq)
+        assert_equal(opened.page, source.scalars)
+
+
 def test_a_page_that_pulls_before_it_has_anything_gets_everything(
     panel: ShownPanel, source: FakeRun
 ) -> None:
