@@ -43,7 +43,7 @@ export interface Pull {
   seq: number;
 }
 
-/** pulled: this answers a pull. Else the kernel sends by itself. */
+/** pulled: the answer to a pull; else the kernel has sent it by itself. */
 export interface News {
   pulled?: true;
 }

@@ -43,6 +43,13 @@ test("a kernel that does not answer is not said to do so", () => {
   assert.equal(feed.answers, false);
 });
 
+test("a page that hears the answers to another page does not say that it asks", () => {
+  const { feed, seconds } = fed();
+  feed.heard(true);
+  assert.equal(feed.answers, false);
+  assert.equal(seconds(1), 0);
+});
+
 test("a question is asked again only when its answer does not come for ten seconds", () => {
   const { seconds } = fed();
   assert.equal(seconds(2), 1);
@@ -50,7 +57,7 @@ test("a question is asked again only when its answer does not come for ten secon
   assert.equal(seconds(1), 1);
 });
 
-test("a page asks no more once the kernel's own news arrive", () => {
+test("a page asks no more once the kernel's own news arrives", () => {
   const { feed, seconds } = fed();
   seconds(2);
   feed.heard(true);

@@ -1,4 +1,4 @@
-// How a page gets the news of a run. The kernel sends them by itself, but some front ends drop what a
+// How a page gets the news of a run. The kernel sends it by itself, but some front ends drop what a
 // thread sends while the kernel executes nothing (Colab). A page that hears nothing pulls: it asks the
 // kernel every second.
 
@@ -7,7 +7,7 @@ const LOST = 10; // seconds without an answer after which it asks again
 
 export class Feed {
   pulls = false; // whether the page asks for its news
-  answers = false; // whether the last news answered a question
+  answers = false; // whether the last news answered a question of this page
   #silent = 0; // seconds since the last news
   #waiting = 0; // seconds since the question without an answer
 
@@ -21,15 +21,15 @@ export class Feed {
 
   /**
    * Called with each piece of news.
-   * @param {boolean} pulled Whether it answers a question; else the kernel sends by itself.
+   * @param {boolean} pulled True for the answer to a question; else the kernel has sent it by itself.
    */
   heard(pulled) {
     this.#silent = this.#waiting = 0;
     this.pulls &&= pulled;
-    this.answers = pulled;
+    this.answers = this.pulls;
   }
 
-  // Called every second otherwise: the kernel sends less, or nothing.
+  // Called every second while the page is hidden, or nothing more will come.
   rest() {
     this.pulls = this.answers = false;
     this.#silent = this.#waiting = 0;
@@ -37,7 +37,7 @@ export class Feed {
 
   /**
    * Called every second while the page is visible and the run has not ended.
-   * @param {boolean} moves Whether the kernel should send news all the time.
+   * @param {boolean} moves True if the kernel should send news all the time.
    */
   second(moves) {
     this.#silent += 1;

@@ -40,7 +40,7 @@ export class Statusbar {
 
   /**
    * @param {Partial<Status>} status
-   * @param {boolean} pulls Whether news come only as answers.
+   * @param {boolean} pulls True if news comes only as answers to this page.
    */
   show({ usage }, pulls) {
     say(this.pulls, pulls ? "asks for news every second" : "");
