@@ -32,6 +32,7 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 from tests.gate import SOON
 
 HTML = Path(__file__).with_name("bare.html")
+HANDS = "messages of the page"  # the name of the thread that handles them
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -55,10 +56,11 @@ class Kernel:
         self._going.set()
         self._listening = threading.Event()  # unset while it is busy
         self._listening.set()
+        self._answers_only = False
         self._losing = False
         self._lost = threading.Event()
         self._lock = threading.Lock()  # keeps what is sent in its order, also while a page opens
-        self._hands = ThreadPoolExecutor(1, "messages of the page")
+        self._hands = ThreadPoolExecutor(1, HANDS)
         self._up = threading.Event()
         self._thread = threading.Thread(target=asyncio.run, args=[self._serve()], daemon=True)
         self._thread.start()
@@ -112,6 +114,10 @@ class Kernel:
         """Hear nothing, as a kernel whose main thread executes a cell: what it says goes on."""
         self._listening.clear()
 
+    def answer_only(self) -> None:
+        """Lose what is sent to a widget, except the answers to its page, as Colab does."""
+        self._answers_only = True
+
     def lose_hello(self) -> None:
         """Lose the next message in which a page asks for everything."""
         self._losing = True
@@ -122,8 +128,9 @@ class Kernel:
         assert self._lost.wait(SOON)
 
     def go_on(self) -> None:
-        """Say what was held back meanwhile, and hear what was said."""
+        """Say what was held back meanwhile, hear what was said, and lose nothing more."""
         with self._lock:
+            self._answers_only = False
             for frame in self._held:
                 self._write(frame)
             self._held.clear()
@@ -160,8 +167,13 @@ class Kernel:
             elif kind == "comm_close":
                 self._widgets.pop(comm.comm_id).made.set()
                 self._say({"t": "close", "id": comm.comm_id})
-            elif data["method"] == "custom":
+            elif data["method"] == "custom" and not self._loses:
                 self._say({"t": "custom", "id": comm.comm_id, "content": data["content"]}, buffers)
+
+    @property
+    def _loses(self) -> bool:
+        """Whether what this thread sends to a widget is lost."""
+        return self._answers_only and not threading.current_thread().name.startswith(HANDS)
 
     def _open(self, comm: Comm) -> None:
         said = {"t": "open", "id": comm.comm_id, "source": comm.source, "state": comm.state}

@@ -47,7 +47,7 @@ test("a click that was taken, and is listed no more, is over", (context) => {
   made.acknowledged(sent[0].id, "requested");
   running();
   assert.ok(made.latest);
-  context.mock.timers.tick(1500);
+  context.mock.timers.tick(4000);
   running();
   assert.equal(made.latest, undefined);
 });

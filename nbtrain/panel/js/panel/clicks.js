@@ -22,7 +22,7 @@ const RECEIVED = "requested"; // the text of the acknowledgement of a click that
 export const ENDED = ["finished", "stopped", "failed"];
 const BUSY_AFTER_MS = 1500;
 const POLL_MS = 1000; // between two looks for an answer in the run's folder
-const LISTED_AFTER_MS = 1500; // a receipt that is not listed by then was dropped from the list
+const LISTED_AFTER_MS = 4000; // a receipt that is not listed by then was dropped from the list
 
 export class Clicks {
   /**

@@ -2,7 +2,6 @@
 // thread sends while the kernel executes nothing (Colab). A page that hears nothing pulls: it asks the
 // kernel every second.
 
-const SILENT = 2; // seconds without news after which a page pulls
 const LOST = 10; // seconds without an answer after which it asks again
 
 export class Feed {
@@ -37,11 +36,11 @@ export class Feed {
 
   /**
    * Called every second while the page is visible and the run has not ended.
-   * @param {boolean} moves True if the kernel should send news all the time.
+   * @param {number} patience Seconds without news after which the page pulls.
    */
-  second(moves) {
+  second(patience) {
     this.#silent += 1;
-    this.pulls ||= moves && this.#silent >= SILENT;
+    this.pulls ||= this.#silent >= patience;
     if (!this.pulls) return;
     const isDue = this.#waiting === 0 || this.#waiting >= LOST;
     this.#waiting = isDue ? 1 : this.#waiting + 1;

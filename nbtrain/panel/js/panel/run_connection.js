@@ -14,7 +14,11 @@ import { Store } from "./store.js";
 /** @import { Bytes, Model, View } from "../shared/connection.js" */
 
 const SECOND_MS = 1000;
-const STILL = ["created", "paused"]; // live phases in which the kernel sends little
+// Seconds without news after which the page asks for it: while the run moves, or an answer to a click is
+// due; in phases in which the kernel sends less. A paused run sends a word every ten seconds.
+const PATIENCE = 2;
+/** @type {Record<string, number>} */
+const STILL_PATIENCE = { created: Infinity, paused: 12 };
 
 /** @extends {Connection<Exclude<FromPanel, Still>, ToPanel, View & {clicks: Clicks}>} */
 export class RunConnection extends Connection {
@@ -36,7 +40,7 @@ export class RunConnection extends Connection {
   #second() {
     const { answers } = this.feed;
     if (!this.#inSight || this.isOver || this.contact.gone) this.feed.rest();
-    else this.feed.second(!STILL.includes(this.store.status.phase ?? ""));
+    else this.feed.second(this.#patience);
     if (answers !== this.feed.answers) this.changed();
   }
 
@@ -56,6 +60,12 @@ export class RunConnection extends Connection {
 
   get #inSight() {
     return this.views.size > 0 && document.visibilityState !== "hidden";
+  }
+
+  get #patience() {
+    const { phase = "" } = this.store.status;
+    const isDue = [...this.views].some(({ clicks }) => clicks.latest);
+    return isDue ? PATIENCE : (STILL_PATIENCE[phase] ?? PATIENCE);
   }
 
   get isOver() {
