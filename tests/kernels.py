@@ -130,6 +130,8 @@ def _serve(pipe: Connection, arguments: list[str], env: dict[str, str]) -> None:
     sys.argv = ["ipykernel_launcher.py", *arguments]
     for name in [name for name in sys.modules if name.split(".")[0] == "nbtrain"]:
         del sys.modules[name]  # it meets IPython when it is imported
+    import ipywidgets
     from ipykernel import kernelapp
 
+    ipywidgets.register_comm_target()  # as at its import, which was before there was a kernel
     kernelapp.launch_new_instance()

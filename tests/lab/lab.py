@@ -50,6 +50,7 @@ code => Promise.race([
     .done.then(reply => reply.content.status),
   new Promise(resolve => setTimeout(resolve, 20000, "late")),
 ])"""
+LOST = "Error displaying widget: model not found"
 FORGET = "import ipywidgets; ipywidgets.Widget.close_all(); get_ipython().reset()"
 
 
@@ -220,6 +221,19 @@ class NotebookPage:
     def save(self) -> None:
         """Save the notebook."""
         self.page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
+
+    def reload(self) -> None:
+        """Load the page again, and once more if ipywidgets has lost its widgets.
+
+        It waits two seconds for a widget, looks ten times a second, and not at the end: on a slow
+        machine, one that arrives after the last look is "not found", though it is there.
+        """
+        for _ in range(3):
+            self.page.reload()
+            lost = self.page.locator(".jp-OutputArea-output", has_text=LOST)
+            expect(self.page.locator(".nbt").or_(lost).first).to_be_attached(timeout=120 * SECOND)
+            if not lost.count():
+                return
 
     def wait_idle(self) -> None:
         """Wait until the kernel is there and idle."""

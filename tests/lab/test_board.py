@@ -74,7 +74,7 @@ def test_a_reloaded_page_begins_where_the_reader_was(page: NotebookPage) -> None
     expect(loss.locator("[data-role=left-out]")).to_have_text("2 not on this x axis")
     points = int(loss.get_attribute("data-points") or 0)
     page.save()
-    page.page.reload()
+    page.reload()
     loss = chart_of(board, "train/loss")
     expect(loss).to_have_attribute("data-zoomed", "")
     expect(loss).to_have_attribute("data-points", str(points))

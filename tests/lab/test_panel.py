@@ -169,7 +169,7 @@ def test_every_view_shows_the_whole_curve_also_on_a_reloaded_page(page: Notebook
             wait_for_step(page, index, 150)
             see_whole_curve(panel)
             wait_for_step(page, index, step_of(panel) + 50)
-        page.page.reload()
+        page.reload()
         expect(page.panel(3)).to_be_visible(timeout=60 * SECOND)
 
 

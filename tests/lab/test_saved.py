@@ -129,7 +129,7 @@ def test_a_notebook_shows_the_same_without_its_kernel(
         see_both(page, 2)
         first = see_another_picture(page, path, picture_in(saved(page, path)))
         assert sum(len(json.dumps(each)) for each in saved(page, path)[0]["outputs"]) < 200_000
-        page.page.reload()  # from now on an update by its display_id is dropped
+        page.reload()  # from now on an update by its display_id is dropped
         expect(page.panel(0).locator("[data-role=phase]")).to_contain_text("running")
         see_hidden(pictures(page, 0))
         see_another_picture(page, path, first)
