@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nbtrain.core.values.arrays import FloatArray
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board.curves import Want, buckets_of_each, kept_buckets
-from nbtrain.panel.figure import INK, TITLE, between_gaps, frame, framed, mark, saved, writable
+from nbtrain.panel.figure import (
+    INK,
+    TITLE,
+    between_gaps,
+    frame,
+    framed,
+    leave_out,
+    mark,
+    saved,
+    writable,
+)
 from nbtrain.panel.validations import fits_of, folder_of, name_of
 from nbtrain.panel.wording import cut
 
@@ -49,9 +60,11 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
             if (run, tag) in scalars
         ]
         limit = buckets_of_each(len(lines))
+        points = []
         for run, style in lines:
             counted, _ = kept_buckets(scalars[run, tag], Want(tag, x=x, smooth=smooth), limit)
-            _draw(axes, counted, style, raw=bool(smooth))
+            points += _draw(axes, counted, style, raw=bool(smooth))
+        leave_out(axes, points)
         frame(axes)
     left_out = [
         f"{count} {what}"
@@ -68,8 +81,10 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     return saved(figure)
 
 
-def _draw(axes: Axes, rows: np.ndarray[Any, Any], style: dict[str, Any], *, raw: bool) -> None:
-    """Draws a curve; `raw` adds the values that were smoothed."""
+def _draw(
+    axes: Axes, rows: np.ndarray[Any, Any], style: dict[str, Any], *, raw: bool
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Draws a curve; `raw` adds the values that were smoothed. Returns places and values."""
     place, finite = rows[:, 0], np.isfinite(rows[:, 1])
     mean, smoothed = np.clip(rows[:, 1], -_MOST, _MOST), np.clip(rows[:, 4], -_MOST, _MOST)
     if raw:
@@ -79,6 +94,7 @@ def _draw(axes: Axes, rows: np.ndarray[Any, Any], style: dict[str, Any], *, raw:
     alone = between_gaps(finite)
     axes.plot(place[alone], smoothed[alone], ".", color=style["color"])
     mark(axes, place[rows[:, 5:].any(axis=1)])
+    return [(place, smoothed), *([(place, mean)] if raw else [])]
 
 
 def _name(figure: Figure, names: Sequence[str], title: str) -> None:

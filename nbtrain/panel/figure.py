@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nbtrain.core.states import Status
+from nbtrain.core.values.arrays import FloatArray
 from nbtrain.panel.live.lines import Line, lines_of
 from nbtrain.panel.live.marks import beginning, legend, signs
 from nbtrain.panel.live.view import RECEIPT_CHARS, headline, last_value
+from nbtrain.panel.outliers import inner
 from nbtrain.panel.validations import NAME
 from nbtrain.panel.wording import cut
 from nbtrain.recording.parts import Curve
@@ -44,6 +46,7 @@ _NEAR, _ABOVE = 6, 16  # points from a chart to its title, without and with sign
 _TITLE_SIZE, _LEGEND_SIZE = 9.0, 8.5  # points
 TITLE, _HALF_TITLE = 50, 30  # characters of a tag above a chart, alone and beside its validation
 _APART = 0.07  # distance between two signs, as a fraction of the chart's width
+_ROOM = 0.05  # above and below the values, as a fraction of their range
 _FEW = 40  # a validation with at most this many points shows them
 
 
@@ -149,6 +152,8 @@ def _draw(axes: Axes, lines: Sequence[Line]) -> None:
     if any(np.isfinite(curve.buckets.mean).any() for line in lines for curve in line.kept):
         axes.autoscale_view()
         axes.autoscale(enable=False, axis="y")
+        parts = [curve.buckets for line in lines for curve in line.kept]
+        leave_out(axes, [(b.steps, y) for b in parts for y in (b.mean, b.lo, b.hi)])
     for line in lines:
         for tail in (each for each in line.curves if each.abandoned and len(each.buckets.steps)):
             axes.plot(*_tail(tail, line.curves), "--", color=GREY, lw=1)
@@ -203,6 +208,32 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
     if len(places):
         base = np.zeros(len(places))
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
+
+
+def leave_out(axes: Axes, points: Sequence[tuple[FloatArray, FloatArray]]) -> None:
+    """Leaves outliers out of the vertical axis, and marks their places.
+
+    Args:
+        axes: The chart, once all curves that set its scale are drawn.
+        points: The places and the values of these curves.
+    """
+    places = np.concatenate([np.empty(0), *(places for places, _ in points)])
+    values = np.concatenate([np.empty(0), *(values for _, values in points)])
+    finite = np.isfinite(values)
+    places, values = places[finite], values[finite]
+    found = inner(values)
+    if found is None:
+        return
+    low, high = found
+    room = _ROOM * (high - low)
+    axes.set_ylim(low - room, high + room)
+    for beyond, look, height in (
+        (values > high + room, "^", 0.97),
+        (values < low - room, "v", 0.03),
+    ):
+        at = np.unique(places[beyond])
+        across = axes.get_xaxis_transform()
+        axes.plot(at, np.full(len(at), height), look, color=RED, fillstyle="none", transform=across)
 
 
 def _entitle(axes: Axes, lines: Sequence[Line], status: Status, pad: float) -> None:

@@ -289,6 +289,22 @@ def test_a_bad_tail_does_not_flatten_the_curve(store: ScalarStore) -> None:
     assert rows[-1] - rows[0] > 100
 
 
+@pytest.mark.parametrize("spike", [3e29, -3e29])
+def test_a_spike_does_not_flatten_the_curve_and_is_marked(store: ScalarStore, spike: float) -> None:
+    add(store, "loss", 1, *np.linspace(1.0, 0.0, 50), spike, *np.zeros(50))
+    pixels = drawn(store)
+    before = pixels[:, : pixels.shape[1] // 3]  # the spike is in the middle
+    rows = np.flatnonzero(of(before, BLUE).any(axis=1))
+    assert rows[-1] - rows[0] > 100
+    (marked,) = {bool(row >= (rows[0] + rows[-1]) / 2) for row in np.flatnonzero(red_rows(pixels))}
+    assert marked == (spike < 0)
+
+
+def red_rows(pixels: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Marks the rows of the picture with something red."""
+    return np.asarray(of(pixels, RED).any(axis=1))
+
+
 @pytest.mark.parametrize(
     "values",
     [[], [0.5], [NAN], [NAN] * 30, [1e300, -1e300], [float("inf")] * 5, list(range(5000))],

@@ -15,6 +15,7 @@ test("what was chosen is the same again, whatever the names", () => {
   options.off.add("__proto__");
   options.zooms.set("__proto__", { min: 1, max: 2 });
   options.logs.add("");
+  options.outliers.add("loss");
   options.open.set("scalars", new Map([["__proto__", false]]));
   assert.deepEqual(optionsOf({ ...BEGIN, kept: written(options) }), options);
 });

@@ -3,7 +3,7 @@ import { mock, test } from "node:test";
 import { Choices } from "../../../nbtrain/panel/js/panel/choices.js";
 import { window } from "../window.js";
 
-const SCALES = { smooth: 0, x: "step", logX: false, logs: [] };
+const SCALES = { smooth: 0, x: "step", logX: false, logs: [], outliers: [] };
 const BEGIN = { height: null, all: false, ...SCALES, pins: [], log: false, media: false };
 
 test("a choice is kept for the next page", () => {

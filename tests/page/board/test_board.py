@@ -243,6 +243,25 @@ def test_a_board_that_was_made_outside_of_the_document_is_drawn_once_it_is_there
     drawn(cell)
 
 
+def test_a_spike_is_left_out_and_marked_until_the_reader_wants_it(
+    page: BarePage, own_folder: Path
+) -> None:
+    values = np.linspace(0, 1, 100)
+    write_curve(own_folder / "logs" / "calm", "loss", values)
+    write_curve(own_folder / "logs" / "wild", "loss", np.where(values == values[50], 1e6, values))
+    board = drawn(page.line("scalars logs"))
+    loss = chart_of(board, "loss")
+    outliers = loss.get_by_role("button", name="outliers of loss")
+    expect(outliers).to_have_attribute("aria-pressed", "false")
+    expect(outliers).to_have_attribute("data-places", "1")
+    outliers.click()
+    expect(outliers).to_have_attribute("aria-pressed", "true")
+    expect(outliers).to_have_attribute("data-places", "0")
+    outliers.click()
+    board.locator("[data-run=wild] input").uncheck()
+    expect(outliers).to_be_hidden()
+
+
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:
     loss = chart_of(board, "train/loss")
     board.locator("[data-role=smoothing]").fill("0.9")

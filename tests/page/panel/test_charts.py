@@ -261,3 +261,40 @@ def test_a_pinned_chart_comes_first_and_is_kept_for_the_next_run(
     pin.click()
     expect(charts(panel).first).to_have_attribute("data-tag", "metric_0")
     expect(charts(panel)).to_have_count(6)
+
+
+def heights(chart: Locator) -> list[float]:
+    """The heights at which a chart draws the values of an early and of a late step."""
+    found = []
+    for part in (0.2, 0.9):
+        over = chart.locator(".u-over")
+        width = over.evaluate("e => e.clientWidth")
+        over.hover(position={"x": part * width, "y": 40})
+        dot = chart.locator(".nbt-dot:not(.nbt-validation)")
+        expect(dot).to_be_visible()
+        found.append(dot.evaluate("e => e.getBoundingClientRect().top"))
+    return found
+
+
+def test_a_spike_is_left_out_and_marked_until_the_reader_wants_it(page: BarePage) -> None:
+    run = FakeRun()
+    add(run.scalars, "loss", 1, *(3e29 if step == 150 else 1 - step / 500 for step in range(300)))
+    add(run.scalars, "accuracy", 1, *(step / 500 for step in range(300)))
+    run.now(phase=Phase.FINISHED)
+    panel = shown(page, run)
+    loss, accuracy = (panel.locator(f"[data-tag={tag}]") for tag in ("loss", "accuracy"))
+    expect(accuracy.locator("[data-act=outliers]")).to_be_hidden()
+    outliers = loss.get_by_role("button", name="outliers of loss")
+    expect(outliers).to_have_attribute("aria-pressed", "false")
+    expect(outliers).to_have_attribute("data-places", "1")
+    early, late = heights(loss)
+    assert late - early > 60
+    outliers.click()
+    expect(outliers).to_have_attribute("aria-pressed", "true")
+    expect(outliers).to_have_attribute("data-places", "0")
+    early, late = heights(loss)
+    assert abs(late - early) < 1
+    page.load()
+    expect(outliers).to_have_attribute("aria-pressed", "true")
+    outliers.click()
+    expect(outliers).to_have_attribute("data-places", "1")

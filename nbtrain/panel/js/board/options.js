@@ -17,6 +17,7 @@
  * @property {Set<string>} off runs that are not drawn
  * @property {Map<string, Range>} zooms the visible ranges, by tag
  * @property {Set<string>} logs tags whose values have a logarithmic scale
+ * @property {Set<string>} outliers tags whose range includes outliers
  * @property {Map<string, Map<string, boolean>>} open which groups are open, by tab
  */
 
@@ -44,6 +45,7 @@ export function optionsOf({ kept, ...begin }) {
     off: [],
     zooms: [],
     logs: [],
+    outliers: [],
     open: [],
     ...begin,
     ...JSON.parse(kept ?? "{}"),
@@ -53,6 +55,7 @@ export function optionsOf({ kept, ...begin }) {
     off: new Set(found.off), // runs that are not drawn
     zooms: new Map(found.zooms), // tag -> {min, max}
     logs: new Set(found.logs), // tags whose values have a logarithmic scale
+    outliers: new Set(found.outliers),
     open: new Map(found.open.map(([tab, groups]) => [tab, new Map(groups)])),
   };
 }

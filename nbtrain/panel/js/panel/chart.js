@@ -209,7 +209,7 @@ export class Chart extends BaseChart {
     const plot = this.build(data, {
       series: seriesOf(this.lines, drawn, this.paint),
       bands: bandsOf(this.lines, drawn, this.paint),
-      scales: { x: xScale(this.logX, this.x), y: yScale(this.log) },
+      scales: { x: xScale(this.logX, this.x), y: yScale(this.log, this.head.outliers) },
       axes: axes(this.paint, { log: this.log, x: this.x, logX: this.logX }),
       cursor: {
         sync: { key: this.syncKey, scales: ["x", null] },
@@ -221,6 +221,7 @@ export class Chart extends BaseChart {
         draw: [
           (u) => this.strip.draw(u),
           (u) => this.found.forEach((found) => drawMarks(u, found, this.paint())),
+          (u) => drawMarks(u, this.head.outliers.beyond(u), this.paint()),
         ],
         setScale: [(u, scale) => this.#scaled(u, scale)],
         ready: [(u) => left >= 0 && u.setCursor({ left, top })],

@@ -164,7 +164,9 @@ export class ChartGrid {
     const { paint, open, choices, pointed, chosen } = this.panel;
     const toggleLog = () => choices.toggle("logs", tag);
     const togglePin = () => choices.toggle("pins", tag);
-    const clicks = { toggleLog, togglePin, showTable: () => this.#showTable(tag) };
+    const toggleOutliers = () => choices.toggle("outliers", tag);
+    const showTable = () => this.#showTable(tag);
+    const clicks = { toggleLog, togglePin, toggleOutliers, showTable };
     const act = { open, pointed, chosen };
     const chart = new Chart({ tag, syncKey: this.syncKey, paint, act, clicks });
     this.charts.set(tag, { chart, shows: "" });
@@ -186,11 +188,13 @@ export class ChartGrid {
   #draw(lines, last, visible) {
     const { store } = this.panel;
     const shown = get(this.charts, lines[0].tag);
-    const { smooth, x, logX, logs, pins } = this.drawing;
+    const { smooth, x, logX, logs, outliers, pins } = this.drawing;
     const log = logs.includes(lines[0].tag);
+    const all = outliers.includes(lines[0].tag);
     const changed = lines.map(({ tags }) => store.changedAt(...tags));
-    const shows = [...changed, store.markedAt, smooth, log, logX, this.axis.key].join();
+    const shows = [...changed, store.markedAt, smooth, log, all, logX, this.axis.key].join();
     shown.chart.head.show({ log, pinned: pins.includes(lines[0].tag) });
+    shown.chart.head.outliers.show(all);
     shown.chart.head.showLast(
       lines.map((line) => ({
         ...line,

@@ -2,6 +2,7 @@
 
 import { button, el, say } from "../shared/dom.js";
 import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
+import { Outliers } from "../shared/outliers.js";
 import { Pin } from "../shared/pin.js";
 
 /** @import { Bucket, UnseenBucket, best } from "../shared/buckets.js" */
@@ -10,16 +11,17 @@ import { Pin } from "../shared/pin.js";
 
 export class ChartHead {
   /**
-   * toggleLog: called to change the scale; togglePin: called to pin or unpin the chart; showTable:
-   * called to show its values.
+   * toggleLog: called to change the scale; toggleOutliers: called to show or leave out outliers;
+   * togglePin: called to pin or unpin the chart; showTable: called to show its values.
    * @param {string} tag
-   * @param {{toggleLog: () => void, togglePin: () => void, showTable: () => void}} clicks
+   * @param {{toggleLog: () => void, toggleOutliers: () => void, togglePin: () => void, showTable: () => void}} clicks
    */
-  constructor(tag, { toggleLog, togglePin, showTable }) {
+  constructor(tag, { toggleLog, toggleOutliers, togglePin, showTable }) {
     this.said = "";
     this.last = el("span", { class: "nbt-last" });
     this.best = el("span", { class: "nbt-best", "data-role": "best" });
     this.legend = el("span", { class: "nbt-legend", "data-role": "legend" });
+    this.outliers = new Outliers(tag, toggleOutliers);
     this.pin = new Pin(tag, togglePin);
     const values = { title: "Values as a table", "aria-label": `values of ${tag} as a table` };
     this.table = button(
@@ -27,15 +29,12 @@ export class ChartHead {
       showTable,
     );
     this.log = button({ text: "log", title: "Logarithmic scale" }, toggleLog);
+    const tools = [this.outliers.root, this.pin.root, this.table, this.log];
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     const title = el("span", { class: "nbt-title", children: [name, this.last, this.best] });
     this.root = el("div", {
       class: "nbt-chart-head",
-      children: [
-        title,
-        this.legend,
-        el("span", { class: "nbt-head-tools", children: [this.pin.root, this.table, this.log] }),
-      ],
+      children: [title, this.legend, el("span", { class: "nbt-head-tools", children: tools })],
     });
     this.show({ log: false, pinned: false });
   }

@@ -9,9 +9,10 @@ import { isNames, Kept } from "../shared/kept.js";
  * all: whether to show the charts that do not fit, below the others.
  * smooth: TensorBoard's smoothing, from 0 to below 1.
  * x: the horizontal axis; logX: whether it is logarithmic; logs: the tags with a logarithmic scale of values, the newest last.
+ * outliers: the tags whose range includes outliers, the newest last.
  * pins: the tags whose charts come first, in this order.
  * log: whether the log is open; media: whether pictures and media are open.
- * @typedef {{height: number | null, all: boolean, smooth: number, x: ChartAxis, logX: boolean, logs: string[], pins: string[], log: boolean, media: boolean}} Chosen
+ * @typedef {{height: number | null, all: boolean, smooth: number, x: ChartAxis, logX: boolean, logs: string[], outliers: string[], pins: string[], log: boolean, media: boolean}} Chosen
  */
 
 /** @type {import("../shared/kept.js").Kind<Chosen>} */
@@ -24,6 +25,7 @@ const KIND = {
     x: "step",
     logX: false,
     logs: [],
+    outliers: [],
     pins: [],
     log: false,
     media: false,
@@ -35,6 +37,7 @@ const KIND = {
     x: (value) => ["step", "epoch", "relative", "wall"].includes(value),
     logX: (value) => typeof value === "boolean",
     logs: isNames,
+    outliers: isNames,
     pins: isNames,
     log: (value) => typeof value === "boolean",
     media: (value) => typeof value === "boolean",

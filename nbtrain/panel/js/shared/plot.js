@@ -6,7 +6,8 @@ import { logTicks, ticks, timeTicks } from "./format.js";
 import { lastOf } from "./collections.js";
 
 /** @import { ChartAxis } from "./axis_tools.js" */
-/** @import { Bucket, UnseenBucket } from "./buckets.js" */
+/** @import { Bucket, Unseen } from "./buckets.js" */
+/** @import { Ends, Outlier, Outliers } from "./outliers.js" */
 /** @import { Paint } from "./theme.js" */
 
 /**
@@ -14,7 +15,12 @@ import { lastOf } from "./collections.js";
  * @typedef {(places: number[]) => string[]} Words
  */
 
-const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽" };
+/** @typedef {{x: number, kind: Unseen | Outlier["kind"], abandoned?: boolean}} Mark */
+
+/** @type {Record<Mark["kind"], string>} */
+const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽", above: "△", below: "▽" };
+/** @type {Mark["kind"][]} */
+const AT_THE_TOP = ["∞", "above"];
 const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((n) => n * 10 ** power))
   .flat()
@@ -116,16 +122,24 @@ function alongLog(words) {
 /**
  * The scale of the values. Without a value that can be shown, it still leaves room for the marks.
  * @param {boolean} log
+ * @param {Outliers} [outliers]
  * @returns {uPlot.Scale}
  */
-export function yScale(log) {
-  return { distr: log ? 3 : 1, range: (u, min, max) => range(min, max, log) };
+export function yScale(log, outliers) {
+  return {
+    distr: log ? 3 : 1,
+    range: (u, min, max) => {
+      /** @type {Ends} */
+      const ends = [min, max];
+      return range(outliers?.range(u, ends, log) ?? ends, log);
+    },
+  };
 }
 
 /**
- * Draws the marks of values that no line can show; found: see `marks` in buckets.js.
+ * Draws the marks of values that no line shows.
  * @param {uPlot} u
- * @param {UnseenBucket[]} found
+ * @param {Mark[]} found
  * @param {Paint} paint
  */
 export function drawMarks(u, found, { mark, gone }) {
@@ -136,7 +150,7 @@ export function drawMarks(u, found, { mark, gone }) {
   ctx.save();
   ctx.font = `${12 * ratio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
-  for (const { x, kind, abandoned } of found) {
+  for (const { x, kind, abandoned = false } of found) {
     const left = u.valToPos(x, "x", true);
     const near = left - (drawn[kind + abandoned] ?? -Infinity) < MARKS_APART * ratio;
     if (near || left < bbox.left - 1 || left > bbox.left + bbox.width + 1) continue;
@@ -145,7 +159,7 @@ export function drawMarks(u, found, { mark, gone }) {
     ctx.fillText(
       GLYPHS[kind],
       left,
-      bbox.top + (kind === "∞" ? 11 * ratio : bbox.height - 4 * ratio),
+      bbox.top + (AT_THE_TOP.includes(kind) ? 11 * ratio : bbox.height - 4 * ratio),
     );
   }
   ctx.restore();
@@ -242,12 +256,11 @@ export function moveByKey(u, { key, shiftKey, altKey, ctrlKey, metaKey }) {
 export const isArrow = (key) => key in STEPS;
 
 /**
- * @param {number | null} least
- * @param {number | null} greatest
+ * @param {Ends} ends
  * @param {boolean} log
  * @returns {uPlot.Range.MinMax}
  */
-function range(least, greatest, log) {
+function range([least, greatest], log) {
   if (least === null || greatest === null) return [0.1, 1];
   const [min, max] = [least, greatest].map((y) => Math.max(-MOST, Math.min(MOST, y)));
   const room = min === max ? Math.abs(min) / 10 || 1 : 0; // one value is in the middle

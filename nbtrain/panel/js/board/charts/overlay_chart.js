@@ -5,6 +5,7 @@ import { download, picture } from "../download.js";
 import { marks } from "../../shared/buckets.js";
 import { overlay } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
+import { Outliers } from "../../shared/outliers.js";
 import { Pin } from "../../shared/pin.js";
 import { axes, cursorOf, drawMarks, rangeOf, xScale, yScale } from "../../shared/plot.js";
 import { runsInWords, runTable } from "./run_table.js";
@@ -64,7 +65,7 @@ export class OverlayChart extends BaseChart {
     super(
       `chart of ${tag}: the arrow keys, Home and End read values, plus and minus zoom, Escape shows everything`,
     );
-    const { zooms, logs } = board.options;
+    const { zooms, logs, outliers } = board.options;
     this.tag = tag;
     this.board = board;
     this.source = source;
@@ -72,7 +73,10 @@ export class OverlayChart extends BaseChart {
     this.log = logs.has(tag);
     const name = el("span", { class: "nbt-tag", text: tag, title: tag });
     this.pin = new Pin(tag, () => source.pin?.(tag));
+    this.outliers = new Outliers(tag, () => this.#toggleOutliers());
+    this.outliers.show(outliers.has(tag));
     const buttons = [
+      this.outliers.root,
       ...(source.pin ? [this.pin.root] : []),
       tool("log", "Logarithmic scale", () => this.#toggleLog(), this.log),
       tool("table", TABLE, () => this.#toggleTable(), false),
@@ -191,7 +195,7 @@ export class OverlayChart extends BaseChart {
     this.build(data, {
       series: seriesOf(this.lines, this.tag, this.board),
       bands: bandsOf(this.lines, this.board),
-      scales: { x: xScale(logX, x, () => this.zoom), y: yScale(this.log) },
+      scales: { x: xScale(logX, x, () => this.zoom), y: yScale(this.log, this.outliers) },
       axes: axes(this.board.paint, { log: this.log, x, logX }),
       cursor: {
         points: { show: false },
@@ -201,7 +205,9 @@ export class OverlayChart extends BaseChart {
       },
       padding: [8, 16, 0, 0],
       hooks: {
-        draw: [(u) => drawMarks(u, this.found, this.board.paint())],
+        draw: [
+          (u) => drawMarks(u, [...this.found, ...this.outliers.beyond(u)], this.board.paint()),
+        ],
         setSelect: [(u) => this.#select(u)],
       },
     });
@@ -255,11 +261,26 @@ export class OverlayChart extends BaseChart {
     this.show({ min: from(begin), max: from(begin + size) });
   }
 
+  #toggleOutliers() {
+    this.outliers.show(!this.outliers.all);
+    this.#keep("outliers", this.outliers.all);
+    this.draw();
+  }
+
+  /**
+   * Keeps a choice for this tag.
+   * @param {"logs" | "outliers"} option
+   * @param {boolean} chosen
+   */
+  #keep(option, chosen) {
+    if (chosen) this.board.options[option].add(this.tag);
+    else this.board.options[option].delete(this.tag);
+    this.board.saveOptions();
+  }
+
   #toggleLog() {
     this.log = !this.log;
-    if (this.log) this.board.options.logs.add(this.tag);
-    else this.board.options.logs.delete(this.tag);
-    this.board.saveOptions();
+    this.#keep("logs", this.log);
     partOf(this.root, "[data-act=log]").setAttribute("aria-pressed", String(this.log));
     this.draw();
   }
