@@ -73,7 +73,13 @@ def test_a_tag_is_whole_beside_its_buttons_which_come_to_the_pointer_and_the_key
     assert head.locator(".nbt-tag").evaluate("tag => tag.scrollWidth <= tag.clientWidth")
     seen = [each for each in longer.get_by_role("button").all() if inside(longer, each)]
     assert [each.get_attribute("data-act") for each in seen] == ["pin", "log"]
-    longer.locator(".nbt-tag").hover()
+    name = longer.locator(".nbt-tag")
+    first, last = name.locator("span").all()
+    assert inside(name, last)
+    assert first.evaluate("part => part.scrollWidth > part.clientWidth"), "the middle is left out"
+    expect(name).to_have_text(tags[1])
+    expect(name).to_have_attribute("title", tags[1])
+    name.hover()
     assert all(inside(longer, each) for each in longer.get_by_role("button").all())
     page.page.mouse.move(0, 0)
     picture = longer.get_by_role("button", name="PNG")
@@ -260,6 +266,37 @@ def test_a_spike_is_left_out_and_marked_until_the_reader_wants_it(
     outliers.click()
     board.locator("[data-run=wild] input").uncheck()
     expect(outliers).to_be_hidden()
+
+
+@pytest.mark.parametrize("height", [900, 430])
+def test_the_values_at_the_cursor_cover_none_of_the_curves(
+    page: BarePage, board: Locator, height: int
+) -> None:
+    page.page.set_viewport_size({"width": 900, "height": height})
+    loss = chart_of(board, "train/loss")
+    loss.evaluate("chart => chart.scrollIntoView({block: 'end'})")
+    over = loss.locator(".u-over")
+    for place in (2, 300):
+        over.hover(position={"x": place, "y": 60})
+        told = loss.locator("[data-role=values]")
+        expect(told).to_be_visible()
+        _, top, _, bottom = edges(over)
+        left, begin, right, end = edges(told)
+        assert end <= top or begin >= bottom
+        assert 0 <= left < right <= 900
+        assert 0 <= begin < end <= height
+
+
+def test_the_values_at_the_cursor_go_when_the_page_is_scrolled(
+    page: BarePage, board: Locator
+) -> None:
+    page.page.set_viewport_size({"width": 900, "height": 430})
+    loss = chart_of(board, "train/loss")
+    loss.locator(".u-over").hover(position={"x": 100, "y": 60})
+    told = loss.locator("[data-role=values]")
+    expect(told).to_be_visible()
+    page.page.evaluate("scrollBy(0, 300)")
+    expect(told).to_be_hidden()
 
 
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:

@@ -1,8 +1,9 @@
-// The values of the arms of a trial at the cursor of a chart, beside the pointer.
+// The values of the arms of a trial at the cursor of a chart.
 
 import { el } from "../shared/dom.js";
 import { number } from "../shared/format.js";
-import { besidePointer, cursorOf } from "../shared/plot.js";
+import { cursorOf } from "../shared/plot.js";
+import { Tip } from "../shared/tip.js";
 import { valuesOfArms } from "./arms.js";
 import { colourOfArm } from "./series.js";
 
@@ -11,15 +12,11 @@ import { colourOfArm } from "./series.js";
 /** @import { Paint } from "../shared/theme.js" */
 /** @import { Arm } from "./arms.js" */
 
-export class ArmsTip {
+export class ArmsTip extends Tip {
   /** @param {() => Paint} paint see theme.js */
   constructor(paint) {
+    super("arms");
     this.paint = paint;
-    this.root = el("div", { class: "nbt-tip", hidden: "", "data-role": "arms" });
-  }
-
-  hide() {
-    this.root.hidden = true;
   }
 
   /**
@@ -28,7 +25,7 @@ export class ArmsTip {
    * @param {Arm[]} arms
    * @param {{curves: Curve[]}[]} lines
    */
-  show(u, arms, lines) {
+  list(u, arms, lines) {
     const x = u.posToVal(cursorOf(u).left, "x");
     const [values, validated = []] = lines.map(({ curves }) => valuesOfArms(arms, curves, x));
     const beside = new Map(validated);
@@ -39,9 +36,6 @@ export class ArmsTip {
       const text = `${arms[arm].name}  ${number(value)}${more}`;
       return el("div", { children: [el("i", { class: "nbt-arm", style }), text] });
     });
-    this.root.hidden = !rows.length;
-    if (!rows.length) return;
-    this.root.replaceChildren(...rows);
-    besidePointer(this.root, u);
+    this.show(rows, u);
   }
 }

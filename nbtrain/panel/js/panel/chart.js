@@ -9,7 +9,6 @@ import { MarksStrip, STRIP } from "./marks_strip.js";
 import { BaseChart } from "../shared/base_chart.js";
 import {
   axes,
-  besidePointer,
   cursorOf,
   drawMarks,
   isArrow,
@@ -228,7 +227,7 @@ export class Chart extends BaseChart {
       },
     });
     const { over } = plot;
-    over.append(...this.dots, this.strip.strip, this.tip, this.armsTip.root);
+    over.append(...this.dots, this.strip.strip, this.tip.root, this.armsTip.root);
     let from = 0; // a drag also ends with a click
     over.addEventListener("mousedown", ({ clientX }) => (from = clientX));
     over.addEventListener(
@@ -250,9 +249,8 @@ export class Chart extends BaseChart {
     this.dots.forEach((dot, i) => placeDot(dot, u, buckets[i]));
     const meant = this.hovered && this.#isMine(u) ? this.strip.at(left) : undefined;
     u.over.style.cursor = meant ? "pointer" : "";
-    this.strip.showTip(meant?.marks);
-    if (meant) besidePointer(this.tip, u);
-    if (!meant && this.hovered && this.#isMine(u)) this.armsTip.show(u, this.arms, this.lines);
+    this.strip.showTip(u, meant?.marks);
+    if (!meant && this.hovered && this.#isMine(u)) this.armsTip.list(u, this.arms, this.lines);
     else this.armsTip.hide();
   }
 

@@ -4,6 +4,7 @@ import { button, el, say } from "../shared/dom.js";
 import { describe, describeBest, describeValidation, tally } from "../shared/format.js";
 import { Outliers } from "../shared/outliers.js";
 import { Pin } from "../shared/pin.js";
+import { named } from "../shared/name.js";
 
 /** @import { Bucket, UnseenBucket, best } from "../shared/buckets.js" */
 /** @import { ChartAxis } from "../shared/axis_tools.js" */
@@ -30,7 +31,7 @@ export class ChartHead {
     );
     this.log = button({ text: "log", title: "Logarithmic scale" }, toggleLog);
     const tools = [this.outliers.root, this.pin.root, this.table, this.log];
-    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    const name = named(tag, { class: "nbt-tag" });
     const title = el("span", { class: "nbt-title", children: [name, this.last, this.best] });
     this.root = el("div", {
       class: "nbt-chart-head",

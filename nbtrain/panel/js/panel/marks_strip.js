@@ -3,6 +3,7 @@
 import { el } from "../shared/dom.js";
 import { grouped, titleOf } from "./marks.js";
 import { shortened } from "../shared/format.js";
+import { Tip } from "../shared/tip.js";
 
 /** @import uPlot from "uplot" */
 /** @import { Paint } from "../shared/theme.js" */
@@ -33,8 +34,7 @@ export class MarksStrip {
     this.marks = [];
     /** @type {Sign[]} */
     this.groups = [];
-    this.key = ""; // of the tip's contents
-    this.tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "mark" });
+    this.tip = new Tip("mark");
     this.strip = el("div", { class: "nbt-strip" });
   }
 
@@ -130,14 +130,11 @@ export class MarksStrip {
   }
 
   /**
-   * Describes marks in the tip; hides the tip if there are none.
+   * Describes marks in the tip, above the chart; hides the tip if there are none.
+   * @param {uPlot} u
    * @param {Mark[]} [marks]
    */
-  showTip(marks = []) {
-    const key = marks.map(titleOf).join();
-    this.tip.hidden = !marks.length;
-    if (key === this.key) return;
-    this.key = key;
+  showTip(u, marks = []) {
     const rows = marks
       .slice(0, LISTED)
       .flatMap((mark) => [
@@ -146,7 +143,7 @@ export class MarksStrip {
       ]);
     const more = marks.length - LISTED;
     if (more > 0) rows.push(el("div", { class: "nbt-soft", text: `and ${more} more` }));
-    this.tip.replaceChildren(...rows);
+    this.tip.show(rows, u, { above: true });
   }
 }
 

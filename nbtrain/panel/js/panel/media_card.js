@@ -10,6 +10,7 @@ import { TextBody } from "../shared/cards/text_body.js";
 import { floats } from "../shared/columns.js";
 import { el, say } from "../shared/dom.js";
 import { place } from "../shared/format.js";
+import { named } from "../shared/name.js";
 
 /** @import { MediaKind, MediaQuestion, MediaValue } from "../protocol.d.ts" */
 /** @import { Bytes } from "../shared/connection.js" */
@@ -65,7 +66,7 @@ export class MediaCard {
     this.said = el("span", { class: "nbt-soft", "data-role": "step" });
     this.note = el("div", { class: "nbt-soft", hidden: "", "data-role": "said" });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
-    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    const name = named(tag, { class: "nbt-tag" });
     this.root = el("section", {
       class: "nbt-chart nbt-card",
       "data-tag": tag,

@@ -3,7 +3,8 @@
 
 import uPlot from "uplot";
 import { el, say } from "./dom.js";
-import { besidePointer, cursorOf, moveByKey, NOWHERE } from "./plot.js";
+import { cursorOf, moveByKey, NOWHERE } from "./plot.js";
+import { Tip } from "./tip.js";
 
 /** @import { Options } from "../board/options.js" */
 /** @import { Columns } from "./columns.js" */
@@ -16,9 +17,9 @@ import { besidePointer, cursorOf, moveByKey, NOWHERE } from "./plot.js";
 export class BaseChart {
   /**
    * @param {string} label
-   * @param {HTMLElement} [tip] shown beside the pointer
+   * @param {Tip} [tip]
    */
-  constructor(label, tip = el("div", { class: "nbt-tip", hidden: "", "data-role": "values" })) {
+  constructor(label, tip = new Tip("values")) {
     this.tip = tip;
     /** @type {uPlot | null} */
     this.plot = null;
@@ -62,8 +63,7 @@ export class BaseChart {
 
   // The values at the cursor in words, announced after a key: not with the pointer or new data.
   get reading() {
-    const rows = this.tip.hidden ? [] : [...this.tip.children];
-    return rows.map(({ textContent }) => textContent).join(", ");
+    return [...this.tip.root.children].map(({ textContent }) => textContent).join(", ");
   }
 
   /**
@@ -99,7 +99,7 @@ export class BaseChart {
     const all = { setCursor: [(u) => this.hover(u)], ...hooks };
     const own = { ...options, ...this.size, legend: { show: false }, hooks: all };
     const plot = new uPlot(own, data, this.host);
-    plot.over.append(this.tip);
+    plot.over.append(this.tip.root);
     this.plot = plot;
     return plot;
   }
@@ -116,16 +116,12 @@ export class BaseChart {
   destroy() {
     this.plot?.destroy();
     this.plot = null;
-    this.tip.hidden = true;
+    this.tip.hide();
   }
 
   /** @param {uPlot} u */
   hover(u) {
-    const nodes = cursorOf(u).left >= 0 ? this.tipNodes(u) : [];
-    this.tip.hidden = !nodes.length;
-    if (this.tip.hidden) return;
-    this.tip.replaceChildren(...nodes);
-    besidePointer(this.tip, u);
+    this.tip.show(cursorOf(u).left >= 0 ? this.tipNodes(u) : [], u);
   }
 
   /** @param {FocusEvent} [_event] */

@@ -38,7 +38,6 @@ const TIMES = [
 ];
 const MOST = 1e300; // the end of an axis: a longer range overflows a float
 export const NOWHERE = { left: -10, top: -10 }; // the position of a hidden cursor
-const APART = 12; // pixels between the pointer and a tip
 const HIDDEN = { show: false };
 /** The look of an edge of a band, and of an abandoned tail. */
 export const EDGE = { stroke: "transparent", width: 0, points: HIDDEN };
@@ -181,19 +180,6 @@ export function cursorOf(u) {
 export function rangeOf({ scales: { x } }) {
   const { min = NaN, max = NaN } = x;
   return { min, max };
-}
-
-/**
- * Places a tip beside the pointer, on the side with more room if it fits there.
- * @param {HTMLElement} tip
- * @param {uPlot} u
- */
-export function besidePointer(tip, u) {
-  const { left } = cursorOf(u);
-  const { clientWidth } = u.over;
-  const [before, after] = [left - APART - tip.offsetWidth, left + APART];
-  const fits = after + tip.offsetWidth <= clientWidth;
-  tip.style.left = `${before >= 0 && (left > clientWidth / 2 || !fits) ? before : fits ? after : 0}px`;
 }
 
 /**

@@ -5,6 +5,7 @@ import { el, partOf, say } from "../../shared/dom.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
 import { Pin } from "../../shared/pin.js";
 import { StepSlider } from "./step_slider.js";
+import { named } from "../../shared/name.js";
 
 /** @import { Answer, Question, Summary } from "../../protocol.d.ts" */
 /** @import { CardsPage } from "../pages/cards_page.js" */
@@ -44,11 +45,14 @@ export class Card {
     /** @type {string | null} */
     this.known = null; // identifies the steps, for the kernel
     this.body = new page.Body(this);
-    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    const name = named(tag, { class: "nbt-tag" });
     this.sample = el("span", {
       class: "nbt-of-run",
       title: this.runTitle,
-      children: [board.swatch(run), el("span", { text: board.nameOf(run) })],
+      children: [
+        board.swatch(run),
+        named(board.nameOf(run), { class: "nbt-run-name", title: this.runTitle }),
+      ],
     });
     this.pin = new Pin(tag, () => board.choices.toggle("pins", tag));
     const children = [name, this.sample, this.pin.root];

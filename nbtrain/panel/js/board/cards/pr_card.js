@@ -7,6 +7,7 @@ import { Pin } from "../../shared/pin.js";
 import { getOrMake } from "../../shared/collections.js";
 import { StepSlider } from "./step_slider.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
+import { named } from "../../shared/name.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
 /** @import { Choice } from "../../shared/cards/steps.js" */
@@ -48,7 +49,7 @@ export class PrCard {
     this.chart = new PrChart(tag, board);
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.rows = el("div", { class: "nbt-pr-runs", role: "group", "aria-label": `steps of ${tag}` });
-    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    const name = named(tag, { class: "nbt-tag" });
     this.pin = new Pin(tag, () => board.choices.toggle("pins", tag));
     this.root = el("section", {
       class: "nbt-chart nbt-card",
@@ -214,7 +215,10 @@ export class PrCard {
     const name = el("span", {
       class: "nbt-of-run",
       title,
-      children: [this.board.swatch(run), el("span", { text: this.board.nameOf(run) })],
+      children: [
+        this.board.swatch(run),
+        named(this.board.nameOf(run), { class: "nbt-run-name", title }),
+      ],
     });
     slider.root.prepend(name);
     const root = el("div", { "data-run": run, children: [slider.root, problem] });

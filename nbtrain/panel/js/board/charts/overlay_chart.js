@@ -12,6 +12,7 @@ import { runsInWords, runTable } from "./run_table.js";
 import { bandsOf, seriesOf } from "./series.js";
 import { tally } from "../../shared/format.js";
 import { tip } from "./tip.js";
+import { named } from "../../shared/name.js";
 
 /** @import uPlot from "uplot" */
 /** @import { Want } from "../../protocol.d.ts" */
@@ -71,7 +72,7 @@ export class OverlayChart extends BaseChart {
     this.source = source;
     this.zoom = zooms.get(tag) ?? null;
     this.log = logs.has(tag);
-    const name = el("span", { class: "nbt-tag", text: tag, title: tag });
+    const name = named(tag, { class: "nbt-tag" });
     this.pin = new Pin(tag, () => source.pin?.(tag));
     this.outliers = new Outliers(tag, () => this.#toggleOutliers());
     this.outliers.show(outliers.has(tag));

@@ -5,6 +5,7 @@ import { el } from "../../shared/dom.js";
 import { number, ticks } from "../../shared/format.js";
 import { axes, cursorOf } from "../../shared/plot.js";
 import { merged, nearestPoint } from "./pr_points.js";
+import { named } from "../../shared/name.js";
 
 /** @import uPlot from "uplot" */
 /** @import { PlotOptions } from "../../shared/base_chart.js" */
@@ -107,7 +108,7 @@ export class PrChart extends BaseChart {
       class: nearest && this.curves.length > 1 ? "nbt-tip-row nbt-nearest" : "nbt-tip-row",
       children: [
         this.board.swatch(run),
-        el("span", { class: "nbt-tip-run", text: this.board.nameOf(run) }),
+        named(this.board.nameOf(run), { class: "nbt-tip-run" }),
         el("b", { text: `threshold ${threshold}` }),
       ],
     });

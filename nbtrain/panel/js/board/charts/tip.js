@@ -1,7 +1,8 @@
-// The tip beside the pointer in a chart of several runs, with the value of each.
+// The tip of a chart of several runs, with the value of each.
 
 import { el } from "../../shared/dom.js";
 import { more, number, place } from "../../shared/format.js";
+import { named } from "../../shared/name.js";
 import { cursorOf } from "../../shared/plot.js";
 import { valuesAt } from "./overlay.js";
 
@@ -36,7 +37,7 @@ export function tip(u, curves, board) {
     const words = [detail(each, smooth > 0), more(each.also), elsewhere].filter(Boolean).join(", ");
     const children = [
       board.swatch(each.run),
-      el("span", { class: "nbt-tip-run", text: board.nameOf(each.run) }),
+      named(board.nameOf(each.run), { class: "nbt-tip-run" }),
       el("b", { text: number(each.value) }),
       el("span", { class: "nbt-soft", text: words }),
     ];

@@ -5,6 +5,7 @@ import { BaseChart } from "../../shared/base_chart.js";
 import { axes, cursorOf } from "../../shared/plot.js";
 import { tipOf } from "./tip.js";
 import { axisOf, fitting, placeOf, ticksOf } from "./value_axis.js";
+import { named } from "../../shared/name.js";
 
 /** @import uPlot from "uplot" */
 /** @import { ScatterView } from "./scatter_view.js" */
@@ -54,7 +55,7 @@ export class ScatterChart extends BaseChart {
       this.log = this.axes?.x.scale !== "log";
       this.draw();
     });
-    const name = el("span", { class: "nbt-tag", text: column.text, title: column.text });
+    const name = named(column.text, { class: "nbt-tag" });
     const children = [name, this.missing, this.button];
     this.root = el("section", {
       class: "nbt-chart nbt-scatter",

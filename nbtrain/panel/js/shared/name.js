@@ -1,0 +1,17 @@
+// Names in one line: without room their middle is left out, because names of one kind differ at their ends.
+
+import { el } from "./dom.js";
+
+const END = 10; // characters that are always shown
+const SHORT = 16; // characters of a name that is not divided
+
+/**
+ * A name in one line, whole on hover.
+ * @param {string} text
+ * @param {{class: string, title?: string}} how
+ */
+export function named(text, { class: kind, title = text }) {
+  if (text.length <= SHORT) return el("span", { class: kind, text, title });
+  const parts = [text.slice(0, -END), text.slice(-END)].map((part) => el("span", { text: part }));
+  return el("span", { class: `${kind} nbt-name`, title, children: parts });
+}

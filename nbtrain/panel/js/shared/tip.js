@@ -1,0 +1,46 @@
+// The values or words at the cursor of a chart, in a box outside of it: it covers none of the curves.
+
+import { el } from "./dom.js";
+import { cursorOf } from "./plot.js";
+
+/** @import uPlot from "uplot" */
+
+const GAP = 4; // pixels to the chart, and to the sides of the window
+
+export class Tip {
+  /** @param {string} role what it contains */
+  constructor(role) {
+    // Above the page, because a cell cuts off what is outside of it.
+    this.root = el("div", { class: "nbt-tip", popover: "manual", "data-role": role });
+    this.hide = () => this.#toggle(false);
+  }
+
+  get isShown() {
+    return this.root.matches(":popover-open");
+  }
+
+  /**
+   * Shows nodes until the page is scrolled; hides the box without nodes.
+   * @param {Node[]} nodes
+   * @param {uPlot} u
+   * @param {{above?: boolean}} [how] whether it is above the chart if there is room, or below
+   */
+  show(nodes, u, { above = false } = {}) {
+    this.root.replaceChildren(...nodes);
+    this.#toggle(nodes.length > 0);
+    if (!this.isShown) return;
+    document.addEventListener("scroll", this.hide, { capture: true, once: true });
+    const { offsetWidth: width, offsetHeight: height } = this.root;
+    const { top, bottom } = u.root.getBoundingClientRect();
+    const [over, under] = [top - GAP - height, bottom + GAP];
+    const fits = under + height <= innerHeight;
+    const at = u.over.getBoundingClientRect().left + cursorOf(u).left - width / 2;
+    this.root.style.left = `${Math.max(GAP, Math.min(at, innerWidth - width - GAP))}px`;
+    this.root.style.top = `${over >= 0 && (above || !fits) ? over : under}px`;
+  }
+
+  /** @param {boolean} shown */
+  #toggle(shown) {
+    if (this.root.isConnected) this.root.togglePopover(shown);
+  }
+}
