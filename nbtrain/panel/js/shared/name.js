@@ -13,5 +13,5 @@ const SHORT = 16; // characters of a name that is not divided
 export function named(text, { class: kind, title = text }) {
   if (text.length <= SHORT) return el("span", { class: kind, text, title });
   const parts = [text.slice(0, -END), text.slice(-END)].map((part) => el("span", { text: part }));
-  return el("span", { class: `${kind} nbt-name`, title, children: parts });
+  return el("span", { class: `${kind} nbt-cut`, title, children: parts });
 }
