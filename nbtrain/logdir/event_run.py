@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from nbtrain.tfevents import messages
 from nbtrain.tfevents.decode import Decoded, Decoder
 from nbtrain.tfevents.framing import FOOTER, HEADER
 from nbtrain.tfevents.messages import GRAPHS
-from nbtrain.tfevents.names import ENDING
+from nbtrain.tfevents.names import ENDING, time_in
 from nbtrain.tfevents.tail import Other, Piece, Tail, is_remote
 
 # The kinds that are kept besides scalars, by the names of TensorBoard's plugins.
@@ -92,6 +93,11 @@ class EventRun:
     def files(self) -> set[str]:
         """The names of the files that were found by a scan."""
         return set(self._tails)
+
+    @property
+    def began(self) -> float:
+        """The least time in the names of the files, in seconds since the epoch; inf without one."""
+        return min(map(time_in, self._tails), default=math.inf)
 
     @property
     def unread_bytes(self) -> int:

@@ -53,6 +53,12 @@ class Reader:
         with self._lock:
             return sorted(self._runs, key=natural)
 
+    @property
+    def by_age(self) -> list[str]:
+        """The names of the runs by the times in the names of their first event files."""
+        with self._lock:
+            return sorted(self.runs, key=lambda run: self._runs[run].began)
+
     def title(self, run: str) -> str:
         """Returns the name of a run in a sentence: the logdir's for the run ".", if it is free."""
         with self._lock:

@@ -9,6 +9,7 @@ import numpy as np
 
 from nbtrain.core.values.arrays import FloatArray
 from nbtrain.logdir.scalars import Scalars
+from nbtrain.panel.board.colours import COLOURS, looks_of
 from nbtrain.panel.board.curves import Want, buckets_of_each, kept_buckets
 from nbtrain.panel.figure import (
     INK,
@@ -28,16 +29,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = (
-    *("#1a6fb0", "#c75300", "#187a4c", "#7d4bb3", "#8a6100", "#b3144f"),
-    *("#00808f", "#d0309f", "#5f6f00", "#6d4126", "#52616b", "#e0483c"),
-)  # those of the page on white: the first fits are drawn, each in a colour of its own
+_RUNS = 12  # the most fits that are drawn
 _CHARTS = 4  # the most charts that are drawn
 _MOST = 1e300  # larger values are drawn as this one: the axis would overflow a float
 _CHART, _LINE = 2.2, 0.2  # inches of a chart and of a line of the legend
 _NAME, _SUMMARY = 40, 100  # characters of a run in the legend, and of its title
 _COLUMNS = 2
-_VALIDATION = (0, (3.5, 2))  # dashes, as in tags.js
+# Dashes in line widths, as in tags.js.
+_VALIDATION = (0, (3.5, 2))
+_DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (6, 2.5)),
+    (0, (1.5, 2)),
+    (0, (6, 2, 1.5, 2)),
+    (0, (11, 2.5)),
+)
 
 
 def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | None:
@@ -47,15 +53,17 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
         return None
     names = [scalars.reader.title(name_of(lead, runs, fits)) for lead, runs in fits.items()]
     folder = folder_of(names)
-    shown = [*fits.values()][: len(COLOURS)]
+    shown = [*fits.values()][:_RUNS]
+    looks = looks_of(scalars.runs, scalars.reader.by_age)
+    styles = [_style(looks[runs[0]]) for runs in shown]
     rows = 2 + -(-len(shown) // _COLUMNS)
     figure, each_axes = framed(len(tags[:_CHARTS]), _CHART, _LINE * rows)
     for axes, tag in zip(each_axes, tags, strict=False):
         title = writable(cut(tag, TITLE))
         axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
         lines = [
-            (run, {"color": colour, "linestyle": _VALIDATION if place else "-"})
-            for colour, runs in zip(COLOURS, shown, strict=False)
+            (run, style | ({"linestyle": _VALIDATION} if place else {}))
+            for style, runs in zip(styles, shown, strict=True)
             for place, run in enumerate(runs)
             if (run, tag) in scalars
         ]
@@ -77,8 +85,15 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
         *([f"not shown: {', '.join(left_out)}"] if left_out else []),
     ]
     short = [cut(name.removeprefix(folder), _NAME) for name in names[: len(shown)]]
-    _name(figure, [writable(name) or " " for name in short], cut("; ".join(parts), _SUMMARY))
+    _name(
+        figure, [writable(name) or " " for name in short], styles, cut("; ".join(parts), _SUMMARY)
+    )
     return saved(figure)
+
+
+def _style(look: int) -> dict[str, Any]:
+    dashes, colour = divmod(look, len(COLOURS))
+    return {"color": COLOURS[colour], "linestyle": _DASHES[dashes % len(_DASHES)]}
 
 
 def _draw(
@@ -97,12 +112,14 @@ def _draw(
     return [(place, smoothed), *([(place, mean)] if raw else [])]
 
 
-def _name(figure: Figure, names: Sequence[str], title: str) -> None:
-    """Adds a legend with the runs' names and colours, and a title about what is left out."""
+def _name(
+    figure: Figure, names: Sequence[str], styles: Sequence[dict[str, Any]], title: str
+) -> None:
+    """Adds a legend with the runs' names and lines, and a title about what is left out."""
     from matplotlib.lines import Line2D
 
     legend = figure.legend(
-        [Line2D([], [], color=colour) for colour in COLOURS[: len(names)]],
+        [Line2D([], [], **style) for style in styles],
         names,
         loc="outside lower left",
         ncols=_COLUMNS,

@@ -454,6 +454,8 @@ export interface Grew extends Progress {
 export interface Index extends Progress, Tags {
   t: "index";
   runs: string[];
+  /** The numbers of the runs' looks, equal for the runs of a fit: see colours.py. */
+  looks: number[];
   /** The fits with a training and a validation; every other run is a fit by itself. */
   fits: Fit[];
   /** The common folder of all fits, with the last slash; "" for one fit. */

@@ -305,6 +305,18 @@ def test_runs_and_files_that_appear_are_read(tmp_path: Path) -> None:
     assert rows(reader, "a") == expected(first, second)
 
 
+def test_the_age_of_a_run_is_the_time_in_the_name_of_its_first_file(tmp_path: Path) -> None:
+    for run, name in (
+        ("a", "events.out.tfevents.300.host"),
+        ("b", "events.out.tfevents.200.host"),
+        ("b", "events.out.tfevents.400.host"),
+        ("c", "tfevents"),
+        ("d", "events.out.tfevents.300.host"),
+    ):
+        written(tmp_path / run / name, [simple("loss", 1, 1.0)])
+    assert read(tmp_path).by_age == ["b", "a", "d", "c"]
+
+
 def test_a_replaced_file_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / NAME, [simple("loss", step, 1.0) for step in range(20)])
     reader = read(tmp_path)

@@ -27,6 +27,7 @@ from nbtrain.panel import board_figure
 from nbtrain.panel.board import board as room
 from nbtrain.panel.board import curves as curves_room
 from nbtrain.panel.board.board import Board
+from nbtrain.panel.board.colours import COLOURS
 from nbtrain.panel.board.curves import CHART_BUCKETS, RUN_BUCKETS
 from nbtrain.panel.board.requests import answer
 from nbtrain.panel.figure import GROUND, INK
@@ -726,9 +727,26 @@ def test_the_picture_draws_a_validation_in_the_colour_of_its_training(tmp_path: 
     for run, above in (("a/train", 0.0), ("a/validation", 1.0), ("b", 2.0)):
         run_of(tmp_path / run, list(np.linspace(above, above + 0.5, 50)))
     pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
-    blue, orange, green = (of(pixels, colour).sum() for colour in board_figure.COLOURS[:3])
+    blue, orange, green = (of(pixels, colour).sum() for colour in COLOURS[:3])
     assert blue > 1.5 * orange > 0, "a line and a dashed one beside a line"
     assert not green
+
+
+def test_each_run_keeps_its_colour_in_the_picture_and_on_the_page(tmp_path: Path) -> None:
+    def drawn(runs: str | None = None) -> tuple[dict[str, int], list[bool]]:
+        scalars = nbtrain.scalars(tmp_path, runs=runs)
+        index, _ = ShownBoard(scalars).hear(t="hello")
+        pixels = pixels_of(board_figure.png(scalars) or b"")[:, :, :3]
+        looks = dict(zip(index["runs"], index["looks"], strict=True))
+        return looks, [bool(of(pixels, colour).any()) for colour in COLOURS[:3]]
+
+    events = [simple("loss", step, 1.0 + step) for step in range(9)]
+    written(tmp_path / "b" / "events.out.tfevents.200.host", events)
+    assert drawn() == ({"b": 0}, [True, False, False])
+    events = [simple("loss", step, 20.0 + step) for step in range(9)]
+    written(tmp_path / "a" / "events.out.tfevents.300.host", events)
+    assert drawn() == ({"a": 1, "b": 0}, [True, True, False])
+    assert drawn("a") == ({"a": 1}, [False, True, False])
 
 
 def test_the_picture_draws_runs_whose_shortened_names_are_the_same(tmp_path: Path) -> None:
@@ -736,14 +754,14 @@ def test_the_picture_draws_runs_whose_shortened_names_are_the_same(tmp_path: Pat
         name = f"first-words-of-a-long-name-{number}-and-the-last-words-of-a-long-name"
         run_of(tmp_path / name, list(np.linspace(number, number + 0.5, 50)))
     pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
-    for colour in board_figure.COLOURS[:2]:
+    for colour in COLOURS[:2]:
         assert of(pixels, colour).sum() > 100
 
 
 def test_the_picture_draws_each_value_between_two_gaps_as_a_point(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0, np.nan] * 100)
     pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
-    assert of(pixels, board_figure.COLOURS[0]).any(axis=0).sum() > 200
+    assert of(pixels, COLOURS[0]).any(axis=0).sum() > 200
 
 
 def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:

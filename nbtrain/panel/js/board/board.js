@@ -148,7 +148,7 @@ class View {
   styleOf = (run) => {
     const lead = this.connection.leaderOf(run);
     const colours = this.paints?.colours ?? ["gray"];
-    return style(this.connection.numberOf(lead), colours, lead !== run);
+    return style(this.connection.lookOf(run), colours, lead !== run);
   };
 
   /** @type {Board["swatch"]} */

@@ -1,9 +1,7 @@
 // The connection that all views of a board share: the index, and the kernel's answers.
 
 import { Connection } from "../shared/connection.js";
-import { getOrMake } from "../shared/collections.js";
 import { fitsOf } from "./fits.js";
-import { runsWithoutScalars } from "./tags.js";
 
 /** @import { Answer, Fit, FromBoard, Index, Question, Still, ToBoard } from "../protocol.d.ts" */
 /** @import { Bytes, Model, View } from "../shared/connection.js" */
@@ -38,7 +36,7 @@ export class BoardConnection extends Connection {
   #asked = new Map(); // by the number of the question
   #next = 1;
   /** @type {Map<string, number>} */
-  #numbers = new Map(); // the numbers of the runs
+  #looks = new Map(); // the numbers of the runs' looks
   /** @type {Map<string, Fit>} */
   fitOf = new Map(); // the fits of several runs, by each of their runs
   /** @type {Map<string, Fit>} */
@@ -119,12 +117,11 @@ export class BoardConnection extends Connection {
   }
 
   /**
-   * The number of a run in the order of first appearance, so that runs keep their colours when new ones
-   * appear.
+   * The number of a run's look: see `style` in tags.js.
    * @param {string} run
    */
-  numberOf(run) {
-    return getOrMake(this.#numbers, run, () => this.#numbers.size);
+  lookOf(run) {
+    return this.#looks.get(run) ?? 0;
   }
 
   /** @param {Contents} index */
@@ -138,10 +135,7 @@ export class BoardConnection extends Connection {
     const own = this.fits.get(".");
     if (own) own.name = this.titleOf(".");
     this.folder = index.folder;
-    // Runs without scalars come last, so that they use no colour of runs with curves.
-    const without = runsWithoutScalars(index);
-    const curved = runs.filter((run) => !without.has(run));
-    for (const run of [...curved, ...without]) this.numberOf(this.leaderOf(run));
+    this.#looks = new Map(runs.map((run, i) => [run, index.looks[i]]));
   }
 
   alive() {
