@@ -299,6 +299,26 @@ def test_the_values_at_the_cursor_go_when_the_page_is_scrolled(
     expect(told).to_be_hidden()
 
 
+def test_a_chart_is_shown_on_the_whole_screen(page: BarePage, board: Locator) -> None:
+    loss = chart_of(board, "train/loss")
+    over = loss.locator(".u-over")
+    _, top, _, bottom = edges(over)
+    loss.get_by_role("button", name="train/loss on the whole screen").click()
+    page.page.wait_for_function("document.fullscreenElement?.dataset.tag === 'train/loss'")
+    page.page.wait_for_function(
+        "([over, height]) => over.clientHeight > 3 * height",
+        arg=[over.element_handle(), bottom - top],
+    )
+    over.hover(position={"x": 100, "y": 60})
+    expect(loss.locator("[data-role=values]")).to_be_visible()
+    assert inside(loss, loss.locator("[data-role=values]"))
+    loss.locator("[data-act=full-screen]").click()
+    page.page.wait_for_function(
+        "([over, height]) => over.clientHeight === height",
+        arg=[loss.locator(".u-over").element_handle(), bottom - top],
+    )
+
+
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:
     loss = chart_of(board, "train/loss")
     board.locator("[data-role=smoothing]").fill("0.9")

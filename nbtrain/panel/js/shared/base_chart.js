@@ -78,7 +78,8 @@ export class BaseChart {
   // --- the same for all charts
 
   get size() {
-    return { width: this.host.clientWidth, height: this.height };
+    const { clientWidth: width, clientHeight } = this.host;
+    return { width, height: this.host.closest(":fullscreen") ? clientHeight : this.height };
   }
 
   // Returns whether there is room to draw. A hidden chart is drawn once it is shown.

@@ -1,4 +1,5 @@
-// The values or words at the cursor of a chart, in a box outside of it: it covers none of the curves.
+// The values or words at the cursor of a chart, in a box outside of it: it covers none of the curves. On a
+// chart as high as the window, it is on the side without the cursor.
 
 import { el } from "./dom.js";
 import { cursorOf } from "./plot.js";
@@ -31,12 +32,24 @@ export class Tip {
     if (!this.isShown) return;
     document.addEventListener("scroll", this.hide, { capture: true, once: true });
     const { offsetWidth: width, offsetHeight: height } = this.root;
-    const { top, bottom } = u.root.getBoundingClientRect();
-    const [over, under] = [top - GAP - height, bottom + GAP];
-    const fits = under + height <= innerHeight;
-    const at = u.over.getBoundingClientRect().left + cursorOf(u).left - width / 2;
-    this.root.style.left = `${Math.max(GAP, Math.min(at, innerWidth - width - GAP))}px`;
-    this.root.style.top = `${over >= 0 && (above || !fits) ? over : under}px`;
+    const chart = u.root.getBoundingClientRect();
+    const plot = u.over.getBoundingClientRect();
+    const { left } = cursorOf(u);
+    const [over, under] = [chart.top - GAP - height, chart.bottom + GAP];
+    const isAbove = over >= 0 && (above || under + height > innerHeight);
+    if (isAbove || under + height <= innerHeight)
+      this.#place(plot.left + left - width / 2, isAbove ? over : under);
+    else this.#place(left > plot.width / 2 ? plot.left : plot.right - width, plot.top);
+  }
+
+  /**
+   * @param {number} left
+   * @param {number} top
+   */
+  #place(left, top) {
+    const { offsetWidth: width, style } = this.root;
+    style.left = `${Math.max(GAP, Math.min(left, innerWidth - width - GAP))}px`;
+    style.top = `${top}px`;
   }
 
   /** @param {boolean} shown */

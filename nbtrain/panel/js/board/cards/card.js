@@ -3,6 +3,7 @@
 import { floats } from "../../shared/columns.js";
 import { el, partOf, say } from "../../shared/dom.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
+import { fullScreen } from "../full_screen.js";
 import { Pin } from "../../shared/pin.js";
 import { StepSlider } from "./step_slider.js";
 import { named } from "../../shared/name.js";
@@ -55,12 +56,14 @@ export class Card {
       ],
     });
     this.pin = new Pin(tag, () => board.choices.toggle("pins", tag));
-    const children = [name, this.sample, this.pin.root];
+    const whole = fullScreen(tag, this);
+    const children = [name, this.sample, whole, this.pin.root];
     const head = el("div", { class: "nbt-chart-head", children });
     this.problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
     this.slider = page.Body.several
       ? null
       : new StepSlider(`step of ${tag} in ${this.runTitle}`, (at) => this.move(at));
+    /** @type {HTMLElement} */
     this.root = el("section", {
       class: "nbt-chart nbt-card",
       "data-tag": tag,

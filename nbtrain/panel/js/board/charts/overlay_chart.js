@@ -2,6 +2,7 @@
 
 import { button, el, partOf, say } from "../../shared/dom.js";
 import { download, picture } from "../download.js";
+import { fullScreen } from "../full_screen.js";
 import { marks } from "../../shared/buckets.js";
 import { overlay } from "./overlay.js";
 import { BaseChart } from "../../shared/base_chart.js";
@@ -83,12 +84,14 @@ export class OverlayChart extends BaseChart {
       tool("table", TABLE, () => this.#toggleTable(), false),
       tool("CSV", "Download the visible points", () => source.csv(this)),
       tool("PNG", "Download the chart as an image", () => this.#save()),
+      fullScreen(tag, this),
     ];
     const tools = el("span", { class: "nbt-chart-tools", children: buttons });
     const head = el("div", {
       class: "nbt-chart-head",
       children: [name, this.legend, this.leftOut, tools],
     });
+    /** @type {HTMLElement} */
     this.root = el("section", {
       class: "nbt-chart",
       "data-tag": tag,
