@@ -5,6 +5,7 @@ import {
   dashOf,
   filter,
   groups,
+  numbersBy,
   runsByTag,
   style,
 } from "../../../nbtrain/panel/js/board/tags.js";
@@ -29,6 +30,18 @@ test("what is no regular expression hides nothing, and is told", () => {
   const { matches, error } = filter("(");
   assert.ok(matches("anything"));
   assert.match(error, /\(/);
+});
+
+test("runs in whose names the same is found have one number, those without a match none", () => {
+  const fits = ["units=16,seed=1", "units=16,seed=2", "units=32,seed=1", "sweep"].map((name) => ({
+    lead: `runs/${name}`,
+    name,
+  }));
+  const numbers = (text) => fits.map(({ lead }) => numbersBy(text, fits).get(lead));
+  assert.deepEqual(numbers("units=(\\d+)"), [0, 0, 1, undefined]);
+  assert.deepEqual(numbers("SEED=\\d"), [0, 1, 0, undefined]);
+  assert.deepEqual(numbers("units=(\\d+)|(sweep)"), [0, 0, 1, 2]);
+  assert.deepEqual(numbers("s"), [0, 0, 0, 0]);
 });
 
 test("of sixty runs no two lines look the same", () => {

@@ -319,6 +319,32 @@ def test_a_chart_is_shown_on_the_whole_screen(page: BarePage, board: Locator) ->
     )
 
 
+def test_runs_have_the_colours_of_what_is_found_in_their_names(
+    page: BarePage, own_folder: Path
+) -> None:
+    runs = ["units=16,seed=1", "units=16,seed=2", "units=32,seed=1", "other"]
+    for run in runs:
+        write_curve(own_folder / "logs" / run, "loss", [1.0, 2.0])
+    board = drawn(page.line("scalars logs"))
+
+    def colours() -> list[str | None]:
+        lines = [board.locator(f"[data-run='{run}'] line") for run in runs]
+        return [line.get_attribute("stroke") for line in lines]
+
+    before = colours()
+    assert len(set(before)) == 4
+    by = board.locator("[data-role=colour-by]")
+    by.fill(r"units=(\d+)")
+    one, same, another, none = colours()
+    assert one == same
+    assert len({one, another, none}) == 3
+    by.fill("units=(")
+    expect(by).to_have_attribute("aria-invalid", "true")
+    assert colours() == [one, same, another, none]
+    by.fill("")
+    assert colours() == before
+
+
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:
     loss = chart_of(board, "train/loss")
     board.locator("[data-role=smoothing]").fill("0.9")

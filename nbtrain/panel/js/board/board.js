@@ -17,7 +17,7 @@ import hparamsCss from "./hparams/hparams.css";
 import { swatch } from "./swatch.js";
 import tablesCss from "./table/tables.css";
 import { Tabs } from "./tabs.js";
-import { runsWithoutScalars, filter, style } from "./tags.js";
+import { filter, numbersBy, runsWithoutScalars, style } from "./tags.js";
 import { hidePicture } from "../shared/still.js";
 import { getOrMake, lastOf } from "../shared/collections.js";
 import * as theme from "../shared/theme.js";
@@ -82,12 +82,14 @@ class View {
   pages = new Map();
   /** @type {Page | null} */
   page = null; // the page in front
-  /** @type {Paint | null} */
-  paints = null;
+  /** @type {(Paint & {by: string}) | null} */
+  paints = null; // of the theme; and the meaning of the runs' colours
   tab = ""; // the name of that page
   frame = 0; // the requested animation frame; 0 if none
   begun = false; // whether the board's options have been applied
   choices = new BoardChoices(() => this.changed());
+  /** @type {{index: Contents | null, colourBy: string, numbers: Map<string, number>}} */
+  grouped = { index: null, colourBy: "", numbers: new Map() };
   visible = true;
   stale = false;
   front = el("div", { class: "nbt-front" });
@@ -105,6 +107,11 @@ class View {
         this.options.runs = filter;
         this.saveOptions();
         this.draw();
+      },
+      coloured: (by) => {
+        this.options.colourBy = by;
+        this.saveOptions();
+        this.retheme();
       },
       highlight: (run) => this.page?.highlight(run),
       swatch: this.swatch,
@@ -147,9 +154,20 @@ class View {
   /** @type {Board["styleOf"]} */
   styleOf = (run) => {
     const lead = this.connection.leaderOf(run);
-    const colours = this.paints?.colours ?? ["gray"];
-    return style(this.connection.lookOf(run), colours, lead !== run);
+    const { colours = ["gray"], gone = "gray" } = this.paints ?? {};
+    const number = this.options.colourBy ? this.#groups.get(lead) : this.connection.lookOf(run);
+    const look = style(number ?? 0, colours, lead !== run);
+    return number === undefined ? { ...look, colour: gone } : look;
   };
+
+  // The numbers of the fits' groups, by their leaders; without those of no group.
+  get #groups() {
+    const { index, fits } = this.connection;
+    const { colourBy } = this.options;
+    if (this.grouped.index !== index || this.grouped.colourBy !== colourBy)
+      this.grouped = { index, colourBy, numbers: numbersBy(colourBy, fits.values()) };
+    return this.grouped.numbers;
+  }
 
   /** @type {Board["swatch"]} */
   swatch = (...runs) => swatch(...runs.map(this.styleOf));
@@ -186,7 +204,7 @@ class View {
   retheme() {
     if (!this.root.isConnected) return;
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
-    this.paints = theme.paints(this.root);
+    this.paints = { ...theme.paints(this.root), by: this.options.colourBy };
     this.runs.repaint();
     this.pages.forEach((page) => page.retheme());
   }
@@ -239,7 +257,8 @@ class View {
     this.options = { ...options, tags: tags || options.tags, runs: runs || options.runs };
     this.begun = true;
     this.tagInput.value = this.options.tags;
-    this.runs.begin(this.options.off, this.options.runs);
+    this.runs.begin(this.options);
+    this.retheme();
   }
 
   /**

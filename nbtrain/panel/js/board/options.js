@@ -14,6 +14,7 @@
  * @property {boolean} logX
  * @property {string} tags the filter of the tags
  * @property {string} runs the filter of the runs
+ * @property {string} colourBy the regular expression by which runs get their colours; "" for one each
  * @property {Set<string>} off runs that are not drawn
  * @property {Map<string, Range>} zooms the visible ranges, by tag
  * @property {Set<string>} logs tags whose values have a logarithmic scale
@@ -42,6 +43,7 @@ export function optionsOf({ kept, ...begin }) {
     logX: false,
     tags: "",
     runs: "",
+    colourBy: "",
     off: [],
     zooms: [],
     logs: [],

@@ -7,6 +7,7 @@ import { filter } from "./tags.js";
 
 /** @import { Fit } from "../protocol.d.ts" */
 /** @import { Board } from "./board.js" */
+/** @import { Options } from "./options.js" */
 /** @import { Page } from "./pages/pages.js" */
 /** @import { NameTest } from "./tags.js" */
 
@@ -36,6 +37,15 @@ export class RunList {
     "data-role": "filter-runs",
     spellcheck: "false",
   });
+  colourBy = el("input", {
+    type: "search",
+    placeholder: "colour by (regex)",
+    title:
+      "Runs get one colour if this finds the same in their names: its (groups), or all of its match",
+    "aria-label": "colour runs by a regular expression",
+    "data-role": "colour-by",
+    spellcheck: "false",
+  });
   count = el("span", { class: "nbt-soft", "data-role": "run-count" });
   problem = el("div", { class: "nbt-problem", role: "status", hidden: "" });
   list = el("div", { class: "nbt-runs-list", role: "group", "aria-label": "runs" });
@@ -50,11 +60,12 @@ export class RunList {
   folder = el("div", { class: "nbt-soft nbt-runs-folder", hidden: "" });
 
   /**
-   * changed: called with the filter when the drawn runs change; highlight: called with the leader under
-   * the pointer, or null.
-   * @param {{changed: (filter: string) => void} & Pick<Page, "highlight"> & Pick<Board, "swatch">} board
+   * changed: called with the filter when the drawn runs change; coloured: called with the valid regular
+   * expression by which runs get their colours; highlight: called with the leader under the pointer, or
+   * null.
+   * @param {{changed: (filter: string) => void, coloured: (by: string) => void} & Pick<Page, "highlight"> & Pick<Board, "swatch">} board
    */
-  constructor({ changed, highlight, swatch }) {
+  constructor({ changed, coloured, highlight, swatch }) {
     this.changed = changed;
     this.highlight = highlight;
     this.swatch = swatch;
@@ -62,24 +73,30 @@ export class RunList {
       this.#fit();
       this.changed(this.input.value);
     });
+    this.colourBy.addEventListener("input", () => {
+      const { error } = filter(this.colourBy.value);
+      this.colourBy.setAttribute("aria-invalid", String(error !== null));
+      say(this.problem, error);
+      if (error === null) coloured(this.colourBy.value);
+    });
     const all = button({ text: "all" }, () => this.#checkShown(true));
     const none = button({ text: "none" }, () => this.#checkShown(false));
     const line = el("div", { class: "nbt-runs-head", children: [this.count, all, none] });
     this.list.append(this.bare);
     this.root = el("div", {
       class: "nbt-runs",
-      children: [this.input, this.problem, line, this.folder, this.list],
+      children: [this.input, this.colourBy, this.problem, line, this.folder, this.list],
     });
   }
 
   /**
-   * Begins with the runs that are not drawn, a Set that is changed in place, and a filter.
-   * @param {Set<string>} off
-   * @param {string} filter
+   * Begins with the choices of an earlier page; `off` is changed in place.
+   * @param {Pick<Options, "off" | "runs" | "colourBy">} options
    */
-  begin(off, filter) {
+  begin({ off, runs, colourBy }) {
     this.off = off;
-    this.input.value = filter;
+    this.input.value = runs;
+    this.colourBy.value = colourBy;
     this.#fit();
   }
 
@@ -116,6 +133,7 @@ export class RunList {
     this.bare.hidden = !folded.length;
     this.bareCount.textContent = `${folded.length} ${folded.length === 1 ? "run" : "runs"} without scalars`;
     if (this.list.lastElementChild !== this.bare) this.list.append(this.bare);
+    this.colourBy.hidden = rows.length < 2;
     for (const { row, fit, name, label } of rows) {
       say(name, brief(get(this.names, fit.runs[0])[1]));
       const tags = new Set(fit.runs.flatMap((run) => labels[run] ?? []));

@@ -2,7 +2,7 @@
 
 import { getOrMake } from "../shared/collections.js";
 
-/** @import { Tags } from "../protocol.d.ts" */
+/** @import { Fit, Tags } from "../protocol.d.ts" */
 
 /**
  * The look of a run's line.
@@ -86,6 +86,30 @@ export function filter(text) {
   } catch (error) {
     return { matches: () => true, error: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/**
+ * Numbers fits by what a regular expression finds in their names: its groups, or all of its match. Omits
+ * fits without a match. Returns the numbers by leader.
+ * @param {string} text
+ * @param {Iterable<Pick<Fit, "lead" | "name">>} fits
+ */
+export function numbersBy(text, fits) {
+  const pattern = new RegExp(text, "i");
+  /** @type {Map<string, number>} */
+  const found = new Map(); // by what was found
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  for (const { lead, name } of fits) {
+    const [match, ...parts] = pattern.exec(name) ?? [];
+    if (match === undefined) continue;
+    const key = JSON.stringify(parts.length ? parts : match);
+    numbers.set(
+      lead,
+      getOrMake(found, key, () => found.size),
+    );
+  }
+  return numbers;
 }
 
 /**
