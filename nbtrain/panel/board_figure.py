@@ -1,8 +1,10 @@
-"""Draws the first curves of a board as a picture for the saved notebook."""
+"""Draws curves of a board: the first ones for the saved notebook, and one chart as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board.colours import COLOURS, looks_of
 from nbtrain.panel.board.curves import Want, buckets_of_each, kept_buckets
 from nbtrain.panel.figure import (
+    GREY,
+    GROUND,
     INK,
     TITLE,
     between_gaps,
@@ -34,7 +38,10 @@ _CHARTS = 4  # the most charts that are drawn
 _MOST = 1e300  # larger values are drawn as this one: the axis would overflow a float
 _CHART, _LINE = 2.2, 0.2  # inches of a chart and of a line of the legend
 _NAME, _SUMMARY = 40, 100  # characters of a run in the legend, and of its title
+_LONE_CHART = 4.0
 _COLUMNS = 2
+_DATE = "%Y-%m-%d\n%H:%M:%S"
+_ALONG = {"step": "step", "relative": "seconds", "wall": ""}
 # Dashes in line widths, as in tags.js.
 _VALIDATION = (0, (3.5, 2))
 _DASHES: tuple[Any, ...] = (
@@ -91,7 +98,56 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     return saved(figure)
 
 
-def _style(look: int) -> dict[str, Any]:
+def svg(
+    scalars: Scalars, want: Want, looks: Mapping[str, int | None], *, log: bool, outliers: bool
+) -> bytes:
+    """Draws one chart as a page shows it.
+
+    Args:
+        scalars: The runs.
+        want: The chart.
+        looks: The numbers of the looks of the runs that are drawn, by run; None for a run without
+            a group. See `looks_of`.
+        log: Whether the values have a logarithmic scale.
+        outliers: Whether the range of the values includes outliers.
+    """
+    fits = fits_of(run for run in scalars.having(want.tag) if run in looks)
+    names = [scalars.reader.title(name_of(lead, runs, fits)) for lead, runs in fits.items()]
+    styles = [_style(looks[runs[0]]) for runs in fits.values()]
+    rows = 2 + -(-len(fits) // _COLUMNS)
+    figure, (axes,) = framed(1, _LONE_CHART, _LINE * rows)
+    axes.set_title(writable(want.tag), fontsize=10, loc="left", parse_math=False, color=INK)
+    limit, points = buckets_of_each(len(looks)), []
+    for style, runs in zip(styles, fits.values(), strict=True):
+        for run in runs:
+            dashes = {"linestyle": _VALIDATION} if _is_validation(run, runs) else {}
+            counted, _ = kept_buckets(scalars[run, want.tag], want, limit)
+            points += _draw(axes, counted, style | dashes, raw=bool(want.smooth))
+    if log:
+        axes.set_yscale("log", nonpositive="mask")
+    if not outliers:
+        leave_out(axes, points, log=log)
+    if want.log_x:
+        axes.set_xscale("log")
+    axes.set_xlim(*(end if np.isfinite(end) else None for end in (want.low, want.high)))
+    if want.x == "wall":
+        axes.xaxis.set_major_formatter(lambda at, _: time.strftime(_DATE, time.localtime(at)))
+    axes.set_xlabel(_ALONG[want.x], fontsize=8, color=INK)
+    frame(axes)
+    words = [writable(name) or " " for name in names]
+    _name(figure, words, styles, "dashed: validation" if len(looks) > len(fits) else "")
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", facecolor=GROUND)
+    return out.getvalue()
+
+
+def _is_validation(run: str, fit: Sequence[str]) -> bool:
+    return len(fit) > 1 and run != fit[0]
+
+
+def _style(look: int | None) -> dict[str, Any]:
+    if look is None:
+        return {"color": GREY, "linestyle": "-"}
     dashes, colour = divmod(look, len(COLOURS))
     return {"color": COLOURS[colour], "linestyle": _DASHES[dashes % len(_DASHES)]}
 

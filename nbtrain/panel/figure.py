@@ -210,27 +210,29 @@ def mark(axes: Axes, places: npt.NDArray[np.float64]) -> None:
         axes.plot(places, base, "x", color=RED, transform=axes.get_xaxis_transform())
 
 
-def leave_out(axes: Axes, points: Sequence[tuple[FloatArray, FloatArray]]) -> None:
+def leave_out(
+    axes: Axes, points: Sequence[tuple[FloatArray, FloatArray]], *, log: bool = False
+) -> None:
     """Leaves outliers out of the vertical axis, and marks their places.
 
     Args:
         axes: The chart, once all curves that set its scale are drawn.
         points: The places and the values of these curves.
+        log: Whether the axis is logarithmic.
     """
     places = np.concatenate([np.empty(0), *(places for places, _ in points)])
     values = np.concatenate([np.empty(0), *(values for _, values in points)])
-    finite = np.isfinite(values)
-    places, values = places[finite], values[finite]
-    found = inner(values)
+    shown = np.isfinite(values) & ((values > 0) | (not log))
+    places, values = places[shown], values[shown]
+    found = inner(np.log10(values) if log else values)
     if found is None:
         return
-    low, high = found
-    room = _ROOM * (high - low)
-    axes.set_ylim(low - room, high + room)
-    for beyond, look, height in (
-        (values > high + room, "^", 0.97),
-        (values < low - room, "v", 0.03),
-    ):
+    least, most = found
+    room = _ROOM * (most - least)
+    ends = np.array([least - room, most + room])
+    low, high = 10**ends if log else ends
+    axes.set_ylim(low, high)
+    for beyond, look, height in ((values > high, "^", 0.97), (values < low, "v", 0.03)):
         at = np.unique(places[beyond])
         across = axes.get_xaxis_transform()
         axes.plot(at, np.full(len(at), height), look, color=RED, fillstyle="none", transform=across)

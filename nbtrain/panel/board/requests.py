@@ -1,6 +1,7 @@
 """Answers the requests of a board's page: curves, and the values of summaries.
 
-    want, csv    the curves of a tag, and its points as a file
+    want         the curves of a tag
+    csv, svg     its points, or its chart, as a file
     history      the steps at which a tag of a run was written
     summary      the value at one of these steps, read from its file now
     pr_curves    see pr_curves.py
@@ -21,6 +22,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.graphs import Graphs
 from nbtrain.logdir.history import History
 from nbtrain.logdir.scalars import Scalars
+from nbtrain.media.drawing import DRAWING
 from nbtrain.panel import media
 from nbtrain.panel.board.curves import Want, as_csv, curves, state_of
 from nbtrain.panel.board.graph_requests import GRAPHS
@@ -61,6 +63,23 @@ def _curves(found: Selections, content: Mapping[str, Any]) -> Sent:
 
 def _csv(found: Selections, content: Mapping[str, Any]) -> Sent:
     return {"t": "file"}, [as_csv(_scalars(found), Want.of(content))]
+
+
+def _svg(found: Selections, content: Mapping[str, Any]) -> Sent:
+    # Loaded with the first picture: a board is shown before.
+    from nbtrain.panel import board_figure
+
+    want, looks = Want.of(content), content.get("looks")
+    if not isinstance(looks, dict) or not all(map(_is_look, looks.values())):
+        raise ArgumentError(f"looks={looks!r:.80} does not number the looks of runs.")
+    log, outliers = content.get("log") is True, content.get("outliers") is True
+    with DRAWING:
+        drawn = board_figure.svg(_scalars(found), want, looks, log=log, outliers=outliers)
+    return {"t": "file"}, [drawn]
+
+
+def _is_look(number: object) -> bool:
+    return number is None or (type(number) is int and number >= 0)
 
 
 def _scalars(found: Selections) -> Scalars:
@@ -145,6 +164,7 @@ _CHARTS: dict[str, Callable[[History, Any, int], Sent]] = {
 _ANSWERS: dict[str, Callable[[Selections, Mapping[str, Any]], Sent]] = {
     "want": _curves,
     "csv": _csv,
+    "svg": _svg,
     "history": _history,
     "summary": _summary,
     "pr_curves": _pr_curves,

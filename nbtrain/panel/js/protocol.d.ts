@@ -399,6 +399,7 @@ export type FromBoard = Index | Grew | Note | Still | (Answer & { id: number });
 export type Question =
   | ({ t: "want"; known: string | null } & Want)
   | ({ t: "csv" } & Want)
+  | ({ t: "svg" } & Want & ChartLook)
   | { t: "history"; kind: Kind; tag: string; run: string; known?: string | null }
   | { t: "summary"; kind: Kind; tag: string; run: string; at: number }
   | { t: "pr_curves"; tag: string; runs: { run: string; at: number; known: string | null }[] }
@@ -434,6 +435,13 @@ export interface Want {
   log_x: boolean;
   range: [low: number, high: number] | null;
   smooth: number;
+}
+
+/** looks: the numbers of the drawn runs' looks; null without a group. */
+export interface ChartLook {
+  looks: Record<string, number | null>;
+  log: boolean;
+  outliers: boolean;
 }
 
 export interface Progress {

@@ -7,6 +7,7 @@ import gc
 import io
 import math
 import os
+import re
 import shutil
 import sys
 import threading
@@ -14,6 +15,7 @@ import weakref
 from collections import deque
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -465,6 +467,40 @@ def test_csv_holds_every_point_in_sight(tmp_path: Path) -> None:
         '"with ""quotes""",loss,1,101.0,1.5',
         '"with ""quotes""",loss,2,102.0,2.5',
     ]
+
+
+def strokes(drawing: bytes) -> set[str]:
+    """The colours of the lines of a drawing that are colours of runs."""
+    root = ElementTree.fromstring(drawing)
+    assert root.tag.endswith("svg")
+    styles = " ".join(each.get("style", "") for each in root.iter())
+    return {*re.findall(r"stroke: (#\w+)", styles)} & {*COLOURS}
+
+
+def test_a_chart_is_drawn_as_the_page_shows_it(tmp_path: Path) -> None:
+    for number, run in enumerate(("a/train", "a/validation", "b", "$c$ & <d>")):
+        run_of(tmp_path / run, [1.0 + number, 2.0, float("nan"), 1e30, -1.0] * 9)
+    board = board_of(tmp_path)
+    looks = {"a/train": 3, "a/validation": 3, "b": None, "$c$ & <d>": 13}
+    for more in (
+        {},
+        {"log": True, "log_x": True, "range": [2, 30]},
+        {"outliers": True, "x": "wall", "smooth": 0.5},
+        {"x": "relative", "log": True, "outliers": True},
+    ):
+        content, (drawing,) = board.hear(t="svg", id=1, tag="loss", looks=looks, **more)
+        assert content["t"] == "file"
+        assert strokes(bytes(drawing)) == {COLOURS[3], COLOURS[1]}, more
+    _, (drawing,) = board.hear(t="svg", id=1, tag="loss", looks={"b": 2})
+    assert strokes(bytes(drawing)) == {COLOURS[2]}
+
+
+@pytest.mark.parametrize("looks", [None, ["b"], {"b": -1}, {"b": True}, {"b": "red"}])
+def test_a_drawing_without_numbers_of_looks_is_refused(tmp_path: Path, looks: object) -> None:
+    run_of(tmp_path / "b", [1.0, 2.0])
+    content, _ = board_of(tmp_path).hear(t="svg", id=1, tag="loss", looks=looks)
+    assert content["t"] == "refused"
+    assert "does not number the looks" in content["text"]
 
 
 def test_no_name_in_a_csv_is_a_formula_of_a_spreadsheet(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ import { wordsOf } from "./words.js";
  * @property {(tab: string) => {open: Map<string, boolean>, changed: () => void}} folds
  * @property {() => Paint} paint
  * @property {(run: string) => Look} styleOf
+ * @property {(run: string) => number | null} lookOf the number of its look; null without a group
  * @property {(...runs: string[]) => SVGElement} swatch
  * @property {(run: string) => string} leaderOf the run that leads the fit of a run
  * @property {(run: string) => string} nameOf the name of a run as it is shown
@@ -153,12 +154,17 @@ class View {
 
   /** @type {Board["styleOf"]} */
   styleOf = (run) => {
-    const lead = this.connection.leaderOf(run);
     const { colours = ["gray"], gone = "gray" } = this.paints ?? {};
-    const number = this.options.colourBy ? this.#groups.get(lead) : this.connection.lookOf(run);
-    const look = style(number ?? 0, colours, lead !== run);
-    return number === undefined ? { ...look, colour: gone } : look;
+    const number = this.lookOf(run);
+    const look = style(number ?? 0, colours, this.connection.leaderOf(run) !== run);
+    return number === null ? { ...look, colour: gone } : look;
   };
+
+  /** @type {Board["lookOf"]} */
+  lookOf = (run) =>
+    this.options.colourBy
+      ? (this.#groups.get(this.connection.leaderOf(run)) ?? null)
+      : this.connection.lookOf(run);
 
   // The numbers of the fits' groups, by their leaders; without those of no group.
   get #groups() {

@@ -36,6 +36,7 @@ import { named } from "../../shared/name.js";
  *   pins or unpins a tag; missing if the charts have fixed places
  * @property {(chart: OverlayChart) => unknown} update
  * @property {(chart: OverlayChart) => unknown} csv
+ * @property {(chart: OverlayChart) => unknown} [svg] missing if the kernel cannot draw the charts
  */
 
 const TABLE = "Last, lowest, highest and best value of each run";
@@ -83,6 +84,9 @@ export class OverlayChart extends BaseChart {
       tool("log", "Logarithmic scale", () => this.#toggleLog(), this.log),
       tool("table", TABLE, () => this.#toggleTable(), false),
       tool("CSV", "Download the visible points", () => source.csv(this)),
+      ...(source.svg
+        ? [tool("SVG", "Download the chart as a drawing", () => source.svg?.(this))]
+        : []),
       tool("PNG", "Download the chart as an image", () => this.#save()),
       fullScreen(tag, this),
     ];

@@ -9,7 +9,7 @@ import { isEarly, Latest } from "../latest.js";
 import { TagGroups } from "../tag_groups.js";
 import { runsByTag } from "../tags.js";
 
-/** @import { Want } from "../../protocol.d.ts" */
+/** @import { Question, Want } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
 /** @import { Reply } from "../board_connection.js" */
 /** @import { CurveSource } from "../charts/overlay_chart.js" */
@@ -89,13 +89,28 @@ export class ScalarsPage {
   }
 
   /** @param {OverlayChart} chart */
-  async csv(chart) {
-    const { content, buffers } = await this.board.connection.ask({
-      ...this.#wantOf(chart),
-      t: "csv",
-    });
+  csv(chart) {
+    return this.#save(chart, { ...this.#wantOf(chart), t: "csv" }, "text/csv");
+  }
+
+  /** @param {OverlayChart} chart */
+  svg(chart) {
+    const looks = chart.curves.map(({ run }) => [run, this.board.lookOf(run)]);
+    const { log, outliers } = chart;
+    const look = { looks: Object.fromEntries(looks), log, outliers: outliers.all };
+    return this.#save(chart, { ...this.#wantOf(chart), t: "svg", ...look }, "image/svg+xml");
+  }
+
+  /**
+   * Asks for a file, and lets the browser save it.
+   * @param {OverlayChart} chart
+   * @param {Question & {t: "csv" | "svg"}} question
+   * @param {string} type
+   */
+  async #save(chart, question, type) {
+    const { content, buffers } = await this.board.connection.ask(question);
     if (content.t === "file")
-      download(new Blob([buffers[0]], { type: "text/csv" }), chart.tag, ".csv");
+      download(new Blob([buffers[0]], { type }), chart.tag, `.${question.t}`);
     chart.say(content.t === "refused" ? content.text : "");
   }
 
