@@ -233,8 +233,8 @@ def _picture(
     if tab not in _DRAWN:
         return {"text/plain": text}
     # Loaded with the first picture: a board is shown before its picture is drawn.
-    from nbtrain.panel import board_figure
+    from nbtrain.panel.board import picture
 
     with DRAWING:
-        png = board_figure.png(scalars, x=x, smooth=smooth)
+        png = picture.png(scalars, x=x, smooth=smooth)
     return bundles.bundle(png, text) if png is not None else {"text/plain": text}

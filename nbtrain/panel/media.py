@@ -1,4 +1,4 @@
-"""Prepares one value of a summary for a page: images, texts and sounds."""
+"""Prepares one value of a summary for a page: images, texts, sounds and curves."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import io
 import wave
 from typing import Any
 
+import numpy as np
+
 from nbtrain.core.errors import ArgumentError
+from nbtrain.tfevents.pr_curves import PrCurve
 from nbtrain.tfevents.values import AudioValue, Images, Text
 
 # The most that a card shows: samples, their pixels and bytes in total; characters of a text, and
 # rows and columns of its table.
 SAMPLES, PIXELS, BYTES = 12, 1 << 23, 1 << 25
 CHARACTERS, ROWS, COLUMNS = 200_000, 500, 50
+THRESHOLDS = 2000  # of a precision-recall curve
 
 Sent = tuple[dict[str, Any], list[bytes]]
 
@@ -84,3 +88,32 @@ def _seconds(clip: bytes) -> float | None:
             return float(file.getnframes() / file.getframerate())
     except (wave.Error, EOFError, ZeroDivisionError, RuntimeError):  # its chunk sizes may be wrong
         return None
+
+
+def curve_rows(curve: PrCurve) -> tuple[Any, str]:
+    """Returns the points of a curve for a chart, float64 of shape (7, n), and what is left out."""
+    rows = np.array(
+        [
+            curve.thresholds,
+            curve.true_positives,
+            curve.false_positives,
+            curve.true_negatives,
+            curve.false_negatives,
+            curve.precision,
+            curve.recall,
+        ]
+    )
+    with np.errstate(invalid="ignore"):
+        fits = np.all((rows[5:] >= 0) & (rows[5:] <= 1), axis=0)
+    words = []
+    if wrong := int(np.count_nonzero(~fits)):
+        words.append(
+            f"{wrong:,} of {rows.shape[1]:,} thresholds are not shown: their precision and recall "
+            "are not between 0 and 1."
+        )
+    rows = rows[:, fits]
+    if rows.shape[1] > THRESHOLDS:
+        words.append(f"{THRESHOLDS:,} of {rows.shape[1]:,} thresholds are shown.")
+        places = np.linspace(0, rows.shape[1] - 1, THRESHOLDS).round().astype(np.int64)
+        rows = rows[:, places]
+    return rows, " ".join(words)

@@ -7,6 +7,7 @@ import numpy as np
 from nbtrain.core.values.arrays import FloatArray
 
 _EDGES = (0.05, 0.95)  # the middle of the values, as in TensorBoard
+_FEW = 20  # values of which none is an outlier: nine tenths of so few say little
 _FAR = 5.0  # times the width of the middle: with values further from it, it would be flat
 
 
@@ -20,9 +21,9 @@ def inner(values: FloatArray) -> tuple[float, float] | None:
         The two values; None if no value is far.
     """
     ordered = np.sort(values)
-    last = len(ordered) - 1
-    if last < 2:
+    if len(ordered) <= _FEW:
         return None
+    last = len(ordered) - 1
     begin, end = ordered[int(np.ceil(_EDGES[0] * last))], ordered[int(_EDGES[1] * last)]
     with np.errstate(over="ignore"):
         far = _FAR * (end - begin)

@@ -254,7 +254,7 @@ def test_one_module_shows_a_run_in_a_panel() -> None:
             {"tensorflow", "keras", "ipywidgets", "IPython", "matplotlib", "nbtrain.run"},
         ),
         (
-            "nbtrain.panel.live.panel,nbtrain.panel.figure,nbtrain.panel.board_figure",
+            "nbtrain.panel.live.panel,nbtrain.panel.figure,nbtrain.panel.board.picture",
             {"tensorflow", "matplotlib.pyplot"},
         ),
         ("nbtrain.logdir.scalars", {"tensorflow", "filelock", "google.protobuf"}),

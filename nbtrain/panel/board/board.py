@@ -22,7 +22,7 @@ from typing import Any
 
 from nbtrain.core.errors import NbtrainError
 from nbtrain.logdir.scalars import Scalars
-from nbtrain.panel.board.colours import looks_of
+from nbtrain.panel.board.colours import looks_in
 from nbtrain.panel.board.index import Selections, contents, selections
 from nbtrain.panel.board.labels import Labels
 from nbtrain.panel.board.refusals import refusal
@@ -132,7 +132,7 @@ class Board(Shown):
             for lead, of in fits_of(runs).items()
         ]
         self._labels = self._labels or Labels(reader.logdir)
-        looks = looks_of(runs, reader.by_age)
+        looks = looks_in(scalars)
         return {
             **there,
             "looks": [looks[run] for run in runs],

@@ -17,10 +17,8 @@ from nbtrain.logdir.history import History
 from nbtrain.logdir.selection import Selection
 from nbtrain.panel.board.index import kept_indices
 from nbtrain.panel.board.refusals import refusal
-from nbtrain.panel.media import Sent
+from nbtrain.panel.media import Sent, curve_rows
 from nbtrain.tfevents.pr_curves import PrCurve
-
-THRESHOLDS = 2000  # the most thresholds of a curve that are sent
 
 
 def pr_curves(curves: Selection[History], content: Mapping[str, object]) -> Sent:
@@ -64,36 +62,7 @@ def _entry(
         assert isinstance(curve, PrCurve)
     except (NbtrainError, OSError) as error:
         return {"run": run, "problem": refusal(error)}, []
-    rows, note = shown(curve)
+    rows, note = curve_rows(curve)
     numbers = [history.steps[kept].astype(np.float64), walls, rows.ravel()]
     entry = {"run": run, "known": state, "steps": len(kept), "at": place, "note": note}
     return entry, [np.concatenate(numbers).astype("<f8").tobytes()]
-
-
-def shown(curve: PrCurve) -> tuple[Any, str]:
-    """Returns the points of a curve for a chart, float64 of shape (7, n), and what is left out."""
-    rows = np.array(
-        [
-            curve.thresholds,
-            curve.true_positives,
-            curve.false_positives,
-            curve.true_negatives,
-            curve.false_negatives,
-            curve.precision,
-            curve.recall,
-        ]
-    )
-    with np.errstate(invalid="ignore"):
-        fits = np.all((rows[5:] >= 0) & (rows[5:] <= 1), axis=0)
-    words = []
-    if wrong := int(np.count_nonzero(~fits)):
-        words.append(
-            f"{wrong:,} of {rows.shape[1]:,} thresholds are not shown: their precision and recall "
-            "are not between 0 and 1."
-        )
-    rows = rows[:, fits]
-    if rows.shape[1] > THRESHOLDS:
-        words.append(f"{THRESHOLDS:,} of {rows.shape[1]:,} thresholds are shown.")
-        places = np.linspace(0, rows.shape[1] - 1, THRESHOLDS).round().astype(np.int64)
-        rows = rows[:, places]
-    return rows, " ".join(words)

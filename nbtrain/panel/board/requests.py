@@ -26,10 +26,10 @@ from nbtrain.media.drawing import DRAWING
 from nbtrain.panel import media
 from nbtrain.panel.board.curves import Want, as_csv, curves, state_of
 from nbtrain.panel.board.graph_requests import GRAPHS
-from nbtrain.panel.board.histograms import bands, buckets_of, ridges, spread
 from nbtrain.panel.board.index import KIND_OF, Selections, kept_indices
 from nbtrain.panel.board.pr_curves import pr_curves
 from nbtrain.panel.board.tables import TABLES, table
+from nbtrain.panel.histograms import bands, buckets_of, ridges, spread
 from nbtrain.panel.media import Sent
 
 # The most histograms that a card shows over all steps.
@@ -67,14 +67,14 @@ def _csv(found: Selections, content: Mapping[str, Any]) -> Sent:
 
 def _svg(found: Selections, content: Mapping[str, Any]) -> Sent:
     # Loaded with the first picture: a board is shown before.
-    from nbtrain.panel import board_figure
+    from nbtrain.panel.board import picture
 
     want, looks = Want.of(content), content.get("looks")
     if not isinstance(looks, dict) or not all(map(_is_look, looks.values())):
         raise ArgumentError(f"looks={looks!r:.80} does not number the looks of runs.")
     log, outliers = content.get("log") is True, content.get("outliers") is True
     with DRAWING:
-        drawn = board_figure.svg(_scalars(found), want, looks, log=log, outliers=outliers)
+        drawn = picture.svg(_scalars(found), want, looks, log=log, outliers=outliers)
     return {"t": "file"}, [drawn]
 
 

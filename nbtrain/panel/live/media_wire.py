@@ -20,8 +20,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.logdir.history import History, fact_of
 from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel import media
-from nbtrain.panel.board import pr_curves
-from nbtrain.panel.board.histograms import buckets_of, ridges, spread
+from nbtrain.panel.histograms import buckets_of, ridges, spread
 from nbtrain.panel.media import Sent
 from nbtrain.panel.wording import cut
 from nbtrain.tfevents.pr_curves import PrCurve
@@ -107,7 +106,7 @@ def _ridges(history: History, at: int) -> Sent:
 
 def _curve(value: Value) -> Sent:
     """Returns a curve as recall, then precision, then thresholds."""
-    rows, _ = pr_curves.shown(cast(PrCurve, value))
+    rows, _ = media.curve_rows(cast(PrCurve, value))
     return {}, [rows[[6, 5, 0]].astype("<f8").tobytes()]
 
 

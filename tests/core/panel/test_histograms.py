@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tensorboard.plugins.distribution import compressor
 
-from nbtrain.panel.board.histograms import BINS, PERCENTILES, bands, ridges, spread
+from nbtrain.panel.histograms import BINS, PERCENTILES, bands, ridges, spread
 
 
 @st.composite

@@ -42,6 +42,7 @@ test("runs in whose names the same is found have one number, those without a mat
   assert.deepEqual(numbers("SEED=\\d"), [0, 1, 0, undefined]);
   assert.deepEqual(numbers("units=(\\d+)|(sweep)"), [0, 0, 1, 2]);
   assert.deepEqual(numbers("s"), [0, 0, 0, 0]);
+  assert.deepEqual(numbers("("), [undefined, undefined, undefined, undefined]);
 });
 
 test("of sixty runs no two lines look the same", () => {

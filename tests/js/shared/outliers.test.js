@@ -21,7 +21,9 @@ test("equal values have no middle that could be flattened", () => {
   assert.equal(inner([...new Array(100).fill(1), 5]), null);
 });
 
-test("two values are both shown", () => {
-  assert.equal(inner([1, 1e9]), null);
+test("of few values all are shown", () => {
+  assert.equal(inner([2.3, 0.9, 0.85, 0.3]), null);
+  assert.equal(inner([...middle.slice(0, 19), 1e9]), null);
+  assert.deepEqual(inner([...middle.slice(0, 20), 1e9]), [0, 0.19]);
   assert.equal(inner([]), null);
 });

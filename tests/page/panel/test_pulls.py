@@ -33,3 +33,21 @@ def test_a_click_in_a_pause_is_answered_on_a_page_that_has_just_heard_a_word(
     eventually(lambda: run.status.phase is Phase.RUNNING)
     page.page.clock.run_for(2 * SECOND_MS)
     phase(panel, "running")
+
+
+def test_a_run_that_is_resumed_from_code_is_seen_on_a_page_that_hears_nothing(
+    page: BarePage, run: nbtrain.Run
+) -> None:
+    run.pause()
+    page.load(own_clock=True)
+    panel = page.panel(run)
+    phase(panel, "paused")
+    page.kernel.answer_only()
+    run.resume()
+    page.page.clock.run_for(11 * SECOND_MS)
+    asks = panel.locator("[data-role=pulls]")
+    expect(asks).to_be_hidden()
+    phase(panel, "paused")
+    page.page.clock.run_for(SECOND_MS)
+    phase(panel, "running")
+    expect(asks).to_be_visible()

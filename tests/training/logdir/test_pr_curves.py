@@ -13,7 +13,7 @@ from tensorboard.plugins.pr_curve import summary as pr
 
 import nbtrain
 from nbtrain.core.errors import ArgumentError
-from nbtrain.panel.board import pr_curves
+from nbtrain.panel import media
 from nbtrain.tfevents.pr_curves import PrCurve
 from tests.event_files import NAME, start, written
 from tests.other_events import event, tensor2
@@ -190,12 +190,12 @@ def test_a_curve_without_anything_to_draw_says_so(tmp_path: Path) -> None:
 
 
 def test_a_curve_of_many_thresholds_is_of_some(tmp_path: Path) -> None:
-    count = pr_curves.THRESHOLDS + 500
+    count = media.THRESHOLDS + 500
     falling = np.linspace(1, 0, count)
     rows = [np.arange(count, 0, -1), *([np.ones(count)] * 3), falling, falling]
     (entry,), (buffer,) = asked(logdir_of(tmp_path, curve(rows)))
     shown = decoded(entry, buffer)[2][0]
-    assert len(shown) == pr_curves.THRESHOLDS
+    assert len(shown) == media.THRESHOLDS
     assert shown[[0, -1]].tolist() == [0, 1]
     assert entry["note"] == "2,000 of 2,500 thresholds are shown."
 

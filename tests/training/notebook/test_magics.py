@@ -924,7 +924,7 @@ def test_a_picture_that_cannot_be_drawn_keeps_no_board_from_being_shown(
     def png(*_args: Any, **_kwargs: Any) -> bytes:
         raise OverflowError("too large to be drawn")
 
-    monkeypatch.setattr("nbtrain.panel.board_figure.png", png)
+    monkeypatch.setattr("nbtrain.panel.board.picture.png", png)
     with capture_output() as out:
         line(shell, "scalars logs")
     live, _, words = [each.data for each in out.outputs]

@@ -25,9 +25,9 @@ from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.notebook import boards
 from nbtrain.notebook.boards import Following, opened
 from nbtrain.notebook.verb_options import TABS
-from nbtrain.panel import board_figure
 from nbtrain.panel.board import board as room
 from nbtrain.panel.board import curves as curves_room
+from nbtrain.panel.board import picture
 from nbtrain.panel.board.board import Board
 from nbtrain.panel.board.colours import COLOURS
 from nbtrain.panel.board.curves import CHART_BUCKETS, RUN_BUCKETS
@@ -207,7 +207,7 @@ def test_an_odd_tag_is_a_tag_like_any_other(tag: str, tmp_path: Path) -> None:
     assert list(csv.reader(io.StringIO(text, newline="")))[1] == [
         *("run", word, "0", "100.0", "0.5")
     ]
-    assert board_figure.png(nbtrain.scalars(tmp_path)) is not None
+    assert picture.png(nbtrain.scalars(tmp_path)) is not None
 
 
 def test_a_name_that_is_no_text_is_refused_in_words_that_are(tmp_path: Path) -> None:
@@ -745,15 +745,15 @@ def test_a_picture_stays_of_the_first_charts_whatever_the_names_and_values(tmp_p
     run_of(tmp_path / "one", [5.0], tag="other")
     largest = [tensor("large", step, np.float64((-1) ** step * 1.7e308)) for step in (0, 1)]
     written(tmp_path / "large" / NAME, largest)
-    picture = board_figure.png(nbtrain.scalars(tmp_path), smooth=0.5)
-    assert picture is not None
-    assert picture.startswith(b"\x89PNG")
+    drawn = picture.png(nbtrain.scalars(tmp_path), smooth=0.5)
+    assert drawn is not None
+    assert drawn.startswith(b"\x89PNG")
 
 
 def test_the_picture_has_the_ground_and_the_ink_of_a_runs(tmp_path: Path) -> None:
     for number in range(5):  # one more than there are charts, which the legend says
         run_of(tmp_path / f"run{number}", list(np.linspace(2.0, 0.0, 50)), tag=f"tag{number}")
-    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")
+    pixels = pixels_of(picture.png(nbtrain.scalars(tmp_path)) or b"")
     assert (pixels[:, :, 3] == 1).all()
     assert of(pixels[:, :, :3], GROUND).mean() > 0.8
     assert of(pixels[-40:, :, :3], INK).any(), "the names of the runs"
@@ -762,7 +762,7 @@ def test_the_picture_has_the_ground_and_the_ink_of_a_runs(tmp_path: Path) -> Non
 def test_the_picture_draws_a_validation_in_the_colour_of_its_training(tmp_path: Path) -> None:
     for run, above in (("a/train", 0.0), ("a/validation", 1.0), ("b", 2.0)):
         run_of(tmp_path / run, list(np.linspace(above, above + 0.5, 50)))
-    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
+    pixels = pixels_of(picture.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
     blue, orange, green = (of(pixels, colour).sum() for colour in COLOURS[:3])
     assert blue > 1.5 * orange > 0, "a line and a dashed one beside a line"
     assert not green
@@ -772,7 +772,7 @@ def test_each_run_keeps_its_colour_in_the_picture_and_on_the_page(tmp_path: Path
     def drawn(runs: str | None = None) -> tuple[dict[str, int], list[bool]]:
         scalars = nbtrain.scalars(tmp_path, runs=runs)
         index, _ = ShownBoard(scalars).hear(t="hello")
-        pixels = pixels_of(board_figure.png(scalars) or b"")[:, :, :3]
+        pixels = pixels_of(picture.png(scalars) or b"")[:, :, :3]
         looks = dict(zip(index["runs"], index["looks"], strict=True))
         return looks, [bool(of(pixels, colour).any()) for colour in COLOURS[:3]]
 
@@ -789,19 +789,19 @@ def test_the_picture_draws_runs_whose_shortened_names_are_the_same(tmp_path: Pat
     for number in range(2):
         name = f"first-words-of-a-long-name-{number}-and-the-last-words-of-a-long-name"
         run_of(tmp_path / name, list(np.linspace(number, number + 0.5, 50)))
-    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
+    pixels = pixels_of(picture.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
     for colour in COLOURS[:2]:
         assert of(pixels, colour).sum() > 100
 
 
 def test_the_picture_draws_each_value_between_two_gaps_as_a_point(tmp_path: Path) -> None:
     run_of(tmp_path, [1.0, np.nan] * 100)
-    pixels = pixels_of(board_figure.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
+    pixels = pixels_of(picture.png(nbtrain.scalars(tmp_path)) or b"")[:, :, :3]
     assert of(pixels, COLOURS[0]).any(axis=0).sum() > 200
 
 
 def test_without_charts_there_is_no_picture(tmp_path: Path) -> None:
-    assert board_figure.png(nbtrain.scalars(tmp_path)) is None
+    assert picture.png(nbtrain.scalars(tmp_path)) is None
 
 
 def test_a_board_is_quiet_since_it_has_told_or_answered_a_page(tmp_path: Path) -> None:

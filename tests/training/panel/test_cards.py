@@ -14,9 +14,9 @@ from PIL import Image
 
 import nbtrain
 from nbtrain.panel import media
-from nbtrain.panel.board.histograms import BINS, PERCENTILES
 from nbtrain.panel.board.index import selections
 from nbtrain.panel.board.requests import BANDS, RIDGES
+from nbtrain.panel.histograms import BINS, PERCENTILES
 from tests.event_files import NAME, simple, start, written
 from tests.other_events import WAV, event, png, tensor2
 from tests.training.boards import ShownBoard, board_of

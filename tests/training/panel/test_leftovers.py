@@ -18,7 +18,8 @@ from ipywidgets.widgets import widget
 
 import nbtrain
 from nbtrain.notebook import boards, display, still
-from nbtrain.panel import board_figure, figure
+from nbtrain.panel import figure
+from nbtrain.panel.board import picture
 from nbtrain.steer import registry
 from nbtrain.terminal import script
 from tests.gate import SOON, Gate
@@ -167,12 +168,12 @@ def test_a_board_that_cannot_be_drawn_is_told_in_its_own_cell_when_it_is_closed(
     def fail(*_: object, **__: object) -> bytes:
         raise ValueError("no font")
 
-    monkeypatch.setattr(board_figure, "png", fail)
+    monkeypatch.setattr(picture, "png", fail)
     boards.show(nbtrain.scalars(tmp_path), text="board")
-    monkeypatch.setattr(board_figure, "png", lambda *_, **__: None)
+    monkeypatch.setattr(picture, "png", lambda *_, **__: None)
     for _ in range(31):
         boards.show(nbtrain.scalars(tmp_path), text="board")
-    monkeypatch.setattr(board_figure, "png", fail)
+    monkeypatch.setattr(picture, "png", fail)
     boards.show(nbtrain.scalars(tmp_path), text="board")
     assert "The picture cannot be drawn: ValueError: no font" in first_words(outputs)
 

@@ -83,8 +83,8 @@ class View {
   pages = new Map();
   /** @type {Page | null} */
   page = null; // the page in front
-  /** @type {(Paint & {by: string}) | null} */
-  paints = null; // of the theme; and the meaning of the runs' colours
+  /** @type {(Paint & {looks: string}) | null} */
+  paints = null; // of the theme; and the looks of all runs
   tab = ""; // the name of that page
   frame = 0; // the requested animation frame; 0 if none
   begun = false; // whether the board's options have been applied
@@ -166,6 +166,12 @@ class View {
       ? (this.#groups.get(this.connection.leaderOf(run)) ?? null)
       : this.connection.lookOf(run);
 
+  // A text that differs if a run has another look.
+  get #looks() {
+    const { runs = [] } = this.connection.index ?? {};
+    return JSON.stringify(runs.map((run) => [run, this.lookOf(run)]));
+  }
+
   // The numbers of the fits' groups, by their leaders; without those of no group.
   get #groups() {
     const { index, fits } = this.connection;
@@ -210,7 +216,7 @@ class View {
   retheme() {
     if (!this.root.isConnected) return;
     this.root.dataset.theme = theme.isDark(this.root) ? "dark" : "light";
-    this.paints = { ...theme.paints(this.root), by: this.options.colourBy };
+    this.paints = { ...theme.paints(this.root), looks: this.#looks };
     this.runs.repaint();
     this.pages.forEach((page) => page.retheme());
   }
@@ -232,6 +238,7 @@ class View {
     if (!index) return;
     hidePicture(this.root);
     if (!this.begun) this.#begin(index.begin);
+    if (this.paints?.looks !== this.#looks) this.retheme();
     const { fits, folder } = this.connection;
     this.runs.show(fits.values(), {
       folder,
@@ -257,14 +264,18 @@ class View {
    * @param {Index["begin"]} begin
    */
   #begin(begin) {
-    const { tags, runs } = this.options;
+    const { tags, runs, colourBy } = this.options;
     const options = optionsOf({ ...begin, kept: this.connection.kept ?? begin.kept });
     this.connection.kept ??= written(options);
-    this.options = { ...options, tags: tags || options.tags, runs: runs || options.runs };
+    this.options = {
+      ...options,
+      tags: tags || options.tags,
+      runs: runs || options.runs,
+      colourBy: colourBy || options.colourBy,
+    };
     this.begun = true;
     this.tagInput.value = this.options.tags;
     this.runs.begin(this.options);
-    this.retheme();
   }
 
   /**

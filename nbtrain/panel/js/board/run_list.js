@@ -74,10 +74,8 @@ export class RunList {
       this.changed(this.input.value);
     });
     this.colourBy.addEventListener("input", () => {
-      const { error } = filter(this.colourBy.value);
-      this.colourBy.setAttribute("aria-invalid", String(error !== null));
-      say(this.problem, error);
-      if (error === null) coloured(this.colourBy.value);
+      this.#check();
+      if (filter(this.colourBy.value).error === null) coloured(this.colourBy.value);
     });
     const all = button({ text: "all" }, () => this.#checkShown(true));
     const none = button({ text: "none" }, () => this.#checkShown(false));
@@ -207,15 +205,24 @@ export class RunList {
   }
 
   #fit() {
-    const { matches, error } = filter(this.input.value);
+    const { matches } = filter(this.input.value);
     this.matches = (run) =>
       matches(run) ||
       (this.names.get(run) ?? []).some(matches) ||
       (this.labels[run] ?? []).some((label) => matches(`#${label}`));
-    this.input.setAttribute("aria-invalid", String(error !== null));
-    say(this.problem, error);
+    this.#check();
     for (const { row, fit } of this.rows.values()) row.hidden = !this.#isListed(fit);
     this.#update();
+  }
+
+  // Shows what is wrong with the two regular expressions.
+  #check() {
+    const errors = [this.input, this.colourBy].map((input) => {
+      const { error } = filter(input.value);
+      input.setAttribute("aria-invalid", String(error !== null));
+      return error;
+    });
+    say(this.problem, errors.find((error) => error !== null) ?? null);
   }
 
   #update() {

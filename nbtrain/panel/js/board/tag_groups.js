@@ -54,6 +54,12 @@ export class TagGroups {
     const { pinned, others } = splitPinned(found, pins);
     const drawn = JSON.stringify([pinned, [...others]]);
     if (this.drawn === drawn) return;
+    const whole = document.fullscreenElement;
+    if (whole && this.root.contains(whole)) {
+      // Moving it would end the full screen.
+      whole.addEventListener("fullscreenchange", () => this.show(found), { once: true });
+      return;
+    }
     this.drawn = drawn;
     this.#fill(others, pinned);
     this.cards.forEach((card) => card.pin.show(pins.includes(card.tag)));

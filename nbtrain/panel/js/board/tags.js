@@ -77,12 +77,12 @@ export function runsWithoutScalars({ sets, runs }) {
 /**
  * A test of names by a regular expression. If it is invalid, every name passes.
  * @param {string} text
- * @returns {{matches: NameTest, error: string | null}}
+ * @returns {{matches: NameTest, error: string | null, pattern?: RegExp}}
  */
 export function filter(text) {
   try {
     const pattern = new RegExp(text, "i");
-    return { matches: (name) => pattern.test(name), error: null };
+    return { matches: (name) => pattern.test(name), error: null, pattern };
   } catch (error) {
     return { matches: () => true, error: error instanceof Error ? error.message : String(error) };
   }
@@ -90,18 +90,18 @@ export function filter(text) {
 
 /**
  * Numbers fits by what a regular expression finds in their names: its groups, or all of its match. Omits
- * fits without a match. Returns the numbers by leader.
+ * fits without a match; all if the expression is invalid. Returns the numbers by leader.
  * @param {string} text
  * @param {Iterable<Pick<Fit, "lead" | "name">>} fits
  */
 export function numbersBy(text, fits) {
-  const pattern = new RegExp(text, "i");
+  const { pattern } = filter(text);
   /** @type {Map<string, number>} */
   const found = new Map(); // by what was found
   /** @type {Map<string, number>} */
   const numbers = new Map();
   for (const { lead, name } of fits) {
-    const [match, ...parts] = pattern.exec(name) ?? [];
+    const [match, ...parts] = pattern?.exec(name) ?? [];
     if (match === undefined) continue;
     const key = JSON.stringify(parts.length ? parts : match);
     numbers.set(

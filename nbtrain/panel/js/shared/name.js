@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 
-const END = 10; // characters that are always shown
+const END = 10; // characters that are always shown, unless they are very wide
 const SHORT = 16; // characters of a name that is not divided
 
 /**
@@ -11,7 +11,10 @@ const SHORT = 16; // characters of a name that is not divided
  * @param {{class: string, title?: string}} how
  */
 export function named(text, { class: kind, title = text }) {
-  if (text.length <= SHORT) return el("span", { class: kind, text, title });
-  const parts = [text.slice(0, -END), text.slice(-END)].map((part) => el("span", { text: part }));
+  const all = [...text];
+  if (all.length <= SHORT) return el("span", { class: kind, text, title });
+  const parts = [all.slice(0, -END), all.slice(-END)].map((part) =>
+    el("span", { text: part.join("") }),
+  );
   return el("span", { class: `${kind} nbt-cut`, title, children: parts });
 }

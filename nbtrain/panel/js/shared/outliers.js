@@ -8,6 +8,7 @@ import { button } from "./dom.js";
 /** @typedef {{x: number, kind: "above" | "below"}} Outlier A place at which values are beyond the range. */
 
 const EDGES = [0.05, 0.95]; // the middle of the values, as in TensorBoard
+const FEW = 20; // values of which none is an outlier: nine tenths of so few say little
 const FAR = 5; // times the width of the middle: with values further from it, it would be flat
 
 /**
@@ -17,8 +18,8 @@ const FAR = 5; // times the width of the middle: with values further from it, it
  */
 export function inner(values) {
   const sorted = Float64Array.from(values).sort();
+  if (sorted.length <= FEW) return null;
   const last = sorted.length - 1;
-  if (last < 2) return null;
   const [from, to] = [sorted[Math.ceil(EDGES[0] * last)], sorted[Math.floor(EDGES[1] * last)]];
   const far = FAR * (to - from);
   const near = sorted.filter((y) => y >= from - far && y <= to + far);
@@ -72,6 +73,7 @@ export class Outliers {
       const kind = y > max ? "above" : "below";
       found.set(`${kind} ${x}`, { x, kind });
     }
+    if (!found.size && !this.all) this.root.hidden = true; // the room at the edges shows them
     const places = `${found.size} ${found.size === 1 ? "place" : "places"}`;
     this.root.dataset.places = String(found.size);
     this.root.title = this.all

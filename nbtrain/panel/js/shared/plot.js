@@ -18,7 +18,7 @@ import { lastOf } from "./collections.js";
 /** @typedef {{x: number, kind: Unseen | Outlier["kind"], abandoned?: boolean}} Mark */
 
 /** @type {Record<Mark["kind"], string>} */
-const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "▽", above: "△", below: "▽" };
+const GLYPHS = { NaN: "×", "∞": "▲", "−∞": "▼", "≤ 0": "○", above: "△", below: "▽" };
 /** @type {Mark["kind"][]} */
 const AT_THE_TOP = ["∞", "above"];
 const MARKS_APART = 8; // pixels: a thousand NaN are a row of marks, not a smear

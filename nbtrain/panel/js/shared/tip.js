@@ -13,11 +13,18 @@ export class Tip {
   constructor(role) {
     // Above the page, because a cell cuts off what is outside of it.
     this.root = el("div", { class: "nbt-tip", popover: "manual", "data-role": role });
-    this.hide = () => this.#toggle(false);
+    /** @param {Event} event */
+    this.scrolled = ({ target }) =>
+      target instanceof Node && target.contains(this.root) && this.hide();
   }
 
   get isShown() {
     return this.root.matches(":popover-open");
+  }
+
+  hide() {
+    if (this.isShown) this.root.hidePopover();
+    document.removeEventListener("scroll", this.scrolled, true);
   }
 
   /**
@@ -28,12 +35,13 @@ export class Tip {
    */
   show(nodes, u, { above = false } = {}) {
     this.root.replaceChildren(...nodes);
-    this.#toggle(nodes.length > 0);
-    if (!this.isShown) return;
-    document.addEventListener("scroll", this.hide, { capture: true, once: true });
-    const { offsetWidth: width, offsetHeight: height } = this.root;
     const chart = u.root.getBoundingClientRect();
     const plot = u.over.getBoundingClientRect();
+    const isInSight = plot.bottom > 0 && plot.top < innerHeight;
+    if (!nodes.length || !isInSight || !this.root.isConnected) return this.hide();
+    this.root.showPopover();
+    document.addEventListener("scroll", this.scrolled, true);
+    const { offsetWidth: width, offsetHeight: height } = this.root;
     const { left } = cursorOf(u);
     const [over, under] = [chart.top - GAP - height, chart.bottom + GAP];
     const isAbove = over >= 0 && (above || under + height > innerHeight);
@@ -47,13 +55,8 @@ export class Tip {
    * @param {number} top
    */
   #place(left, top) {
-    const { offsetWidth: width, style } = this.root;
+    const { offsetWidth: width, offsetHeight: height, style } = this.root;
     style.left = `${Math.max(GAP, Math.min(left, innerWidth - width - GAP))}px`;
-    style.top = `${top}px`;
-  }
-
-  /** @param {boolean} shown */
-  #toggle(shown) {
-    if (this.root.isConnected) this.root.togglePopover(shown);
+    style.top = `${Math.max(GAP, Math.min(top, innerHeight - height - GAP))}px`;
   }
 }

@@ -7,6 +7,7 @@ import { Pin } from "../../shared/pin.js";
 import { getOrMake } from "../../shared/collections.js";
 import { StepSlider } from "./step_slider.js";
 import { choiceOf, placeOf } from "../../shared/cards/steps.js";
+import { fullScreen } from "../full_screen.js";
 import { named } from "../../shared/name.js";
 
 /** @import { PrCurve } from "../../protocol.d.ts" */
@@ -51,11 +52,15 @@ export class PrCard {
     this.rows = el("div", { class: "nbt-pr-runs", role: "group", "aria-label": `steps of ${tag}` });
     const name = named(tag, { class: "nbt-tag" });
     this.pin = new Pin(tag, () => board.choices.toggle("pins", tag));
+    /** @type {HTMLElement} */
     this.root = el("section", {
       class: "nbt-chart nbt-card",
       "data-tag": tag,
       children: [
-        el("div", { class: "nbt-chart-head", children: [name, this.pin.root] }),
+        el("div", {
+          class: "nbt-chart-head",
+          children: [name, fullScreen(tag, this), this.pin.root],
+        }),
         this.chart.host,
         this.problem,
         this.rows,

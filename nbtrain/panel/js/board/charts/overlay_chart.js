@@ -84,10 +84,10 @@ export class OverlayChart extends BaseChart {
       tool("log", "Logarithmic scale", () => this.#toggleLog(), this.log),
       tool("table", TABLE, () => this.#toggleTable(), false),
       tool("CSV", "Download the visible points", () => source.csv(this)),
+      tool("PNG", "Download the chart as an image", () => this.#save()),
       ...(source.svg
         ? [tool("SVG", "Download the chart as a drawing", () => source.svg?.(this))]
         : []),
-      tool("PNG", "Download the chart as an image", () => this.#save()),
       fullScreen(tag, this),
     ];
     const tools = el("span", { class: "nbt-chart-tools", children: buttons });
@@ -298,6 +298,7 @@ export class OverlayChart extends BaseChart {
     const pressed = String(!this.table.hidden);
     partOf(this.root, "[data-act=table]").setAttribute("aria-pressed", pressed);
     this.#fillTable();
+    this.resize(); // on the whole screen, the table takes its room from the plot
   }
 
   #fillTable() {

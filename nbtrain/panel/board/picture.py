@@ -11,7 +11,7 @@ import numpy as np
 
 from nbtrain.core.values.arrays import FloatArray
 from nbtrain.logdir.scalars import Scalars
-from nbtrain.panel.board.colours import COLOURS, looks_of
+from nbtrain.panel.board.colours import COLOURS, looks_in
 from nbtrain.panel.board.curves import Want, buckets_of_each, kept_buckets
 from nbtrain.panel.figure import (
     GREY,
@@ -61,7 +61,7 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     names = [scalars.reader.title(name_of(lead, runs, fits)) for lead, runs in fits.items()]
     folder = folder_of(names)
     shown = [*fits.values()][:_RUNS]
-    looks = looks_of(scalars.runs, scalars.reader.by_age)
+    looks = looks_in(scalars)
     styles = [_style(looks[runs[0]]) for runs in shown]
     rows = 2 + -(-len(shown) // _COLUMNS)
     figure, each_axes = framed(len(tags[:_CHARTS]), _CHART, _LINE * rows)
@@ -107,7 +107,7 @@ def svg(
         scalars: The runs.
         want: The chart.
         looks: The numbers of the looks of the runs that are drawn, by run; None for a run without
-            a group. See `looks_of`.
+            a group. See `looks_of` in colours.py.
         log: Whether the values have a logarithmic scale.
         outliers: Whether the range of the values includes outliers.
     """
