@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, expect
 
 import nbtrain
 from nbtrain.panel.board.board import Board
+from nbtrain.panel.board.colours import COLOURS
 from nbtrain.tfevents.writer import EventWriter
 from tests.logdirs import clock, write_curve, write_curves
 from tests.page.bare import BarePage
@@ -316,6 +317,27 @@ def test_a_chart_is_shown_on_the_whole_screen(page: BarePage, board: Locator) ->
     page.page.wait_for_function(
         "([over, height]) => over.clientHeight === height",
         arg=[loss.locator(".u-over").element_handle(), bottom - top],
+    )
+
+
+def test_an_older_run_that_is_added_moves_the_colours_of_swatches_and_lines_together(
+    page: BarePage, own_folder: Path
+) -> None:
+    logdir = own_folder / "logs"
+    write_curve(logdir / "new", "loss", np.linspace(0, 1, 50))
+    board = drawn(page.line("scalars logs --follow"))
+    loss = chart_of(board, "loss")
+    swatch = board.locator("[data-run=new] line")
+    blue = swatch.get_attribute("stroke")
+    assert blue == COLOURS[0]
+    write_curve(logdir / "old", "loss", np.linspace(1, 2, 50))
+    (written,) = (logdir / "old").iterdir()
+    written.rename(written.with_name("events.out.tfevents.1.host"))
+    expect(swatch).to_have_attribute("stroke", COLOURS[1])
+    expect(board.locator("[data-run=old] line")).to_have_attribute("stroke", COLOURS[0])
+    loss.get_by_role("button", name="table").click()
+    expect(loss.locator("[data-role=table] tr", has_text="new").locator("line")).to_have_attribute(
+        "stroke", COLOURS[1]
     )
 
 
