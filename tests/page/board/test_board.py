@@ -369,9 +369,12 @@ def test_runs_have_the_colours_of_what_is_found_in_their_names(
 
 def test_smoothing_leaves_the_raw_line_behind(page: BarePage, board: Locator) -> None:
     loss = chart_of(board, "train/loss")
-    board.locator("[data-role=smoothing]").fill("0.9")
     loss.locator(".u-over").hover(position={"x": 100, "y": 60})
-    expect(loss.locator("[data-role=values]")).to_contain_text("raw")
+    told = loss.locator("[data-role=values]")
+    expect(told).to_be_visible()
+    board.locator("[data-role=smoothing]").fill("0.9")
+    expect(told).to_contain_text("raw")
+    expect(told).to_be_visible()
 
 
 def test_a_logarithmic_axis_shows_the_first_steps_apart(page: BarePage, board: Locator) -> None:

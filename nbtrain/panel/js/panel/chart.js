@@ -203,7 +203,6 @@ export class Chart extends BaseChart {
    * @param {Drawn} drawn
    */
   #build(data, drawn) {
-    const { left, top } = cursorOf(this.plot);
     this.along = this.x;
     const plot = this.build(data, {
       series: seriesOf(this.lines, drawn, this.paint),
@@ -223,7 +222,6 @@ export class Chart extends BaseChart {
           (u) => drawMarks(u, this.head.outliers.beyond(u), this.paint()),
         ],
         setScale: [(u, scale) => this.#scaled(u, scale)],
-        ready: [(u) => left >= 0 && u.setCursor({ left, top })],
       },
     });
     const { over } = plot;

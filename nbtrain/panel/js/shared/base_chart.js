@@ -89,15 +89,20 @@ export class BaseChart {
   }
 
   /**
-   * Makes the plot, and returns it.
+   * Makes the plot, and returns it. The cursor stays where it is.
    * @param {Columns} data
    * @param {PlotOptions} options without those of all charts
    */
   build(data, { hooks, ...options }) {
+    const cursor = cursorOf(this.plot);
     this.destroy();
     this.drawn = this.look;
     /** @type {uPlot.Hooks.Arrays} */
-    const all = { setCursor: [(u) => this.hover(u)], ...hooks };
+    const all = {
+      setCursor: [(u) => this.hover(u)],
+      ready: [(u) => cursor.left >= 0 && u.setCursor(cursor)],
+      ...hooks,
+    };
     const own = { ...options, ...this.size, legend: { show: false }, hooks: all };
     const plot = new uPlot(own, data, this.host);
     plot.over.append(this.tip.root);
