@@ -100,7 +100,7 @@ def _bounds(given: object) -> tuple[float, float]:
 
 def state_of(scalars: Scalars, want: Want) -> str:
     """Returns a text that changes whenever the answer may: the number of points of each run."""
-    return ",".join(f"{run}:{scalars.count(run, want.tag)}" for run in _runs(scalars, want))
+    return ",".join(f"{run}:{scalars.count(run, want.tag)}" for run in runs_of(scalars, want))
 
 
 def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes]:
@@ -112,7 +112,7 @@ def curves(scalars: Scalars, want: Want) -> tuple[list[dict[str, object]], bytes
     Between them is a row for each of the `unseen` kept buckets with values that are not finite: the
     index of the bucket, and how many values are NaN, ∞ and −∞.
     """
-    runs = _runs(scalars, want)
+    runs = runs_of(scalars, want)
     limit = buckets_of_each(len(runs))
     entries: list[dict[str, object]] = []
     parts: list[FloatArray] = []
@@ -143,7 +143,7 @@ def as_csv(scalars: Scalars, want: Want) -> bytes:
     writer = csv.writer(out)
     writer.writerow(("run", "tag", "step", "wall_time", "value"))
     left = CSV_ROWS
-    for run in _runs(scalars, want):
+    for run in runs_of(scalars, want):
         points = scalars[run, want.tag]
         x = _axis(points, want.x)
         chosen = ~points.abandoned & (x >= want.low) & (x <= want.high)
@@ -164,7 +164,8 @@ def _no_formula(name: str) -> str:
     return f"'{name}" if name.startswith(_FORMULAS) else name
 
 
-def _runs(scalars: Scalars, want: Want) -> list[str]:
+def runs_of(scalars: Scalars, want: Want) -> list[str]:
+    """Returns the runs of a request that have its tag."""
     having = scalars.having(want.tag)
     return having if want.runs is None else [run for run in having if run in want.runs]
 

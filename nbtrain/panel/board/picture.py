@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from nbtrain.core.values.arrays import FloatArray
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board.colours import COLOURS, looks_in
-from nbtrain.panel.board.curves import Want, buckets_of_each, kept_buckets
+from nbtrain.panel.board.curves import Want, buckets_of_each, kept_buckets, runs_of
 from nbtrain.panel.figure import (
     GREY,
     GROUND,
@@ -68,17 +69,7 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     for axes, tag in zip(each_axes, tags, strict=False):
         title = writable(cut(tag, TITLE))
         axes.set_title(title, fontsize=9, loc="left", parse_math=False, color=INK)
-        lines = [
-            (run, style | ({"linestyle": _VALIDATION} if place else {}))
-            for style, runs in zip(styles, shown, strict=True)
-            for place, run in enumerate(runs)
-            if (run, tag) in scalars
-        ]
-        limit = buckets_of_each(len(lines))
-        points = []
-        for run, style in lines:
-            counted, _ = kept_buckets(scalars[run, tag], Want(tag, x=x, smooth=smooth), limit)
-            points += _draw(axes, counted, style, raw=bool(smooth))
+        points = _draw_fits(axes, scalars, Want(tag, x=x, smooth=smooth), shown, styles)
         leave_out(axes, points)
         frame(axes)
     left_out = [
@@ -87,14 +78,12 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
         if count > 0
     ]
     parts = [
-        *([f"in {folder}"] if folder else []),
-        *(["dashed: validation"] if any(len(runs) > 1 for runs in shown) else []),
-        *([f"not shown: {', '.join(left_out)}"] if left_out else []),
+        f"in {folder}" if folder else "",
+        _dashed(shown),
+        f"not shown: {', '.join(left_out)}" if left_out else "",
     ]
     short = [cut(name.removeprefix(folder), _NAME) for name in names[: len(shown)]]
-    _name(
-        figure, [writable(name) or " " for name in short], styles, cut("; ".join(parts), _SUMMARY)
-    )
+    _name(figure, short, styles, cut("; ".join(filter(None, parts)), _SUMMARY))
     return saved(figure)
 
 
@@ -111,18 +100,16 @@ def svg(
         log: Whether the values have a logarithmic scale.
         outliers: Whether the range of the values includes outliers.
     """
-    fits = fits_of(run for run in scalars.having(want.tag) if run in looks)
-    names = [scalars.reader.title(name_of(lead, runs, fits)) for lead, runs in fits.items()]
-    styles = [_style(looks[runs[0]]) for runs in fits.values()]
+    want = replace(want, runs=frozenset(looks))
+    known = fits_of(scalars.runs)
+    fits = {lead: runs for lead, runs in known.items() if not looks.keys().isdisjoint(runs)}
+    names = [scalars.reader.title(name_of(lead, runs, known)) for lead, runs in fits.items()]
+    styles = [_style(next(looks[run] for run in runs if run in looks)) for runs in fits.values()]
     rows = 2 + -(-len(fits) // _COLUMNS)
     figure, (axes,) = framed(1, _LONE_CHART, _LINE * rows)
-    axes.set_title(writable(want.tag), fontsize=10, loc="left", parse_math=False, color=INK)
-    limit, points = buckets_of_each(len(looks)), []
-    for style, runs in zip(styles, fits.values(), strict=True):
-        for run in runs:
-            dashes = {"linestyle": _VALIDATION} if _is_validation(run, runs) else {}
-            counted, _ = kept_buckets(scalars[run, want.tag], want, limit)
-            points += _draw(axes, counted, style | dashes, raw=bool(want.smooth))
+    title = writable(cut(want.tag, _SUMMARY))
+    axes.set_title(title, fontsize=10, loc="left", parse_math=False, color=INK)
+    points = _draw_fits(axes, scalars, want, [*fits.values()], styles)
     if log:
         axes.set_yscale("log", nonpositive="mask")
     if not outliers:
@@ -134,15 +121,14 @@ def svg(
         axes.xaxis.set_major_formatter(lambda at, _: time.strftime(_DATE, time.localtime(at)))
     axes.set_xlabel(_ALONG[want.x], fontsize=8, color=INK)
     frame(axes)
-    words = [writable(name) or " " for name in names]
-    _name(figure, words, styles, "dashed: validation" if len(looks) > len(fits) else "")
+    _name(figure, [cut(name, _NAME) for name in names], styles, _dashed(fits.values()))
     out = io.BytesIO()
     figure.savefig(out, format="svg", facecolor=GROUND)
     return out.getvalue()
 
 
-def _is_validation(run: str, fit: Sequence[str]) -> bool:
-    return len(fit) > 1 and run != fit[0]
+def _dashed(fits: Iterable[Sequence[str]]) -> str:
+    return "dashed: validation" if any(len(runs) > 1 for runs in fits) else ""
 
 
 def _style(look: int | None) -> dict[str, Any]:
@@ -150,6 +136,28 @@ def _style(look: int | None) -> dict[str, Any]:
         return {"color": GREY, "linestyle": "-"}
     dashes, colour = divmod(look, len(COLOURS))
     return {"color": COLOURS[colour], "linestyle": _DASHES[dashes % len(_DASHES)]}
+
+
+def _draw_fits(
+    axes: Axes,
+    scalars: Scalars,
+    want: Want,
+    fits: Sequence[Sequence[str]],
+    styles: Sequence[dict[str, Any]],
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Draws the chosen runs of fits, and returns the places and values of their curves."""
+    having = set(runs_of(scalars, want))
+    lines = [
+        (run, style | ({"linestyle": _VALIDATION} if place else {}))
+        for style, runs in zip(styles, fits, strict=True)
+        for place, run in enumerate(runs)
+        if run in having
+    ]
+    limit, points = buckets_of_each(len(lines)), []
+    for run, style in lines:
+        counted, _ = kept_buckets(scalars[run, want.tag], want, limit)
+        points += _draw(axes, counted, style, raw=bool(want.smooth))
+    return points
 
 
 def _draw(
@@ -176,7 +184,7 @@ def _name(
 
     legend = figure.legend(
         [Line2D([], [], **style) for style in styles],
-        names,
+        [writable(name) or " " for name in names],
         loc="outside lower left",
         ncols=_COLUMNS,
         fontsize=8,

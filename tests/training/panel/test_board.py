@@ -493,6 +493,10 @@ def test_a_chart_is_drawn_as_the_page_shows_it(tmp_path: Path) -> None:
         assert strokes(bytes(drawing)) == {COLOURS[3], COLOURS[1]}, more
     _, (drawing,) = board.hear(t="svg", id=1, tag="loss", looks={"b": 2})
     assert strokes(bytes(drawing)) == {COLOURS[2]}
+    assert b"stroke-dasharray" not in bytes(drawing)
+    _, (drawing,) = board.hear(t="svg", id=1, tag="loss", looks={"a/validation": 3})
+    assert strokes(bytes(drawing)) == {COLOURS[3]}
+    assert b"stroke-dasharray" in bytes(drawing), "also without its training"
 
 
 @pytest.mark.parametrize("looks", [None, ["b"], {"b": -1}, {"b": True}, {"b": "red"}])

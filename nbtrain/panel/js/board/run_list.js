@@ -41,7 +41,7 @@ export class RunList {
     type: "search",
     placeholder: "colour by (regex)",
     title:
-      "Runs get one colour if this finds the same in their names: its (groups), or all of its match",
+      "Runs in whose names this finds the same text get the same colour. With (groups), only their text counts.",
     "aria-label": "colour runs by a regular expression",
     "data-role": "colour-by",
     spellcheck: "false",

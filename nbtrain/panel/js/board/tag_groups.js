@@ -26,6 +26,8 @@ export class TagGroups {
   /** @type {Map<string, Card>} */
   cards = new Map(); // all cards that have been shown, by key
   drawn = ""; // the keys that are drawn
+  /** @type {Map<string, Key[]>} */
+  found = new Map(); // the keys to draw after the full screen
   /** @type {Map<string, number>} */
   more = new Map(); // how many cards of a group are shown, if not AT_ONCE
   most = AT_ONCE; // groups
@@ -48,6 +50,9 @@ export class TagGroups {
     this.size.observe(this.root);
   }
 
+  // One function, so that it is registered once.
+  showLater = () => this.show(this.found);
+
   /** @param {Map<string, Key[]>} found the keys of each tag's cards */
   show(found) {
     const { pins } = this.choices.values;
@@ -57,7 +62,8 @@ export class TagGroups {
     const whole = document.fullscreenElement;
     if (whole && this.root.contains(whole)) {
       // Moving it would end the full screen.
-      whole.addEventListener("fullscreenchange", () => this.show(found), { once: true });
+      this.found = found;
+      whole.addEventListener("fullscreenchange", this.showLater, { once: true });
       return;
     }
     this.drawn = drawn;
