@@ -130,7 +130,7 @@ export class MarksStrip {
   }
 
   /**
-   * Describes marks in the tip, above the chart; hides the tip if there are none.
+   * Describes marks in the tip; hides it if there are none.
    * @param {uPlot} u
    * @param {Mark[]} [marks]
    */
@@ -143,7 +143,7 @@ export class MarksStrip {
       ]);
     const more = marks.length - LISTED;
     if (more > 0) rows.push(el("div", { class: "nbt-soft", text: `and ${more} more` }));
-    this.tip.show(rows, u, { above: true });
+    this.tip.show(rows, u);
   }
 }
 

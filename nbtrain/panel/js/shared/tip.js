@@ -1,5 +1,5 @@
-// The values or words at the cursor of a chart, in a box outside of it: it covers none of the curves. On a
-// chart as high as the window, it is on the side without the cursor.
+// The values or words at the cursor of a chart, in a box below it, or above it without room: it covers none
+// of the curves. On a chart as high as the window, it is on the side without the cursor.
 
 import { el } from "./dom.js";
 import { cursorOf } from "./plot.js";
@@ -31,9 +31,8 @@ export class Tip {
    * Shows nodes until the page is scrolled; hides the box without nodes.
    * @param {Node[]} nodes
    * @param {uPlot} u
-   * @param {{above?: boolean}} [how] whether it is above the chart if there is room, or below
    */
-  show(nodes, u, { above = false } = {}) {
+  show(nodes, u) {
     this.root.replaceChildren(...nodes);
     const chart = u.root.getBoundingClientRect();
     const plot = u.over.getBoundingClientRect();
@@ -44,9 +43,8 @@ export class Tip {
     const { offsetWidth: width, offsetHeight: height } = this.root;
     const { left } = cursorOf(u);
     const [over, under] = [chart.top - GAP - height, chart.bottom + GAP];
-    const isAbove = over >= 0 && (above || under + height > innerHeight);
-    if (isAbove || under + height <= innerHeight)
-      this.#place(plot.left + left - width / 2, isAbove ? over : under);
+    const fits = under + height <= innerHeight;
+    if (fits || over >= 0) this.#place(plot.left + left - width / 2, fits ? under : over);
     else this.#place(left > plot.width / 2 ? plot.left : plot.right - width, plot.top);
   }
 
