@@ -92,10 +92,22 @@ def panel(page: Page) -> Locator:
     return page.locator(".nbt-panel").first
 
 
+@pytest.fixture
+def looped(page: Page) -> Locator:
+    """The panel of the loop that keeps the kernel busy."""
+    return page.locator(".nbt-panel", has_text="looped")
+
+
+@pytest.fixture
+def executed(looped: Locator, folder: Path) -> None:
+    """All cells have been executed, whichever tests have run before: messages arrive."""
+    (folder / "go").touch()
+    phase(looped, "finished")
+
+
 def test_panels_are_live_while_a_cell_runs_and_a_click_waits_for_it(
-    page: Page, panel: Locator, folder: Path
+    panel: Locator, looped: Locator, folder: Path
 ) -> None:
-    looped = page.locator(".nbt-panel", has_text="looped")
     phase(looped, "running")
     phase(panel, "running")
     expect(panel.locator("[data-role=config]")).to_have_text("Config: units 3")
@@ -112,6 +124,7 @@ def test_a_panel_is_dark_where_the_notebook_is(panel: Locator) -> None:
     expect(panel).to_have_attribute("data-theme", "dark")
 
 
+@pytest.mark.usefixtures("executed")
 def test_a_board_is_the_output_of_a_cell(page: Page) -> None:
     board = page.locator(".nbt:not(.nbt-panel)").last
     expect(board).to_have_attribute("data-theme", "dark")
@@ -119,6 +132,7 @@ def test_a_board_is_the_output_of_a_cell(page: Page) -> None:
     expect(board.locator("canvas").first).to_be_visible()
 
 
+@pytest.mark.usefixtures("executed")
 def test_the_panel_stays_after_the_end(panel: Locator) -> None:
     panel.get_by_role("button", name="Stop").click()
     phase(panel, "stopped")
