@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests import ROOT
+from tests.gate import eventually
 from tests.page.bare import phase, receipt
 from tests.ports import free_ports, wait_until_up
 
@@ -100,7 +101,12 @@ def looped(page: Page) -> Locator:
 
 @pytest.fixture
 def executed(looped: Locator, folder: Path) -> None:
-    """All cells have been executed, whichever tests have run before: messages arrive."""
+    """All cells have been executed, whichever tests have run before: messages arrive.
+
+    The last cell shows what the run has written by then.
+    """
+    files = (folder / "runs/mine").glob
+    eventually(lambda: any(b"loss" in each.read_bytes() for each in files("*.tfevents.*")))
     (folder / "go").touch()
     phase(looped, "finished")
 
