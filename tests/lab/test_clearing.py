@@ -47,7 +47,14 @@ def test_the_panel_stays_above_what_follows_a_cleared_output(
         see_curve(panel)
         printed = page.cells.nth(1).locator(".jp-OutputArea-output pre", has_text="turn")
         expect(printed).to_have_text(re.compile(r"^turn \d+\s*$"))
-        click(panel, "stop")
+        stop = panel.locator("[data-command=stop]")
+        box = stop.bounding_box()
+        assert box is not None
+        page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.page.mouse.down()
+        before = printed.inner_text()
+        expect(printed).not_to_have_text(before)  # cleared meanwhile
+        page.page.mouse.up()
         phase(panel, "stopped")
         page.wait_done(1)
 

@@ -114,6 +114,11 @@ class Kernel:
         """Hear nothing, as a kernel whose main thread executes a cell: what it says goes on."""
         self._listening.clear()
 
+    def show_again(self) -> None:
+        """Replace all outputs of the page with equal ones, as a loop does that clears its cell."""
+        with self._lock:
+            self._say_outputs()
+
     def answer_only(self) -> None:
         """Lose what is sent to a widget, except the answers to its page, as Colab does."""
         self._answers_only = True
@@ -206,8 +211,11 @@ class Kernel:
             self._page = page
             for comm in self._widgets.values():
                 self._open(comm)
-            for output, (cell, data) in self._outputs.items():
-                self._say({"t": "output", "cell": cell, "output": output, "data": data})
+            self._say_outputs()
+
+    def _say_outputs(self) -> None:
+        for output, (cell, data) in self._outputs.items():
+            self._say({"t": "output", "cell": cell, "output": output, "data": data})
 
     def left(self, page: Socket) -> None:
         """A page has gone."""

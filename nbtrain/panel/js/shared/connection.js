@@ -1,5 +1,6 @@
 // The connection to the kernel, which the views of one model share.
 
+import { Moves } from "./moves.js";
 import { saveStill } from "./still.js";
 
 /** @import { Hello, Still, There } from "../protocol.d.ts" */
@@ -29,7 +30,7 @@ import { saveStill } from "./still.js";
 
 /**
  * A view of a widget, one for each output.
- * @typedef {{changed(): void, close(): void}} View
+ * @typedef {{root: HTMLElement, changed(): void, close(): void}} View
  */
 
 const POLL_MS = 4000;
@@ -37,8 +38,8 @@ const POLL_MS = 4000;
 const ENDED_STATES = ["restarting", "autorestarting", "starting", "terminating", "dead"];
 
 /**
- * An anywidget with one connection for each model and one view for each output. Each view gets a model
- * object of its own for the same model.
+ * An anywidget with one connection for each model and one view for each output; the view of an output
+ * that was cleared moves to the next one. Each view gets a model object of its own for the same model.
  * @template {View} V
  * @template {Pick<Connection<any, any, V>, "add" | "remove" | "close">} C
  * @param {new (model: Model) => C} Kind
@@ -48,19 +49,39 @@ export function widget(Kind, View) {
   return () => {
     /** @type {C} */
     let connection;
+    /** @type {Set<Moves>} */
+    const away = new Set(); // of the views without an output
+
+    /** @param {HTMLElement} host */
+    function made(host) {
+      const view = new View(connection, host);
+      connection.add(view);
+      const moves = new Moves(view.root, () => {
+        away.delete(moves);
+        connection.remove(view);
+        view.close();
+      });
+      return moves;
+    }
+
     return {
       /** @param {{model: Model}} context */
       initialize({ model }) {
         connection = new Kind(model);
-        return () => connection.close();
+        return () => {
+          for (const moves of [...away]) moves.end();
+          connection.close();
+        };
       },
       /** @param {{el: HTMLElement}} context */
       render({ el: host }) {
-        const view = new View(connection, host);
-        connection.add(view);
+        const [before] = away;
+        before?.enter(host);
+        away.delete(before);
+        const moves = before ?? made(host);
         return () => {
-          connection.remove(view);
-          view.close();
+          away.add(moves);
+          moves.leave();
         };
       },
     };
