@@ -6,6 +6,7 @@ both.differing["learning_rate"]["adam"], both.metrics["val_loss"]["adam"].min
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -34,6 +35,10 @@ class Comparison:
         differing: By name, the value in each run of a hyperparameter that is not the same in all
             runs with hyperparameters; runs without the hyperparameter are left out.
         same: By name, the value of each hyperparameter that is the same in all.
+        durations: For each run, the seconds of its training: from its journal if it has one,
+            otherwise from its first to its last value.
+        tags: For each run, the words by which it can be found; runs without any are left out.
+        notes: For each run, the texts of its notes; runs without any are left out.
         metrics: By tag and run, the results of the scalars.
         directions: By tag, whether the best value is the highest or the lowest; None if the
             direction is not known, or not the same in all runs.
@@ -45,10 +50,14 @@ class Comparison:
 
     def _load(self) -> None:
         extents: dict[str, dict[str, Extent]] = {}
+        spans: dict[str, tuple[float, float]] = {}
         for (run, tag), points in self.scalars.there():
             if tag.startswith(SYSTEM):
                 continue  # the use of the machine is no result
             extents.setdefault(tag, {})[run] = extent_of(points)
+            begin, end = spans.get(run, (math.inf, -math.inf))
+            times = points.wall_times
+            spans[run] = min(begin, float(times.min())), max(end, float(times.max()))
         self.metrics = {tag: extents[tag] for tag in sorted(extents, key=natural)}
         known = {run: self.scalars.reader.directions(run) for run in self.scalars.runs}
         self.directions: dict[str, Direction | None] = {
@@ -56,6 +65,11 @@ class Comparison:
         }
         runs = {run for extents in self.metrics.values() for run in extents}
         self.runs = sorted(runs, key=natural)
+        about = {run: own for run in self.runs if (own := self.scalars.reader.about(run))}
+        self.tags = {run: each.tags for run, each in about.items() if each.tags}
+        self.notes = {run: each.notes for run, each in about.items() if each.notes}
+        self.durations = {run: end - begin for run, (begin, end) in spans.items()}
+        self.durations |= {run: each.secs for run, each in about.items()}
         sessions = Sessions(self.scalars.reader)
         self.hparams = {run: found.hparams for run in self.runs if (found := sessions.of(run))}
         self.differing: dict[str, dict[str, Hyperparameter]] = {}
@@ -76,9 +90,9 @@ class Comparison:
     def to_dataframe(self) -> Any:
         """Returns a `pandas.DataFrame` with one row per run.
 
-        Its columns are "hparams" and a name, for differing hyperparameters, and a tag with "last",
-        "min", "max" and "best_step". Missing values are NaN, such as the best step of a scalar
-        whose direction is not known.
+        Its columns are "run" with "duration", "tags" and "notes"; "hparams" and a name, for
+        differing hyperparameters; and a tag with "last", "min", "max" and "best_step". Missing
+        values are NaN, such as the best step of a scalar whose direction is not known.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -86,6 +100,11 @@ class Comparison:
         import pandas as pd
 
         columns: dict[tuple[str, str], list[Any]] = {
+            ("run", "duration"): [self.durations[run] for run in self.runs],
+            ("run", "tags"): [self.tags.get(run, ()) for run in self.runs],
+            ("run", "notes"): [self.notes.get(run, ()) for run in self.runs],
+        }
+        columns |= {
             ("hparams", name): [values.get(run) for run in self.runs]
             for name, values in self.differing.items()
         }
@@ -108,9 +127,13 @@ class Comparison:
     def __repr__(self) -> str:
         if not self.runs:
             return repr(self.scalars)
-        rows: list[list[Cell]] = [
-            [name, "", *map(values.get, self.runs)] for name, values in self.differing.items()
-        ]
+        seconds = [round(self.durations[run], 1) for run in self.runs]
+        rows: list[list[Cell]] = [["duration (s)", "", *seconds]]
+        if self.tags:
+            rows.append(["tags", "", *(", ".join(self.tags.get(run, ())) for run in self.runs)])
+        if self.notes:
+            rows.append(["last note", "", *(self.notes.get(run, ("",))[-1] for run in self.runs)])
+        rows += [[name, "", *map(values.get, self.runs)] for name, values in self.differing.items()]
         for tag, what, values in self._results():
             if what == "best_step":
                 direction = self.directions[tag]

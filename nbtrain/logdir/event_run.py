@@ -15,6 +15,7 @@ from nbtrain.core.timeline import Timeline
 from nbtrain.core.values.direction import Directions, read
 from nbtrain.logdir.series import EVENT, Index, Places, Points, Series
 from nbtrain.rundir import status_file
+from nbtrain.rundir.about import About
 from nbtrain.rundir.entries import FILE
 from nbtrain.rundir.files import Polled, Untrusted
 from nbtrain.rundir.timeline import RunTimeline
@@ -187,6 +188,12 @@ class EventRun:
         with contextlib.suppress(OSError, Untrusted):
             return read(self._signs.of(Path(self.folder)).status.directions)
         return Directions()
+
+    def about(self) -> About | None:
+        """Returns what the journal in this folder says; None without a journal."""
+        with contextlib.suppress(OSError):
+            return About.read(Path(self.folder))
+        return None
 
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.

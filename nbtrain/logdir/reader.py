@@ -17,6 +17,7 @@ from nbtrain.logdir.bunches import read_small
 from nbtrain.logdir.event_run import EventRun
 from nbtrain.logdir.folders import Folders, as_text, folder_name
 from nbtrain.logdir.series import Places, Points
+from nbtrain.rundir.about import About
 from nbtrain.tfevents.decode import Decoder
 
 # Seconds between two pieces of a reading with a time limit: without a pause, waiting threads would
@@ -80,6 +81,11 @@ class Reader:
         """Returns which values of a run's scalars are better, as far as that is known."""
         with self._lock:
             return self._runs[run].directions if run in self._runs else Directions()
+
+    def about(self, run: str) -> About | None:
+        """Returns what the journal of a run says about it; None for a run without a journal."""
+        with self._lock:
+            return self._runs[run].about() if run in self._runs else None
 
     def has_lost_files(self) -> bool:
         """Returns whether a file that was read no longer exists."""

@@ -12,32 +12,24 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.states import Phase
 from nbtrain.core.text.text_table import in_columns
-from nbtrain.core.values.config import Config, word_of
+from nbtrain.core.values.config import word_of
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.logdir.last_step import last_step
 from nbtrain.notebook.kernel import runs
 from nbtrain.notebook.ranking import ranking
+from nbtrain.panel.wording import duration
 from nbtrain.remote.liveness import Liveness
 from nbtrain.rundir import status_file
-from nbtrain.rundir.entries import (
-    ENDS,
-    FILE,
-    Entry,
-    edits_of,
-    entries,
-    parent_of,
-    step_of,
-    when,
-)
+from nbtrain.rundir.about import About
+from nbtrain.rundir.entries import ENDS, FILE, Entry, edits_of, entries, parent_of, step_of
 from nbtrain.rundir.files import Untrusted
 from nbtrain.rundir.folder import BASE
-from nbtrain.rundir.journal import Marks
 from nbtrain.rundir.lock import is_locked
 
 _HEAD = ("run", "phase", "step", "branch", "config", "tags", "last note")
@@ -55,27 +47,21 @@ class RunFolder:
 
     Attributes:
         path: The folder.
-        began: When the run was first started, in seconds since the epoch.
         phase: The current or last phase, in words.
         step: The number of completed steps according to the event file or the journal.
         total_steps: The step at which the run finishes; None if unknown.
         parent: The folder of the run from which this one branches; None if it is not a branch.
         branch: The step and the edits with which the branch begins, in words.
-        config: The settings that the run is made with.
-        tags: The tags by which the run can be found.
-        notes: The texts of the notes.
+        about: What its files say about it as a whole.
     """
 
     path: Path
-    began: float
     phase: str
     step: int
     total_steps: int | None
     parent: Path | None
     branch: str
-    config: Config = field(default_factory=dict)
-    tags: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    about: About
 
     @classmethod
     def read(cls, path: Path) -> RunFolder:
@@ -85,7 +71,8 @@ class RunFolder:
         except FileNotFoundError:  # the run has just begun
             lines = []
         except OSError as error:
-            return cls(path, 0.0, f"{FILE} cannot be read: {error.strerror}", 0, None, None, "")
+            phase = f"{FILE} cannot be read: {error.strerror}"
+            return cls(path, phase, 0, None, None, "", About.of(path, []))
         starts = [number for number, entry in enumerate(lines) if entry["event"] == "start"]
         last = lines[starts[-1] :] if starts else lines
         ends = [entry["event"] for entry in last if entry["event"] in ENDS]
@@ -95,25 +82,16 @@ class RunFolder:
         step = steps[-1] if steps else 0
         if not ends:  # the steps after the last line are in the event files alone
             step = max(step, last_step(path))
-        marks = Marks()
-        marks.label(lines)
         born = next((entry for entry in lines if parent_of(entry)), None)
         parent = parent_of(born) if born is not None else None
         return cls(
             path=path,
-            began=min(map(when, lines), default=float("inf")),
             phase=ends[-1] if ends else _unended(path),
             step=step,
             total_steps=total if type(total) is int else None,
             parent=None if parent is None else (path / parent["logdir"]).resolve(),
             branch="" if parent is None else _branch(parent["step"], lines),
-            config=marks.config,
-            tags=marks.tags,
-            notes=tuple(
-                str(entry.get("text", ""))
-                for entry in lines
-                if entry["event"] == "note" and entry.get("applied", True)
-            ),
+            about=About.of(path, lines),
         )
 
     def row(
@@ -136,21 +114,22 @@ class RunFolder:
             if run.logdir.resolve() == self.path and not status.phase.ended:
                 phase, step, total = str(status.phase), status.step, status.total_steps
         steps = f"{step:,} of {total:,}" if total else f"{step:,}"
-        note = self.notes[-1] if self.notes else ""
+        note = self.about.notes[-1] if self.about.notes else ""
         config = _cut(", ".join(self._words(entries)), _CONFIG_CHARS)
-        tags = ", ".join(self.tags)
+        tags = ", ".join(self.about.tags)
         name = f"{lead}{self.path.name if name == '.' else name}"
         return name, phase, steps, branch, config, tags, _cut(note, _NOTE_CHARS)
 
     def fits(self, tag: str | None, search: str) -> bool:
         """Returns whether the run has a tag, and a text in its words (ignoring case)."""
-        words = (self.path.name, *self._words(self.config), *self.tags, *self.notes)
+        about = self.about
+        words = (self.path.name, *self._words(about.config), *about.tags, *about.notes)
         has_text = search.casefold() in "\n".join(words).casefold()
-        return has_text and (tag is None or tag in self.tags)
+        return has_text and (tag is None or tag in about.tags)
 
     def _words(self, entries: Iterable[str]) -> list[str]:
         """Returns the entries of the config that the run has, such as "units=64"."""
-        held = self.config
+        held = self.about.config
         return [f"{name}={word_of(held[name])}" for name in entries if name in held]
 
 
@@ -182,7 +161,7 @@ def tree(
         wanted = [f"the tag {tag!r}"] * (tag is not None)
         wanted += [f"{search!r} in its name, config, tags or notes"] * bool(search)
         return f"No run in {folder}, or below it, has {' and '.join(wanted)}."
-    members = sorted(found.values(), key=lambda each: (each.began, each.path))
+    members = sorted(found.values(), key=lambda each: (each.about.began, each.path))
     compared = _compared(members)
     if by is not None:
         return in_columns(_without_empty(_ranked(members, folder.resolve(), compared, by)))
@@ -204,11 +183,12 @@ def _ranked(
     """Returns the rows of the runs, those first whose best value of a metric is best."""
     found = ranking(folder, by)
     names = {os.path.relpath(each.path, folder): each for each in members}
-    rows: list[tuple[str, ...]] = [(*_HEAD[:4], *found.heading, *_HEAD[4:])]
+    rows: list[tuple[str, ...]] = [(*_HEAD[:4], *found.heading, "duration", *_HEAD[4:])]
     for name in dict.fromkeys([*found.cells, *names]):
         if name in names:
             row = names[name].row(folder, compared)
-            rows.append((*row[:4], *found.cells.get(name, ("", "")), *row[4:]))
+            results = (*found.cells.get(name, ("", "")), duration(names[name].about.secs))
+            rows.append((*row[:4], *results, *row[4:]))
     return rows
 
 
@@ -220,11 +200,11 @@ def _without_empty(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _compared(found: Collection[RunFolder]) -> list[str]:
     """Returns the entries of the configs by which the runs differ; for one run, all."""
-    names = dict.fromkeys(name for each in found for name in each.config)
+    names = dict.fromkeys(name for each in found for name in each.about.config)
     return [
         name
         for name in names
-        if len(found) == 1 or len({repr(each.config.get(name)) for each in found}) > 1
+        if len(found) == 1 or len({repr(each.about.config.get(name)) for each in found}) > 1
     ]
 
 

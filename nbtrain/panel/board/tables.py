@@ -59,7 +59,7 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
 
 
 def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
-    """Returns the settings of some runs and the results of their scalars.
+    """Returns what is known of some runs, their settings and the results of their scalars.
 
     The buffer contains float64: for each tag and each run the numbers of `Extent`, NaN if the run
     does not have the tag.
@@ -84,9 +84,16 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
     ]
     higher = [is_highest(found.directions[tag]) for tag in found.metrics]
     columns = {"tags": list(found.metrics), "higher": higher}
-    return {"runs": found.runs, "hparams": settings, **columns}, [
-        np.array(numbers, "<f8").tobytes()
+    about = [
+        {
+            "secs": found.durations[run],
+            "tags": list(found.tags.get(run, ())),
+            "notes": _plain(found.notes.get(run, ())),
+        }
+        for run in found.runs
     ]
+    message = {"runs": found.runs, "about": about, "hparams": settings, **columns}
+    return message, [np.array(numbers, "<f8").tobytes()]
 
 
 def layout(scalars: Scalars, _content: Mapping[str, object]) -> Sent:

@@ -658,6 +658,8 @@ export interface Compare {
   t: "compare";
   known: string;
   runs: string[];
+  /** For each run; secs: of its training; notes: the oldest first. */
+  about: { secs: number; tags: string[]; notes: string[] }[];
   hparams: { name: string; values: Cell[]; same: boolean }[];
   tags: string[];
   /** For each tag, as in `Curves`. */

@@ -40,6 +40,11 @@ test("runs are compared by fit, each with a row for its validation", () => {
   const content = {
     t: "compare",
     runs: [...FIT.runs, "b"],
+    about: [
+      { secs: 5, tags: ["best"], notes: ["flat"] },
+      { secs: 8, tags: [], notes: [] },
+      { secs: 2, tags: [], notes: [] },
+    ],
     hparams: [{ name: "rate", values: [0.1, 0.1, { float: "NaN" }], same: false }],
     tags: ["loss", "only"],
     higher: [false, null],
@@ -47,7 +52,7 @@ test("runs are compared by fit, each with a row for its validation", () => {
   const numbers = (last) => [last, 9, last, 1, last, 1, 5];
   const none = Array(6).fill(NaN).concat(0);
   const rows = [numbers(1), numbers(2), numbers(3), none, numbers(4), none];
-  const { fits, hparams, scalars } = sideBySide(
+  const { fits, about, hparams, scalars } = sideBySide(
     content,
     new Float64Array(rows.flat()).buffer,
     fitOf,
@@ -56,6 +61,10 @@ test("runs are compared by fit, each with a row for its validation", () => {
     fits.map(({ name }) => name),
     ["x/a", "b"],
   );
+  assert.deepEqual(about, [
+    { secs: 8, tags: ["best"], notes: ["flat"] },
+    { secs: 2, tags: [], notes: [] },
+  ]);
   assert.deepEqual(hparams[0].values, [0.1, NaN]);
   const told = scalars.map(({ tag, validates, numbers: of }) => [
     tag,

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, expect
 from tensorboard.plugins.hparams import api as hp
 
 import nbtrain
+from tests.gate import SOON
 from tests.logdirs import (
     category,
     chart,
@@ -155,6 +156,7 @@ def test_two_runs_are_compared_side_by_side(page: BarePage, logdir: Path) -> Non
         board.locator(f"[data-run={run}] input").check()
     baseline = board.locator("[data-role=baseline]")
     expect(baseline.locator("option")).to_have_text(["none", "trial-0", "trial-2"])
+    expect(board.locator("[data-about]")).to_have_text([re.compile(r"^duration\d+:\d\d\d+:\d\d$")])
     expect(board.locator("[data-hparam]")).to_have_count(3)
     expect(board.locator("[data-hparam=optimizer]")).to_have_text("optimizeradamsgd")
     board.locator("[data-role=same]").check()
@@ -175,6 +177,17 @@ def test_two_runs_are_compared_side_by_side(page: BarePage, logdir: Path) -> Non
     expect(board.locator("tr[data-tag]")).to_have_count(1)
     chart = chart_of(board, "validation/accuracy")
     expect(chart).to_have_attribute("data-points", str(2 * 200))
+
+
+def test_compared_runs_have_their_tags_and_notes(page: BarePage, own_folder: Path) -> None:
+    for name, tags in (("a", ["best"]), ("b", [])):
+        losses = iter([1.0, 0.5])
+        run = nbtrain.train(lambda left=losses: {"loss": next(left)}, steps=2, name=name, tags=tags)
+        run.wait(SOON)
+    run.note("too flat").wait(SOON)
+    board = shown(page.show(nbtrain.compare("runs")))
+    rows = board.locator("[data-about]")
+    expect(rows).to_have_text([re.compile("^duration"), "tagsbest", "notestoo flat"])
 
 
 def test_a_layouts_chart_is_drawn_again_if_its_axis_was_changed_and_changed_back_meanwhile(
@@ -212,7 +225,8 @@ def test_a_hyperparameter_from_a_file_is_text_and_nothing_else(
         first.scroll_into_view_if_needed()
         first.locator(".u-over").hover(position={"x": 100, "y": 60})
         expect(first.locator("[data-role=values]")).to_contain_text("<img src=x")
-    expect(board.locator("tbody").first).to_contain_text("<img src=x onerror='window.wicked=1'>")
+    settings = board.locator("[data-part=hyperparameters]")
+    expect(settings).to_contain_text("<img src=x onerror='window.wicked=1'>")
     assert board.locator("img").count() == 0
     assert page.page.evaluate("() => window.wicked === undefined")
 

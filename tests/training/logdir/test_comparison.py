@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from pathlib import Path
 
@@ -32,7 +33,10 @@ def logdir(tmp_path: Path) -> Path:
     """Two runs of Keras's shape, and one without hyperparameters."""
     for run, rate in (("adam", 0.5), ("sgd", 0.25)):
         written(tmp_path / run / NAME, [told(rate=rate, units=32, name="x")])
-        losses = [simple("loss", step, rate * value) for step, value in enumerate((4.0, 1.0, 2.0))]
+        losses = [
+            simple("loss", step, rate * value, 1.7e9 + step)
+            for step, value in enumerate((4.0, 1.0, 2.0))
+        ]
         written(tmp_path / run / "train" / NAME, [*losses, simple("accuracy", 1, rate)])
     written(tmp_path / "bare" / NAME, [simple("loss", 7, 9.0)])
     return tmp_path
@@ -133,19 +137,43 @@ def test_a_data_frame(logdir: Path) -> None:
 
 def test_a_cell_shows_a_plain_table(logdir: Path) -> None:
     assert repr(nbtrain.compare(logdir, runs="adam|sgd")).splitlines() == [
-        "                               adam/train  sgd/train",
-        "rate                           0.5         0.25",
-        "accuracy  last                 0.5         0.25",
-        "          min                  0.5         0.25",
-        "          max                  0.5         0.25",
-        "          best_step (highest)  1           1",
-        "loss      last                 1           0.5",
-        "          min                  0.5         0.25",
-        "          max                  2           1",
-        "          best_step (lowest)   1           1",
+        "                                   adam/train  sgd/train",
+        "duration (s)                       2           2",
+        "rate                               0.5         0.25",
+        "accuracy      last                 0.5         0.25",
+        "              min                  0.5         0.25",
+        "              max                  0.5         0.25",
+        "              best_step (highest)  1           1",
+        "loss          last                 1           0.5",
+        "              min                  0.5         0.25",
+        "              max                  2           1",
+        "              best_step (lowest)   1           1",
         "the same in all: name=x, units=32",
     ]
     assert repr(nbtrain.compare(logdir, runs="nosuch")).startswith("<no scalars in ")
+
+
+def test_a_run_has_the_duration_tags_and_notes_of_its_journal(logdir: Path) -> None:
+    folder = logdir / "bare"
+    lines = [
+        {"event": "start", "step": 0, "wall_time": 100.0, "tags": ["best"]},
+        {"event": "note", "step": 5, "wall_time": 130.0, "text": "flat"},
+        {"event": "finished", "step": 7, "wall_time": 160.5},
+        {"event": "note", "step": 7, "wall_time": 900.0, "text": "good"},
+    ]
+    (folder / "steering.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = nbtrain.compare(logdir)
+    assert found.durations["bare"] == 60.5
+    assert (found.tags, found.notes) == ({"bare": ("best",)}, {"bare": ("flat", "good")})
+    frame = found.to_dataframe()
+    assert frame.loc["bare", "run"].tolist() == [60.5, ("best",), ("flat", "good")]
+    assert frame.loc["adam/train", "run"].tolist()[1:] == [(), ()]
+    head = repr(found).splitlines()[1:4]
+    assert [line.split()[:3] for line in head] == [
+        ["duration", "(s)", "2"],
+        ["tags", "best"],
+        ["last", "note", "good"],
+    ]
 
 
 def test_equal_hyperparameters_are_shown_on_one_line(tmp_path: Path) -> None:

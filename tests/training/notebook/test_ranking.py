@@ -21,10 +21,10 @@ def recorded(name: str, tag: str, values: list[float]) -> None:
 
 
 def ranked(by: str) -> list[list[str]]:
-    """The names, the best and the last values of the runs."""
+    """The names, the best and the last values of the runs, without the durations."""
     head, *lines = tree(by=by).splitlines()
     at = head.index("branch") + len("branch")
-    return [[line.split()[0], *line[at:].split()] for line in lines]
+    return [[line.split()[0], *line[at:].split()[:-1]] for line in lines]
 
 
 def test_the_run_with_the_best_value_comes_first_and_one_without_last() -> None:
@@ -33,7 +33,7 @@ def test_the_run_with_the_best_value_comes_first_and_one_without_last() -> None:
     recorded("none", "other", [1.0])
     recorded("nan", "loss", [math.nan])
     assert tree(by="loss").splitlines()[0].split() == [
-        *["run", "phase", "step", "branch", "lowest", "loss", "last"]
+        *["run", "phase", "step", "branch", "lowest", "loss", "last", "duration"]
     ]
     assert ranked("loss") == [
         ["b", "0.25", "at", "2", "0.25"],

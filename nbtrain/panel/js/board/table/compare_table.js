@@ -3,7 +3,7 @@
 import { difference, shown, whole } from "./cells.js";
 import { bestStep } from "../charts/run_table.js";
 import { button, el, scroller } from "../../shared/dom.js";
-import { number } from "../../shared/format.js";
+import { duration, number } from "../../shared/format.js";
 
 /** @import { Fit } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
@@ -24,7 +24,7 @@ export class CompareTable {
     this.board = board;
     this.most = AT_ONCE;
     /** @type {Comparison} */
-    this.there = { fits: [], hparams: [], scalars: [] };
+    this.there = { fits: [], about: [], hparams: [], scalars: [] };
     /** @type {ComparisonOptions} */
     this.options = { base: null, same: false, extent: false };
     this.table = el("table");
@@ -42,13 +42,14 @@ export class CompareTable {
   show(there, options) {
     this.there = baseFirst(there, options.base);
     this.options = options;
-    const { fits, hparams, scalars } = this.there;
+    const { fits, about, hparams, scalars } = this.there;
     const listed = options.same ? hparams : hparams.filter(({ same }) => !same);
     const parts = [
       el("thead", {
         children: [el("tr", { children: [el("td"), ...fits.map((fit) => this.#heading(fit))] })],
       }),
     ];
+    parts.push(this.#part("run", aboutRows(about), ""));
     if (hparams.length)
       parts.push(
         this.#part("hyperparameters", listed.map(hparamRow), alike(hparams.length - listed.length)),
@@ -137,9 +138,30 @@ function baseFirst(there, base) {
   return {
     ...there,
     fits: moved(there.fits),
+    about: moved(there.about),
     hparams: there.hparams.map((row) => ({ ...row, values: moved(row.values) })),
     scalars: there.scalars.map((row) => ({ ...row, numbers: moved(row.numbers) })),
   };
+}
+
+/**
+ * The rows with what is known of the runs; none of tags or notes that no run has.
+ * @param {Comparison["about"]} about
+ */
+function aboutRows(about) {
+  /** @type {[string, string[]][]} */
+  /** @type {[string, string[]][]} */
+  const rows = [["duration", about.map(({ secs }) => duration(secs))]];
+  if (about.some(({ tags }) => tags.length))
+    rows.push(["tags", about.map(({ tags }) => tags.join(", "))]);
+  if (about.some(({ notes }) => notes.length))
+    rows.push(["notes", about.map(({ notes }) => notes.join("\n"))]);
+  return rows.map(([name, texts]) => row(name, texts.map(textCell), { "data-about": name }));
+}
+
+/** @param {string} text */
+function textCell(text) {
+  return el("td", { class: "nbt-number nbt-lines", title: text, text });
 }
 
 /** @param {Comparison["hparams"][number]} hparam */

@@ -15,6 +15,7 @@ import { get } from "../../shared/collections.js";
  * Fits side by side; all lists have the order of the fits.
  * @typedef {object} Comparison
  * @property {Fit[]} fits
+ * @property {Compare["about"]} about
  * @property {{name: string, values: Value[], same: boolean}[]} hparams
  * @property {{tag: string, higher: boolean | null, validates: boolean, numbers: Numbers[]}[]} scalars
  */
@@ -39,6 +40,10 @@ const NONE = {
 export function sideBySide(content, buffer, fitOf) {
   const fits = [...fitsOf(content.runs, fitOf).values()];
   const places = new Map(content.runs.map((run, i) => [run, i]));
+  const about = fits.map(({ runs }) => {
+    const [first, ...rest] = runs.map((run) => content.about[get(places, run)]);
+    return { ...first, secs: Math.max(first.secs, ...rest.map(({ secs }) => secs)) };
+  });
   const hparams = content.hparams.map(({ name, values, same }) => ({
     name,
     same,
@@ -53,7 +58,7 @@ export function sideBySide(content, buffer, fitOf) {
       return of.some(({ points }) => points > 0) ? [{ tag, higher, validates, numbers: of }] : [];
     }),
   );
-  return { fits, hparams, scalars };
+  return { fits, about, hparams, scalars };
 }
 
 /**
