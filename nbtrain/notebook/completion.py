@@ -15,7 +15,7 @@ from nbtrain.notebook.display import AnyRun
 from nbtrain.notebook.kernel import find_run, named_runs
 from nbtrain.notebook.listed_actions import listed_actions
 from nbtrain.notebook.options import cell_parser, word_of
-from nbtrain.notebook.verb_options import TABS, add_arguments, verbs
+from nbtrain.notebook.verb_options import FOLDERS, TABS, add_arguments, verbs
 from nbtrain.panel.live.view import controls
 from nbtrain.rundir.names import BEST
 from nbtrain.rundir.timeline import side_folder
@@ -41,7 +41,7 @@ def candidates(words: Sequence[str], names: Mapping[str, object], begun: str = "
             return list(verbs())
         case ["%nbtrain", name, *given] if name in TABS:
             return _of_board(name, given, begun)
-        case ["%nbtrain", "runs" | "replay" | "open"]:
+        case ["%nbtrain", name] if name == "runs" or name in FOLDERS:
             return _folders(begun)
         case ["%nbtrain", "replay", _]:
             return _possible("set")

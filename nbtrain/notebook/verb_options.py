@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from nbtrain.steer.housekeeping import WITHOUT_ASKING
 from nbtrain.steer.verbs import VERBS, Verb, add_log_options, named, number, seconds
 
 # The tabs that a board can open first.
@@ -24,6 +25,9 @@ TABS = {
 }
 CURVES = ("scalars", "custom_scalars", "compare")  # the tabs that draw curves
 
+# The verbs about the folder of a run.
+FOLDERS = ("open", "replay", "delete", "rename")
+
 # The verbs that are not in the table, because they need the kernel, or send no command.
 OWN = {
     "list": "list the runs of this kernel, and those attached",
@@ -34,6 +38,8 @@ OWN = {
     "replay": "show the history of a run; with RUN, repeat its edits in that run",
     "wait": "wait for the end of a run, and show the run",
     "log": "show the newest lines of the log of a run",
+    "delete": "delete the folder of a run that has ended, after a question",
+    "rename": "rename a run that has ended, and its folder",
     **TABS,
 }
 
@@ -77,10 +83,14 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         add("--search", default="", metavar="TEXT", help=text)
         text = "sort the runs by the best value of a metric, such as val_loss or max:val_f1"
         add("--by", metavar="METRIC", help=text)
-    elif name in ("open", "replay"):
+    elif name in FOLDERS:
         add("logdir", help="the folder of a run, such as runs/digits")
         if name == "replay":
             add("run", nargs="?", metavar="RUN", help="the live run that repeats the edits")
+        elif name == "delete":
+            add("--yes", action="store_true", help=WITHOUT_ASKING)
+        elif name == "rename":
+            add("name", help="the new name")
     elif name == "actions":
         text = f"{_RUN}; then the number of an action"
         parser.usage = "%(prog)s [-h] [--timeout TIMEOUT] [RUN] [NUMBER]"

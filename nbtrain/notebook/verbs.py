@@ -21,6 +21,7 @@ from nbtrain.notebook.kernel import attached, find_run, named_runs
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.run_tree import tree
 from nbtrain.remote.attach import attach
+from nbtrain.steer import housekeeping
 from nbtrain.steer.replay import replay
 from nbtrain.steer.requests import Asked, post
 from nbtrain.steer.verbs import Verb, named
@@ -45,6 +46,9 @@ def execute(options: argparse.Namespace) -> Any:
         return _answered(plan.apply(find_run(options.run)), options.timeout)
     if options.verb == "open":
         return show(_opened(options.logdir))
+    if options.verb in ("delete", "rename"):
+        say(_keep_house(options), sys.stdout)
+        return None
     names = [None, *(run.name for run in named_runs())]
     if options.verb == "actions" and options.run not in names:
         raise UsageError(
@@ -73,6 +77,13 @@ def _opened(logdir: str) -> AnyRun:
     """Returns the attached run of a folder; attaches it if it is not attached yet."""
     folder = Path(logdir).expanduser().absolute()
     return next((run for run in attached() if run.logdir == folder), None) or attach(logdir)
+
+
+def _keep_house(options: argparse.Namespace) -> str:
+    """Deletes or renames a run; returns what was done."""
+    if options.verb == "delete":
+        return housekeeping.delete(options.logdir, asks=not options.yes)
+    return housekeeping.rename(options.logdir, options.name)
 
 
 def _print_log(run: AnyRun, options: argparse.Namespace) -> None:

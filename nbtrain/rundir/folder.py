@@ -68,7 +68,7 @@ class Logdir:
         beside: Path | None = None,
         launches: bool = False,
     ) -> None:
-        _check_name(name)
+        check_name(name)
         given = None if logdir is None else _path_of(logdir)
         if given is None and name is None and beside is None and not launches:
             given = launched.waiting()
@@ -256,7 +256,8 @@ def check_no_file(path: Path) -> None:
         raise unwritable(path, FileExistsError() if there == path else NotADirectoryError())
 
 
-def _check_name(name: object) -> None:
+def check_name(name: object) -> None:
+    """Checks that a name, unless it is None, can name the folder of a run."""
     if name is None:
         return
     if not isinstance(name, str) or not _NAME.fullmatch(name):

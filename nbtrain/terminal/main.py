@@ -14,9 +14,10 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.core.text.visible import say
+from nbtrain.steer import housekeeping
 from nbtrain.steer.verbs import VERBS, add_log_options, seconds, sentence
 from nbtrain.terminal import commands, listing, log, watch
-from nbtrain.terminal.exits import INTERRUPTED, NO_RUN, REFUSED, USAGE, NoRunError
+from nbtrain.terminal.exits import DONE, INTERRUPTED, NO_RUN, REFUSED, USAGE, NoRunError, run_in
 
 _FOLDER = "the folder of a run, such as runs/digits"
 
@@ -46,7 +47,7 @@ def _add(
 
 
 def _add_looking(verbs: Any) -> None:
-    """Adds the verbs that show runs."""
+    """Adds the verbs that show runs, or change the folder of one that has ended."""
 
     def add(
         verb: str, text: str, act: Callable[[argparse.Namespace], int], *, below: bool = False
@@ -68,6 +69,12 @@ def _add_looking(verbs: Any) -> None:
     sub.add_argument(
         "-f", "--follow", action="store_true", help="show new lines until the run ends"
     )
+    sub = _add(verbs, "delete", "delete the folder of a run that has ended", _delete)
+    sub.add_argument("folder", help=_FOLDER)
+    sub.add_argument("--yes", action="store_true", help=housekeeping.WITHOUT_ASKING)
+    sub = _add(verbs, "rename", "rename a run that has ended, and its folder", _rename)
+    sub.add_argument("folder", help=_FOLDER)
+    sub.add_argument("name", help="the new name")
     sub = _add(verbs, "mcp", _MCP, _mcp)
     sub.add_argument("folder", nargs="?", default="runs", help="the folder of the runs (runs)")
     sub.add_argument(
@@ -87,6 +94,22 @@ def _add_steering(verbs: Any) -> None:
         sub.add_argument("--timeout", type=seconds, default=30.0, metavar="SECS", help=secs)
         for argument in verb.arguments:
             argument.add_to(sub, bare=True)
+
+
+def _delete(options: argparse.Namespace) -> int:
+    """Deletes the folder of a run."""
+    with run_in(options.folder):
+        pass  # there is one
+    say(housekeeping.delete(options.folder, asks=not options.yes), sys.stdout)
+    return DONE
+
+
+def _rename(options: argparse.Namespace) -> int:
+    """Renames a run."""
+    with run_in(options.folder):
+        pass  # there is one
+    say(housekeeping.rename(options.folder, options.name), sys.stdout)
+    return DONE
 
 
 def _mcp(options: argparse.Namespace) -> int:

@@ -793,10 +793,19 @@ def completed(shell: Any, text: str) -> list[str]:
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
     verbs = ["pause", "resume", "stop", "save", "restore", "set", "try", "find_learning_rate"]
     verbs += ["evaluate", "note", "tag", "list", "runs", "open", "show", "actions", "replay"]
-    verbs += ["wait", "log", "scalars", "images", "histograms", "distributions", "text", "audio"]
-    verbs += ["pr_curves", "graphs", "hparams", "custom_scalars", "compare"]
+    verbs += ["wait", "log", "delete", "rename", "scalars", "images", "histograms"]
+    verbs += [
+        "distributions",
+        "text",
+        "audio",
+        "pr_curves",
+        "graphs",
+        "hparams",
+        "custom_scalars",
+        "compare",
+    ]
     assert completed(shell, "%nbtrain ") == verbs
-    assert completed(shell, "%nbtrain re") == ["resume", "restore", "replay"]
+    assert completed(shell, "%nbtrain re") == ["resume", "restore", "replay", "rename"]
 
 
 def test_the_tabulator_offers_the_runs_that_the_verb_can_do_something_to(shell: Any) -> None:
@@ -910,7 +919,7 @@ def test_a_completed_run_name_of_a_logdir_finds_that_run(shell: Any, logdir: Pat
 
 def test_loading_the_extension_again_offers_each_word_once(shell: Any) -> None:
     shell.run_line_magic("reload_ext", "nbtrain")
-    assert completed(shell, "%nbtrain re") == ["resume", "restore", "replay"]
+    assert completed(shell, "%nbtrain re") == ["resume", "restore", "replay", "rename"]
 
 
 def test_a_question_mark_explains_the_magic(shell: Any) -> None:
