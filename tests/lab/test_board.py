@@ -136,7 +136,6 @@ def see_table(board: Locator, path: Path) -> None:
     for chart in board.locator("section[data-tag]:not([data-tag=lacking])").all():
         chart.scroll_into_view_if_needed()
         expect(chart.locator(".u-over")).to_be_visible()
-    board.locator(".nbt-front").evaluate("(front) => front.scrollTo(0, 0)")
     board.screenshot(path=path)
 
 

@@ -179,6 +179,19 @@ def test_two_runs_are_compared_side_by_side(page: BarePage, logdir: Path) -> Non
     expect(chart).to_have_attribute("data-points", str(2 * 200))
 
 
+@pytest.mark.parametrize("tab", ["scalars", "hparams", "custom_scalars", "compare"])
+@pytest.mark.parametrize("width", [480, 1000])
+def test_nothing_on_a_board_scrolls_but_the_notebook(
+    page: BarePage, logdir: Path, tab: str, width: int
+) -> None:
+    page.page.set_viewport_size({"width": width, "height": 600})
+    board = shown(page.line(f"{tab} {logdir}"))
+    inner = "e => [...e.querySelectorAll('*')].filter(n => n.scrollHeight > n.clientHeight + 1"
+    inner += " && ['auto', 'scroll'].includes(getComputedStyle(n).overflowY)).map(n => n.className)"
+    expect(board.locator(".nbt-sheet, .nbt-chart").first).to_be_visible()
+    assert board.evaluate(inner) == []
+
+
 def test_compared_runs_have_their_tags_and_notes(page: BarePage, own_folder: Path) -> None:
     for name, tags in (("a", ["best"]), ("b", [])):
         losses = iter([1.0, 0.5])

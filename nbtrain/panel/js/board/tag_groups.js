@@ -14,9 +14,11 @@ import { splitPinned, groups } from "./tags.js";
  * @typedef {{root: HTMLElement, tag: string, pin: Pin, resize(): void}} TagCard
  */
 
-const OPEN_CARDS = 400; // up to so many cards, every group is open at first
+const OPEN_CARDS = 24; // up to so many cards, every group is open at first
 const PINNED = "/"; // the name of the group of pinned cards, which no prefix has
-const AT_ONCE = 60; // cards of a group, and groups, shown at first and added by each click on "more"
+// Cards of a group, and groups, shown at first and added by each click on "more".
+const CARDS_AT_ONCE = 24;
+const GROUPS_AT_ONCE = 60;
 
 /**
  * @template Key The key of a card.
@@ -29,8 +31,8 @@ export class TagGroups {
   /** @type {Map<string, Key[]>} */
   found = new Map(); // the keys to draw after the full screen
   /** @type {Map<string, number>} */
-  more = new Map(); // how many cards of a group are shown, if not AT_ONCE
-  most = AT_ONCE; // groups
+  more = new Map(); // how many cards of a group are shown, if not CARDS_AT_ONCE
+  most = GROUPS_AT_ONCE; // groups
   root = el("div", { class: "nbt-groups", "data-role": "groups" });
 
   /**
@@ -111,7 +113,7 @@ export class TagGroups {
     if (grouped.length > this.most)
       this.root.append(
         button({ text: `${grouped.length - this.most} more groups` }, () => {
-          this.most += AT_ONCE;
+          this.most += GROUPS_AT_ONCE;
           this.#fill(found, pinned);
         }),
       );
@@ -138,12 +140,12 @@ export class TagGroups {
       children: [summary, grid],
     });
     const fill = () => {
-      const most = this.more.get(name) ?? AT_ONCE;
+      const most = this.more.get(name) ?? CARDS_AT_ONCE;
       grid.replaceChildren(...keys.slice(0, most).map((key) => this.#card(key).root));
       if (keys.length <= most) return;
       grid.append(
         button({ text: `${keys.length - most} more` }, () => {
-          this.more.set(name, most + AT_ONCE);
+          this.more.set(name, most + CARDS_AT_ONCE);
           fill();
         }),
       );

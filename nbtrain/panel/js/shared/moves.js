@@ -43,8 +43,8 @@ export class Moves {
   /** @param {Event} event */
   #hold(event) {
     const { target } = event;
-    if (!event.isTrusted || !(target instanceof HTMLInputElement) || target !== this.focused)
-      return;
+    const isEdited = target instanceof HTMLInputElement && target.type !== "checkbox";
+    if (!event.isTrusted || !isEdited || target !== this.focused) return;
     event.stopImmediatePropagation();
     this.held.push(event);
     setTimeout(() => this.#release());

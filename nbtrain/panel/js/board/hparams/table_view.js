@@ -45,9 +45,7 @@ export class TableView {
     for (const [row, box] of this.boxes) box.checked = this.#drawn(row);
   }
 
-  close() {
-    this.table.close();
-  }
+  close() {}
 
   /**
    * Rows in the order of the table.

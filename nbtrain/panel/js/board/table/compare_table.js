@@ -16,7 +16,7 @@ import { duration, number } from "../../shared/format.js";
  * @property {boolean} extent whether the lowest and highest value and the best step are shown
  */
 
-const AT_ONCE = 100; // tags shown at first, and added by each click on "more"
+const AT_ONCE = 25; // tags shown at first, and added by each click on "more"
 
 export class CompareTable {
   /** @param {Pick<Board, "swatch" | "nameOf">} board */

@@ -21,7 +21,7 @@ import { getOrMake, get } from "../../shared/collections.js";
  * @property {(row: Row) => Node[]} [nodesOf] makes a cell that is more than its value
  */
 
-const AT_ONCE = 50; // rows shown at first, and added by scrolling to the end
+const AT_ONCE = 25; // rows shown at first, and added by each click on "more"
 
 /** @template Row */
 export class SortTable {
@@ -43,18 +43,12 @@ export class SortTable {
     this.heads = [];
     this.head = el("thead");
     this.body = el("tbody");
-    this.more = button({ class: "nbt-more" }, () => this.#addMore());
+    this.more = button({ class: "nbt-more" }, () => {
+      this.most += AT_ONCE;
+      this.#fill();
+    });
     const table = el("table", { children: [this.head, this.body] });
     this.root = scroller("nbt-sheet", label, [table, this.more]);
-    this.observer = new IntersectionObserver(
-      ([{ isIntersecting }]) => isIntersecting && this.#addMore(),
-      { root: this.root, rootMargin: "200px" },
-    );
-    this.observer.observe(this.more);
-  }
-
-  close() {
-    this.observer.disconnect();
   }
 
   /**
@@ -98,11 +92,7 @@ export class SortTable {
     while (this.most <= at) this.most += AT_ONCE;
     this.#fill();
     this.#showMark(row, true);
-    const { offsetTop, offsetHeight } = get(this.made, row);
-    const { scrollTop, clientHeight } = this.root;
-    const below = scrollTop + this.head.offsetHeight;
-    if (offsetTop < below || offsetTop + offsetHeight > scrollTop + clientHeight)
-      this.root.scrollTop = offsetTop - clientHeight / 2;
+    get(this.made, row).scrollIntoView({ block: "nearest" });
   }
 
   /**
@@ -124,13 +114,6 @@ export class SortTable {
     const { by } = this;
     const column = this.columns.find(({ id }) => id === by?.id);
     return by && column ? sorted(rows, column.valueOf, by.down) : rows;
-  }
-
-  #addMore() {
-    this.most += AT_ONCE;
-    this.#fill();
-    this.observer.unobserve(this.more); // so that a button that stays visible is reported again
-    this.observer.observe(this.more);
   }
 
   #fill() {
@@ -180,7 +163,6 @@ export class SortTable {
     const name = button({ title: text, children: [el("span", { text })] }, () => {
       this.by = { id, down: this.by?.id === id ? !this.by.down : down };
       this.most = AT_ONCE;
-      this.root.scrollTop = 0;
       this.#showOrder();
       this.#fill();
     });
