@@ -43,6 +43,7 @@ def fields_of_arm(arm: ArmResult) -> dict[str, Any]:
         "before": plain(arm.before),
         "after": [*map(plain, arm.after)],
         **({"note": arm.note} if arm.note else {}),
+        **({"kept": True} if arm.kept else {}),
     }
 
 
@@ -91,6 +92,7 @@ def _arm(fields: Mapping[str, Any]) -> ArmResult:
         before=_float(fields.get("before")),
         after=tuple(map(_float, after)) if isinstance(after, list) else (),
         note=str(fields.get("note", "")),
+        kept=fields.get("kept") is True,
     )
 
 

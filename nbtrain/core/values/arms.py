@@ -50,6 +50,7 @@ class ArmResult:
         after: Its value after each repeat; NaN if the arm went bad, or it could not be measured.
             Empty for the suggestion of a range test, which has not been trained.
         note: Why an `after` is NaN; empty if none is.
+        kept: Whether the run continues from its end, because it was the best.
     """
 
     name: str
@@ -58,6 +59,12 @@ class ArmResult:
     before: float
     after: tuple[float, ...] = ()
     note: str = ""
+    kept: bool = False
+
+    @property
+    def remark(self) -> str:
+        """The last column of a table: "kept", or the note."""
+        return "kept" if self.kept else self.note
 
     @property
     def mean(self) -> float:
@@ -116,12 +123,12 @@ def table(results: Sequence[ArmResult]) -> str:
     tag = results[0].tag
     heads = ["values", f"{tag} before", "after", "difference"]
     spread = any(result.spread is not None for result in results)
-    heads += ["spread"] * spread + ["note"] * any(result.note for result in results)
+    heads += ["spread"] * spread + ["note"] * any(result.remark for result in results)
     rows = []
     for each in results:
         row: list[float | str | None] = [each.name, each.before, each.mean, each.difference]
         row += [each.spread] if spread else []
-        row += [each.note] if "note" in heads else []
+        row += [each.remark] if "note" in heads else []
         rows.append(row)
     return text_table(heads, rows, width=_WIDTH)
 

@@ -347,11 +347,13 @@ export interface TrialTable {
   /** The scalar that was compared. */
   tag: string;
   rows: TrialRow[];
+  /** The number of the row from which the run continues; null if none was kept. */
+  kept: number | null;
   /** The number of arms without a row. */
   more: number;
 }
 
-/** spread: null without repeats. */
+/** spread: null without repeats; note: "kept", or why there is no value. */
 export type TrialRow = [
   name: string,
   before: string,

@@ -19,9 +19,11 @@ _RESULTS = re.compile(r"(?: \(the others: |(?<=the choice is yours): |(?<=none w
 
 
 def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
-    """Returns the compared tag, rows of trained arms, and how many have no row; None without arms.
+    """Returns the results of the arms of a trial as a table; None without arms.
 
-    A row has the name, the value before and after, the difference, the spread and a note.
+    It has the compared tag, the rows of trained arms, the number of the row that was kept, and how
+    many arms have no row. A row has the name, the value before and after, the difference, the
+    spread and a remark.
     """
     if not arms:
         return None
@@ -33,11 +35,13 @@ def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
             number(arm.mean),
             number(arm.difference),
             None if arm.spread is None else number(arm.spread),
-            cut(arm.note, CHARS),
+            cut(arm.remark, CHARS),
         ]
         for arm in trained[:ROWS]
     ]
-    return {"tag": cut(arms[0].tag, CHARS), "rows": rows, "more": max(0, len(trained) - ROWS)}
+    kept = next((at for at, arm in enumerate(trained[:ROWS]) if arm.kept), None)
+    more = max(0, len(trained) - ROWS)
+    return {"tag": cut(arms[0].tag, CHARS), "rows": rows, "kept": kept, "more": more}
 
 
 def without_results(text: str) -> str:

@@ -316,7 +316,8 @@ class Trials:
 
     def _kept(self, trial: Trial, best: int, why: str) -> Outcome:
         """Continues from the end of an arm."""
-        step, results = self._steps.step, tuple(trial.results)
+        step = self._steps.step
+        results = tuple(replace(each, kept=at == best) for at, each in enumerate(trial.results))
         if best != trial.number:
             assert trial.best is not None, "it was the best of the arms before the last"
             self._policy.restore(trial.best)

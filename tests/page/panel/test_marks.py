@@ -297,7 +297,7 @@ def test_the_message_of_a_loss_that_is_nan_has_actions(
     saved = save(panel)
     expect(message_actions(panel)).to_be_hidden()
     paced.optimizer.learning_rate.assign(float("nan"))
-    phase(panel, "paused")
+    phase(panel, "paused at NaN")
     expect(panel.locator("[data-role=message]")).to_contain_text("was NaN at step")
     for each in (panel, second):
         expect(message_actions(each)).to_be_visible()
@@ -319,6 +319,7 @@ def test_the_message_of_a_loss_that_is_nan_has_actions(
     expect(panel.locator("[data-role=message]")).to_be_hidden()
     expect(message_actions(panel)).to_be_focused()
     assert paced.values()[0] == 0.0005
+    expect(panel.locator("[data-role=phase]")).to_have_text("❚❚ paused")
     click(panel, "resume")
     phase(panel, "running")
     expect(message_actions(panel)).to_be_hidden()

@@ -234,6 +234,8 @@ def test_the_charts_stay_drawn_when_the_first_of_the_arms_is_kept(
     see_curve(panel)
     run.trial(learning_rate=[0.01, 1e-4], steps=30, keep_if="loss")
     expect(result_of(panel)).to_contain_text("kept learning_rate 0.01")
+    kept = result_of(panel).locator("tr.nbt-kept")
+    expect(kept).to_have_text(re.compile(r"^learning_rate 0.01.*kept$"))
     expect(result_of(panel).get_by_role("button")).to_have_count(0)
     wait_for_step(panel, step_of(panel) + 100)
     labelled = "e => e.clientHeight < e.closest('.uplot').clientHeight - 30"  # below, steps

@@ -14,6 +14,7 @@ import nbtrain
 from nbtrain.core.commands import Pause
 from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
+from nbtrain.rundir.answers import results_in
 from tests.fitted import BATCH, STEPS, X, Y, classifier, started
 from tests.gate import SOON, Gate
 from tests.models import Count, applied, reached, refused, ticked
@@ -451,7 +452,7 @@ def test_the_journal_has_the_results(gate: Gate) -> None:
     run = paused(gate, tried, evaluate=tried.evaluate)
     trial = run.trial(rate=[0.25, 0.125], steps=8, keep_if="val_loss")
     run.resume()
-    applied(trial)
+    table = applied(trial).table
     ended(run)
     over = lines(run, "try")[-1]
     assert over["kept"] is True
@@ -462,6 +463,9 @@ def test_the_journal_has_the_results(gate: Gate) -> None:
         "before": 0.5,
         "after": [0.25],
     }
+    best = [result for result in results_in(over) if result.kept]
+    assert [result.name for result in best] == ["rate 0.125"]
+    assert ["kept" in line for line in table.splitlines()] == [False, False, True]
     assert Path(run.logdir / "checkpoints").exists()
 
 

@@ -98,11 +98,7 @@ export class Controls {
   show(status, silentSince, gone) {
     this.status = status;
     this.silentSince = silentSince;
-    say(
-      this.badge,
-      status.phase &&
-        (silentSince ? `was ${status.phase}` : `${GLYPHS[status.phase] ?? ""} ${status.phase}`),
-    );
+    say(this.badge, status.phase && badgeOf(status, silentSince));
     const why = gone
       ? `it has exited or was restarted. ${next(status)}`
       : "it may be busy or have exited.";
@@ -236,6 +232,18 @@ export class Controls {
     this.choice.replaceChildren(...options.map(([value, text]) => el("option", { value, text })));
     this.choice.value = options.some(([value]) => value === kept) ? kept : "";
   }
+}
+
+/**
+ * The phase; and what has paused the run if that was a bad value.
+ * @param {Partial<Status>} status
+ * @param {string | null} silentSince
+ */
+function badgeOf({ phase = "created", message, open_nan }, silentSince) {
+  if (silentSince) return `was ${phase}`;
+  const shown = `${GLYPHS[phase] ?? ""} ${phase}`;
+  if (phase !== "paused" || !message || typeof open_nan !== "number") return shown;
+  return `${shown} at ${/\bNaN\b/.test(message) ? "NaN" : "a bad loss"}`;
 }
 
 /** @param {HTMLButtonElement} button */

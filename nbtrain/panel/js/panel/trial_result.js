@@ -51,16 +51,18 @@ export class TrialResult {
 /**
  * @param {TrialTable} trial
  */
-function rowsOf({ tag, rows, more }) {
+function rowsOf({ tag, rows, kept, more }) {
   if (!rows.length) return [];
   const heads = ["values", `${tag} before`, "after", "difference", "spread", "note"];
   const has = [0, 1, 2, 3, 4, 5].filter((i) => i < 4 || rows.some((row) => row[i]));
   /** @type {(kind: "th" | "td", cells: readonly (string | null)[]) => HTMLElement} */
   const line = (kind, cells) =>
     el("tr", { children: has.map((i) => el(kind, { text: cells[i] ?? "" })) });
+  const body = rows.map((row) => line("td", row));
+  if (kept !== null) body[kept].className = "nbt-kept";
   const rest = more ? [el("tr", { children: [el("td", { text: `and ${more} more` })] })] : [];
   return [
     el("thead", { children: [line("th", heads)] }),
-    el("tbody", { children: [...rows.map((row) => line("td", row)), ...rest] }),
+    el("tbody", { children: [...body, ...rest] }),
   ];
 }
