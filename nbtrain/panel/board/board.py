@@ -69,7 +69,7 @@ class Board(Shown):
         self._on_look = on_look
         self._alive_at = float("-inf")
         self._busy_until = clock()  # infinite while a page is answered
-        self._version = 0
+        self._version = self._changed = 0  # of all; and of the last with other contents
         self._labels: Labels | None = None  # once there is a logdir
         self._there: dict[str, Any] = {}  # the contents that the pages know
         self._telling = threading.Lock()  # keeps the versions in order
@@ -98,9 +98,9 @@ class Board(Shown):
             self._version += 1
             self.reading = reading
             there = self._index(found)
-            kind = "grew" if there == self._there else "index"
-            self._there = there
-            self._say(kind, found)
+            if there != self._there:
+                self._there, self._changed = there, self._version
+            self._say("index" if self._changed == self._version else "grew", found)
             self._busy_until = self._clock()
 
     def close(self) -> None:
@@ -166,6 +166,8 @@ class Board(Shown):
             self._keep(content.get("text"))
         elif kind == "follow":
             self.follow = content.get("on") is True
+        elif kind == "alive":
+            self._catch_up(found, content.get("version"))
         else:
             self._answer(found, content)
 
@@ -174,6 +176,12 @@ class Board(Shown):
             if not self.closed:
                 self._there = self._there or self._index(found)
                 self._say("index", found)
+
+    def _catch_up(self, found: Selections, version: object) -> None:
+        """Sends what a page has not heard: some front ends drop what other threads send."""
+        with self._telling:
+            if not self.closed and type(version) is int and version < self._version:
+                self._say("grew" if version >= self._changed else "index", found)
 
     def _keep(self, text: object) -> None:
         """Stores the reader's choices as the page wrote them, for a reload of the page."""

@@ -390,7 +390,7 @@ export interface Still {
 export type ToBoard =
   | Hello
   | There
-  | { t: "alive" }
+  | { t: "alive"; version: number | null }
   | { t: "follow"; on: boolean }
   | { t: "options"; text: string }
   | (Question & { id: number });

@@ -403,6 +403,15 @@ def test_new_points_appear_on_a_followed_board(board: Locator, logdir: Path) -> 
     expect(loss.locator("tbody tr")).to_have_count(4)
 
 
+def test_new_points_appear_on_a_page_that_hears_only_answers_as_in_colab(
+    page: BarePage, board: Locator, logdir: Path
+) -> None:
+    board.locator("[data-role=follow]").check()
+    page.kernel.answer_only()
+    write_curve(logdir / "later", "train/loss", np.linspace(1, 0, 50))
+    expect(board.locator("[data-run=later]")).to_be_visible()
+
+
 def test_of_many_runs_that_have_vanished_the_first_are_named_and_the_others_counted(
     page: BarePage, logdir: Path
 ) -> None:

@@ -595,6 +595,27 @@ def test_the_first_curves_of_a_followed_logdir_are_in_the_picture_soon(
     wait_for_loopers()
 
 
+def test_a_page_that_has_missed_something_is_told_of_it(tmp_path: Path) -> None:
+    scalars = nbtrain.scalars(tmp_path)
+    run_of(tmp_path / "a", [1.0])
+    scalars.refresh()
+    shown = ShownBoard(scalars)
+
+    def told(version: int | None) -> list[tuple[str, int]]:
+        before = len(shown.sent)
+        hear(shown, t="alive", version=version)
+        return [(content["t"], content["version"]) for content, _ in shown.sent[before:]]
+
+    shown.notify()
+    shown.notify()
+    assert [told(2), told(None), told(1), told(0)] == [[], [], [("grew", 2)], [("index", 2)]]
+    run_of(tmp_path / "b", [1.0])
+    scalars.refresh()
+    shown.notify()
+    assert [told(3), told(2)] == [[], [("index", 3)]]
+    shown.close()
+
+
 def test_data_read_by_another_board_are_sent_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

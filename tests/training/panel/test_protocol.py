@@ -177,7 +177,7 @@ def board(tmp_path: Path) -> tuple[ShownBoard, list[Message]]:
         return shown.hear(**content)[0]
 
     hear(t="hello")
-    hear(t="alive")
+    hear(t="alive", version=1)
     hear(t="there")
     hear(t="follow", on=True)
     hear(t="options", text="{}")

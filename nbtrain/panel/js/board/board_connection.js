@@ -142,7 +142,7 @@ export class BoardConnection extends Connection {
     const hidden = document.visibilityState === "hidden";
     if (hidden) this.#keepNow(); // the page may be about to close
     const looks = [...this.views].some((view) => view.visible) && !hidden;
-    if (looks && !this.gone) this.send({ t: "alive" });
+    if (looks && !this.gone) this.send({ t: "alive", version: this.index?.version ?? null });
   }
 
   /**
