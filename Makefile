@@ -145,6 +145,7 @@ newest: .venv/made
 screenshots: .venv/made
 	@mkdir -p docs
 	NBTRAIN_SCREENSHOTS=$(CURDIR)/docs $(BIN)/python -m pytest tests/lab -k light_and_dark
+	$(BIN)/python -m tests.gallery
 
 bench: .venv/made
 	$(BIN)/python tests/benchmarks/run.py

@@ -28,5 +28,5 @@ shutil.copytree(
     HERE.parent / "notebooks",
     HERE / "notebooks",
     dirs_exist_ok=True,
-    ignore=shutil.ignore_patterns("runs", ".ipynb_checkpoints"),
+    ignore=shutil.ignore_patterns("runs", ".ipynb_checkpoints", "README.md", "pictures"),
 )

@@ -43,6 +43,19 @@ def test_the_public_names_are_sorted_and_are_those_that_load_when_used() -> None
     assert nbtrain.__all__ == sorted({*modules, *nbtrain._HOMES} - set(nbtrain._IN_TF1))
 
 
+def test_the_gallery_and_the_site_have_each_notebook_in_the_same_order() -> None:
+    notebooks = ROOT / "notebooks"
+    names = {path.stem for path in notebooks.glob("*.ipynb")}
+    gallery = (notebooks / "README.md").read_text(encoding="utf-8")
+    site = (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    listed = re.findall(r"\]\((\w+)\.ipynb\)", gallery)
+    assert {*listed} == names
+    assert re.findall(r"^notebooks/(\w+)$", site, re.MULTILINE) == listed
+    shown = re.findall(r"\]\((pictures/\w+\.png)\)", gallery)
+    assert shown == [f"pictures/{name}.png" for name in listed]
+    assert all((notebooks / picture).is_file() for picture in shown)
+
+
 @pytest.mark.parametrize("name", nbtrain._IN_TF1)
 def test_a_class_of_tensorflow_1_has_its_older_spelling_too(name: str) -> None:
     assert getattr(nbtrain, name) is getattr(nbtrain.tf1, name)
