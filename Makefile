@@ -92,8 +92,8 @@ notebooks: .venv/made
 	@rm -rf notebooks/runs
 	$(BIN)/python -m pytest -p tests.profiles --nbval notebooks -n 2 --dist loadfile -W default --timeout 600
 
-# JupyterLab first: its files have few tests, but are the longest. The tests of accessibility need
-# axe-core from npm: without Node.js they are skipped, and fail if CI is set.
+# JupyterLab first: its files have few tests, but are the longest. The tests of accessibility and of VS
+# Code need packages from npm: without Node.js they are skipped, and fail if CI is set.
 browser: .venv/made $(if $(shell command -v npm 2>/dev/null),node_modules/made)
 	sh tests/chromium.sh
 	$(BIN)/python -m pytest tests/lab tests/page -m browser -n 2 --dist loadfile --no-loadscope-reorder

@@ -17,7 +17,7 @@ import itertools
 import json
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from tests.gate import SOON
 
-HTML = Path(__file__).with_name("bare.html")
+FOLDER = Path(__file__).parent
 HANDS = "messages of the page"  # the name of the thread that handles them
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -40,9 +40,15 @@ class Kernel:
     """Serves a page, and carries what its widgets and the tests' process have to say.
 
     Attributes:
+        files: The page and what it loads, by their paths.
         address: Of the page.
         cell: The number of the cell that what is displayed belongs to.
     """
+
+    files: Mapping[str, Path] = {
+        "/": FOLDER / "bare.html",
+        "/notebook.js": FOLDER / "notebook.js",
+    }
 
     def __init__(self) -> None:
         self.cell = 0
@@ -165,7 +171,7 @@ class Kernel:
                 comm.source = f"/{state['_anywidget_id']}.js"
                 self._sources[comm.source] = state["_esm"]
                 self._widgets[comm.comm_id] = comm
-                comm.state = {}
+                comm.state = self._shared(state)
                 self._open(comm)
             elif comm.comm_id not in self._widgets:  # a part of one: its layout
                 return
@@ -174,6 +180,10 @@ class Kernel:
                 self._say({"t": "close", "id": comm.comm_id})
             elif data["method"] == "custom" and not self._loses:
                 self._say({"t": "custom", "id": comm.comm_id, "content": data["content"]}, buffers)
+
+    def _shared(self, _state: dict[str, Any]) -> dict[str, Any]:
+        """The state of a model, as far as the page needs it."""
+        return {}
 
     @property
     def _loses(self) -> bool:
@@ -200,9 +210,11 @@ class Kernel:
     # --- what the page says
 
     def source(self, path: str) -> tuple[str, str]:
-        """The page, or the module of a widget; and which of them it is."""
-        if path == "/":
-            return HTML.read_text(encoding="utf-8"), "text/html"
+        """The page, a file that it loads, or the module of a widget; and the type of the text."""
+        if path in self.files:
+            file = self.files[path]
+            kind = "text/html" if file.suffix == ".html" else "text/javascript"
+            return file.read_text(encoding="utf-8"), kind
         return self._sources[path], "text/javascript"
 
     def opened(self, page: Socket) -> None:
@@ -245,7 +257,7 @@ class Comm(BaseComm):
     """A comm whose other end is in the page."""
 
     source = ""
-    state: dict[str, str]  # of the model, as far as the page asks for it
+    state: dict[str, Any]  # of the model, as far as the page needs it
 
     def __init__(self, kernel: Kernel, **arguments: Any) -> None:
         self._kernel = kernel

@@ -1,5 +1,5 @@
-// The colours of the notebook's theme for the charts. common.css defines every colour, from JupyterLab's
-// or VS Code's where they exist.
+// The colours of the notebook's theme for the charts. common.css defines every colour, from VS Code's or
+// JupyterLab's where they exist.
 
 import { el } from "./dom.js";
 
@@ -19,9 +19,10 @@ export function isDark(root) {
   const { dataset, classList } = document.body;
   if (!matchMedia(FORCED).matches) {
     if (dataset.jpThemeLight) return dataset.jpThemeLight === "false";
-    if (classList.contains("vscode-dark") || classList.contains("vscode-high-contrast"))
-      return true;
-    if (classList.contains("vscode-light")) return false;
+    // The light theme of high contrast has the class of the dark one too.
+    const has = (/** @type {string} */ kind) => classList.contains(`vscode-${kind}`);
+    if (has("light") || has("high-contrast-light")) return false;
+    if (has("dark") || has("high-contrast")) return true;
   }
   const [red, green, blue] = rgb(getComputedStyle(root).color);
   return 0.3 * red + 0.6 * green + 0.1 * blue > 128;
