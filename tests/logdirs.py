@@ -69,7 +69,9 @@ def write_cards(logdir: Path, steps: range) -> None:
                 tf.summary.image("samples/digits", grey, step=step)
                 values = noise.normal(step / 20, 0.3 + n, 500)
                 tf.summary.histogram("dense/kernel", values, step=step)
-                tf.summary.text("notes/run", f"# Step {step}\n\n- **run** {n}\n- `lr`", step=step)
+                tf.summary.text(
+                    "notes/run", f"# Step {step}\n\n- **run** {n}\n- `lr` &rarr; &no;", step=step
+                )
                 tf.summary.audio("sounds/tone", np.sin(2000 * time), 8000, step=step)
 
 

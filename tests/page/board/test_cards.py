@@ -188,6 +188,7 @@ def test_text_is_markdown_or_plain_and_a_table_where_it_was_one(
     note = card_of(board, "notes/run")
     expect(note.locator("h1")).to_have_text("Step 19")
     expect(note.locator("li strong")).to_have_text("run")
+    expect(note.locator("li").last).to_have_text("lr → &no;")
     table = card_of(board, "table")
     expect(table.locator("td")).to_have_text(["a", "b", "c", "d"])
     board.get_by_label("plain").check()
