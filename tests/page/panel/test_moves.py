@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+import pytest
 from playwright.sync_api import Locator, expect
 
 import nbtrain
@@ -50,6 +53,32 @@ def test_a_press_goes_on_where_the_panel_moves_to(
     assert commands(run) == ["Pause", "Resume"]
 
 
+@pytest.mark.parametrize("button", ["right", "middle"])
+def test_another_button_of_the_mouse_presses_nothing(
+    page: BarePage, panel: Locator, run: nbtrain.Run, button: Literal["right", "middle"]
+) -> None:
+    phase(panel, "running")
+    panel.locator("[data-command=pause]").hover()
+    page.page.mouse.down(button=button)
+    move(page, panel)
+    page.page.mouse.up(button=button)
+    click(panel, "save")
+    receipt(panel, "✓ save")
+    assert commands(run) == ["Save"]
+
+
+def test_a_panel_that_moves_takes_no_focus_from_elsewhere(page: BarePage, panel: Locator) -> None:
+    click(panel, "pause")
+    phase(panel, "paused")
+    page.page.evaluate("document.body.append(document.createElement('textarea'))")
+    elsewhere = page.page.locator("body > textarea")
+    elsewhere.click()
+    page.page.keyboard.type("a")
+    move(page, panel)
+    page.page.keyboard.type("b")
+    expect(elsewhere).to_have_value("ab")
+
+
 def test_a_press_without_a_move_is_one_click(
     page: BarePage, panel: Locator, run: nbtrain.Run
 ) -> None:
@@ -60,8 +89,8 @@ def test_a_press_without_a_move_is_one_click(
     assert commands(run) == ["Pause"]
 
 
-def test_what_is_half_typed_is_not_sent_and_typed_to_its_end_as_the_panel_moves(
-    page: BarePage, panel: Locator, paced: Paced
+def test_half_typed_text_is_not_sent_when_the_panel_moves(
+    page: BarePage, panel: Locator, run: nbtrain.Run, paced: Paced
 ) -> None:
     exact = field(panel, "learning_rate")
     exact.press("Control+a")
@@ -75,10 +104,15 @@ def test_what_is_half_typed_is_not_sent_and_typed_to_its_end_as_the_panel_moves(
     field(panel, "dropout").focus()  # the user leaves it
     receipt(panel, "✓ learning_rate 0.001 → 0.02")
     assert paced.values() == (0.02, 0.25)
+    field(panel, "learning_rate").focus()
+    field(panel, "dropout").focus()
+    click(panel, "pause")
+    phase(panel, "paused")
+    assert commands(run) == ["Set", "Pause"]
 
 
 def test_a_dragged_slider_sets_its_value_as_the_panel_moves(
-    page: BarePage, panel: Locator, paced: Paced
+    page: BarePage, panel: Locator, run: nbtrain.Run, paced: Paced
 ) -> None:
     expect(field(panel, "learning_rate")).to_have_value("0.001")
     x, y = press(page, slider(panel, "learning_rate"))
@@ -90,6 +124,9 @@ def test_a_dragged_slider_sets_its_value_as_the_panel_moves(
     page.page.mouse.up()
     receipt(panel, "✓ learning_rate 0.001 → ")
     assert paced.values() == (float(dragged), 0.25)
+    click(panel, "pause")
+    phase(panel, "paused")
+    assert commands(run) == ["Set", "Pause"]
 
 
 def test_a_form_stays_open_as_the_panel_moves(

@@ -49,6 +49,7 @@ export class Popover {
 
   close() {
     if (this.isOpen) this.root.hidePopover();
+    else this.root.dispatchEvent(new Event("toggle")); // it must not come back: see moves.js
   }
 
   #place() {

@@ -51,6 +51,7 @@ export function widget(Kind, View) {
     let connection;
     /** @type {Set<Moves>} */
     const away = new Set(); // of the views without an output
+    let closed = false;
 
     /** @param {HTMLElement} host */
     function made(host) {
@@ -69,19 +70,21 @@ export function widget(Kind, View) {
       initialize({ model }) {
         connection = new Kind(model);
         return () => {
-          for (const moves of [...away]) moves.end();
+          closed = true;
+          for (const moves of [...away]) moves.close();
           connection.close();
         };
       },
       /** @param {{el: HTMLElement}} context */
       render({ el: host }) {
         const [before] = away;
-        before?.enter(host);
         away.delete(before);
+        before?.attach(host);
         const moves = before ?? made(host);
         return () => {
+          if (closed) return moves.close();
           away.add(moves);
-          moves.leave();
+          moves.detached();
         };
       },
     };

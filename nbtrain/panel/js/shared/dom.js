@@ -1,16 +1,7 @@
 // Elements of the page.
 
-const SCROLLS = new Set([
-  "ArrowUp",
-  "ArrowDown",
-  "ArrowLeft",
-  "ArrowRight",
-  "PageUp",
-  "PageDown",
-  "Home",
-  "End",
-  " ",
-]);
+const SIDEWAYS = ["ArrowLeft", "ArrowRight"];
+const SCROLLS = [...SIDEWAYS, "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", " "];
 
 /**
  * Creates an element. Its text is never parsed as HTML.
@@ -55,7 +46,7 @@ export function labelled(text, control, how = {}) {
  * @param {HTMLElement} node
  */
 export function focusedIn(node) {
-  const { activeElement } = document;
+  const { activeElement } = /** @type {Document | ShadowRoot} */ (node.getRootNode()); // marimo shows a view in a shadow
   return activeElement instanceof HTMLElement && node.contains(activeElement)
     ? activeElement
     : null;
@@ -130,8 +121,10 @@ export function unfolding(text, node) {
  * @param {string} kind its class
  * @param {string} label
  * @param {HTMLElement[]} [children]
+ * @param {{sideways?: boolean}} [how] sideways: whether it scrolls only to the left and right
  */
-export function scroller(kind, label, children = []) {
+export function scroller(kind, label, children = [], { sideways = false } = {}) {
+  const keys = sideways ? SIDEWAYS : SCROLLS;
   const node = el("div", {
     class: kind,
     role: "region",
@@ -139,6 +132,6 @@ export function scroller(kind, label, children = []) {
     "aria-label": label,
     children,
   });
-  node.addEventListener("keydown", (event) => SCROLLS.has(event.key) && event.stopPropagation());
+  node.addEventListener("keydown", (event) => keys.includes(event.key) && event.stopPropagation());
   return node;
 }

@@ -1,6 +1,6 @@
-// A view whose output is cleared and shown again, as by loops that call clear_output, moves to the new
-// output. As an element leaves the page, the browser ends what the user is about to do with it: it takes
-// the focus away, sends what is half typed, closes boxes, and drops a press. Here all that outlasts the move.
+// The view of an output that is cleared and shown again, as by loops that call clear_output, moves to the
+// new output. When an element leaves the page, the browser removes the focus, sends half-typed text, closes
+// popovers and cancels a press of the mouse. This module restores them.
 
 import { focusedIn } from "./dom.js";
 
@@ -13,71 +13,84 @@ export class Moves {
   /** @type {HTMLElement | null} */
   focused = null;
   /** @type {Set<HTMLElement>} */
-  boxes = new Set(); // the open ones
+  popovers = new Set(); // the open ones
   /** @type {Press | null} */
   press = null;
   /** @type {Event[]} */
   held = []; // until it is known whether the user or a move has caused them
-  /** @type {Event[]} */
-  kept = []; // the changes that a move has caused, until the user leaves their control
-  away = false;
+  /** @type {Set<EventTarget>} */
+  unsent = new Set(); // the inputs whose change a move has caused
+  /** @type {AbortController | null} */
+  away = null; // as long as the view has no output
   /** @type {ReturnType<typeof setTimeout>} */
   timer = 0;
 
   /**
-   * root: of the view; gone: called if there is no new output.
+   * root: the root of the view; closed: called if there is no new output.
    * @param {HTMLElement} root
-   * @param {() => void} gone
+   * @param {() => void} closed
    */
-  constructor(root, gone) {
+  constructor(root, closed) {
     this.root = root;
-    this.gone = gone;
-    root.addEventListener("focusin", () => (this.focused = focusedIn(root)));
+    this.closed = closed;
+    root.addEventListener("focusin", ({ target }) => {
+      if (target instanceof HTMLElement) this.focused = target;
+    });
     for (const type of ["change", "blur"])
       root.addEventListener(type, (event) => this.#hold(event), true);
     root.addEventListener("toggle", ({ target }) => this.#toggled(target), true);
-    root.addEventListener("pointerdown", ({ target }) => this.#pressed(target), true);
-    root.addEventListener("pointercancel", () => (this.press = null));
+    root.addEventListener("pointerdown", (event) => this.#pressed(event), true);
   }
 
   /** @param {Event} event */
   #hold(event) {
-    const { target } = event;
+    const { target, type } = event;
+    if (!event.isTrusted || !target) return;
     const isEdited = target instanceof HTMLInputElement && target.type !== "checkbox";
-    if (!event.isTrusted || !isEdited || target !== this.focused) return;
-    event.stopImmediatePropagation();
-    this.held.push(event);
-    setTimeout(() => this.#release());
+    if (isEdited && target === this.focused) {
+      event.stopImmediatePropagation();
+      if (!this.away) this.held.push(event);
+      else if (type === "change") this.unsent.add(target);
+    }
+    setTimeout(() => this.#pass());
   }
 
   // Passes on what the user has caused.
-  #release() {
-    if (this.away || !this.held.length) return;
-    const events = [...this.kept, ...this.held];
-    this.kept = [];
-    this.held = [];
-    for (const { target, type, bubbles } of events)
-      target?.dispatchEvent(new Event(type, { bubbles }));
-    this.focused = focusedIn(this.root);
-  }
-
-  /** @param {EventTarget | null} box */
-  #toggled(box) {
-    if (!(box instanceof HTMLElement) || !box.popover) return;
-    if (box.matches(":popover-open")) this.boxes.add(box);
-    else this.boxes.delete(box);
+  #pass() {
+    if (this.away) return;
+    if (this.root.isConnected) this.focused = focusedIn(this.root);
+    for (const { target, type, bubbles } of this.held.splice(0)) {
+      if (!target) continue;
+      const isUnsent = this.unsent.delete(target);
+      if (type === "blur" && isUnsent) target.dispatchEvent(new Event("change", { bubbles: true }));
+      target.dispatchEvent(new Event(type, { bubbles }));
+    }
   }
 
   /** @param {EventTarget | null} target */
-  #pressed(target) {
+  #toggled(target) {
+    if (!(target instanceof HTMLElement) || target.popover !== "auto") return;
+    if (target.matches(":popover-open")) this.popovers.add(target);
+    else this.popovers.delete(target);
+  }
+
+  // A tap on a touch screen outlasts a move by itself.
+  /** @param {PointerEvent} event */
+  #pressed({ target, button, pointerType, pointerId }) {
     const control = target instanceof Element && target.closest(PRESSED);
-    if (!(control instanceof HTMLElement)) return;
+    if (!(control instanceof HTMLElement) || button !== 0 || pointerType !== "mouse") return;
     const press = { control, place: control.getBoundingClientRect(), moved: false };
     this.press = press;
-    addEventListener("pointerup", (event) => this.#released(press, event), {
-      capture: true,
-      once: true,
-    });
+    const over = new AbortController();
+    /** @param {PointerEvent} event */
+    const end = (event) => {
+      if (event.pointerId !== pointerId) return;
+      over.abort();
+      if (this.press === press) this.press = null;
+      if (press.moved && event.type === "pointerup") this.#released(press, event);
+    };
+    for (const type of /** @type {const} */ (["pointerup", "pointercancel"]))
+      addEventListener(type, end, { capture: true, signal: over.signal });
   }
 
   /**
@@ -85,39 +98,49 @@ export class Moves {
    * @param {Press} press
    * @param {PointerEvent} event
    */
-  #released(press, { clientX, clientY }) {
-    if (this.press !== press) return;
-    this.press = null;
-    if (!press.moved) return;
-    const { control, place } = press;
+  #released({ control, place }, { clientX, clientY }) {
     const across = place.left <= clientX && clientX <= place.right;
     const down = place.top <= clientY && clientY <= place.bottom;
-    if (control instanceof HTMLInputElement && control.type === "range")
+    if (control instanceof HTMLInputElement && control.type === "range") {
+      this.unsent.delete(control);
       control.dispatchEvent(new Event("change"));
-    else if (across && down) control.click();
+    } else if (across && down) control.click();
   }
 
-  // Waits for the new output.
-  leave() {
-    this.away = true;
-    this.kept.push(...this.held.filter(({ type }) => type === "change"));
-    this.held = [];
+  // Called when the output of the view is gone.
+  detached() {
+    this.away = new AbortController();
+    for (const { target, type } of this.held.splice(0))
+      if (target && type === "change") this.unsent.add(target);
     if (this.press) this.press.moved = true;
-    this.timer = setTimeout(() => this.gone(), WAIT_MS);
-  }
-
-  end() {
-    clearTimeout(this.timer);
-    this.gone();
+    const { signal } = this.away;
+    document.addEventListener("pointerdown", () => (this.focused = null), {
+      capture: true,
+      signal,
+    });
+    this.timer = setTimeout(() => this.close(), WAIT_MS);
   }
 
   /** @param {HTMLElement} host the new output */
-  enter(host) {
-    clearTimeout(this.timer);
-    this.away = false;
-    const { focused, boxes } = this;
+  attach(host) {
+    this.#stay();
+    const { focused, popovers } = this;
     host.append(this.root);
-    for (const box of [...boxes]) box.showPopover();
+    for (const popover of [...popovers]) {
+      if (this.root.contains(popover)) popover.showPopover();
+      else popovers.delete(popover);
+    }
     focused?.focus({ preventScroll: true });
+  }
+
+  close() {
+    this.#stay();
+    this.closed();
+  }
+
+  #stay() {
+    clearTimeout(this.timer);
+    this.away?.abort();
+    this.away = null;
   }
 }
