@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from nbtrain.steer.housekeeping import WITHOUT_ASKING
+from nbtrain.steer.run_folders import WITHOUT_ASKING
 from nbtrain.steer.verbs import VERBS, Verb, add_log_options, named, number, seconds
 
 # The tabs that a board can open first.
@@ -38,7 +38,7 @@ OWN = {
     "replay": "show the history of a run; with RUN, repeat its edits in that run",
     "wait": "wait for the end of a run, and show the run",
     "log": "show the newest lines of the log of a run",
-    "delete": "delete the folder of a run that has ended, after a question",
+    "delete": "ask, then delete the folder of a run that has ended",
     "rename": "rename a run that has ended, and its folder",
     **TABS,
 }

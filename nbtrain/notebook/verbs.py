@@ -21,7 +21,7 @@ from nbtrain.notebook.kernel import attached, find_run, named_runs
 from nbtrain.notebook.listed_actions import action_by_number, list_actions
 from nbtrain.notebook.run_tree import tree
 from nbtrain.remote.attach import attach
-from nbtrain.steer import housekeeping
+from nbtrain.steer import run_folders
 from nbtrain.steer.replay import replay
 from nbtrain.steer.requests import Asked, post
 from nbtrain.steer.verbs import Verb, named
@@ -47,7 +47,7 @@ def execute(options: argparse.Namespace) -> Any:
     if options.verb == "open":
         return show(_opened(options.logdir))
     if options.verb in ("delete", "rename"):
-        say(_keep_house(options), sys.stdout)
+        say(_change_folder(options), sys.stdout)
         return None
     names = [None, *(run.name for run in named_runs())]
     if options.verb == "actions" and options.run not in names:
@@ -79,11 +79,11 @@ def _opened(logdir: str) -> AnyRun:
     return next((run for run in attached() if run.logdir == folder), None) or attach(logdir)
 
 
-def _keep_house(options: argparse.Namespace) -> str:
+def _change_folder(options: argparse.Namespace) -> str:
     """Deletes or renames a run; returns what was done."""
     if options.verb == "delete":
-        return housekeeping.delete(options.logdir, asks=not options.yes)
-    return housekeeping.rename(options.logdir, options.name)
+        return run_folders.delete(options.logdir, asks=not options.yes)
+    return run_folders.rename(options.logdir, options.name)
 
 
 def _print_log(run: AnyRun, options: argparse.Namespace) -> None:

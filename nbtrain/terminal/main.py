@@ -14,7 +14,7 @@ from typing import Any
 
 from nbtrain.core.errors import ArgumentError, NbtrainError
 from nbtrain.core.text.visible import say
-from nbtrain.steer import housekeeping
+from nbtrain.steer import run_folders
 from nbtrain.steer.verbs import VERBS, add_log_options, seconds, sentence
 from nbtrain.terminal import commands, listing, log, watch
 from nbtrain.terminal.exits import DONE, INTERRUPTED, NO_RUN, REFUSED, USAGE, NoRunError, run_in
@@ -69,9 +69,9 @@ def _add_looking(verbs: Any) -> None:
     sub.add_argument(
         "-f", "--follow", action="store_true", help="show new lines until the run ends"
     )
-    sub = _add(verbs, "delete", "delete the folder of a run that has ended", _delete)
+    sub = _add(verbs, "delete", "ask, then delete the folder of a run that has ended", _delete)
     sub.add_argument("folder", help=_FOLDER)
-    sub.add_argument("--yes", action="store_true", help=housekeeping.WITHOUT_ASKING)
+    sub.add_argument("--yes", action="store_true", help=run_folders.WITHOUT_ASKING)
     sub = _add(verbs, "rename", "rename a run that has ended, and its folder", _rename)
     sub.add_argument("folder", help=_FOLDER)
     sub.add_argument("name", help="the new name")
@@ -100,7 +100,7 @@ def _delete(options: argparse.Namespace) -> int:
     """Deletes the folder of a run."""
     with run_in(options.folder):
         pass  # there is one
-    say(housekeeping.delete(options.folder, asks=not options.yes), sys.stdout)
+    say(run_folders.delete(options.folder, asks=not options.yes), sys.stdout)
     return DONE
 
 
@@ -108,7 +108,7 @@ def _rename(options: argparse.Namespace) -> int:
     """Renames a run."""
     with run_in(options.folder):
         pass  # there is one
-    say(housekeeping.rename(options.folder, options.name), sys.stdout)
+    say(run_folders.rename(options.folder, options.name), sys.stdout)
     return DONE
 
 

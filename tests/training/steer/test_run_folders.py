@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from IPython.core.error import StdinNotImplementedError
 
@@ -17,7 +20,9 @@ from nbtrain.notebook.verbs import execute
 from nbtrain.rundir import status_file
 from nbtrain.rundir.entries import entries
 from nbtrain.rundir.lineage import Lineage
-from nbtrain.steer.housekeeping import delete, rename
+from nbtrain.rundir.lock import RunLock
+from nbtrain.rundir.status_file import Writer
+from nbtrain.steer.run_folders import delete, rename
 from nbtrain.terminal.main import main
 from tests.gate import SOON, Gate
 from tests.models import Counter
@@ -45,11 +50,11 @@ def test_a_run_is_deleted_only_after_a_yes(monkeypatch: pytest.MonkeyPatch) -> N
     run = nbtrain.train(Counter().step, steps=3, name="a").wait(SOON)
     count = sum(path.is_file() for path in run.logdir.rglob("*"))
     asked = answering(monkeypatch, "")
-    assert delete("runs/a", asks=True) == "runs/a stays."
+    assert delete("runs/a", asks=True) == "Nothing was deleted."
     assert asked == [f"runs/a: {count} files, 0.0 MB. Delete it? [y/N] "]
     assert "a" in nbtrain.runs()
     answering(monkeypatch, " Yes")
-    assert delete("runs/a/", asks=True) == "runs/a is deleted."
+    assert delete("runs/a/", asks=True) == "Deleted runs/a."
     assert not run.logdir.exists()
     assert "a" not in nbtrain.runs()
     again = nbtrain.train(Counter().step, steps=2, name="a").wait(SOON)
@@ -80,7 +85,7 @@ def test_a_renamed_run_goes_on_and_leads_to_its_branches(
     before = tree().splitlines()[1:]
     capsys.readouterr()
     line("rename runs/a first-try")
-    assert capsys.readouterr().out == "runs/a is runs/first-try now.\n"
+    assert capsys.readouterr().out == "Renamed runs/a to runs/first-try.\n"
     assert [line.split() for line in tree().splitlines()[1:]] == [
         [word.replace("a", "first-try") if word == "a" else word for word in line.split()]
         for line in before
@@ -102,7 +107,7 @@ def test_a_deleted_run_is_named_with_the_branches_that_stay(
     run.branch(10, name="b").wait(SOON)
     asked = answering(monkeypatch, "y")
     delete(run.logdir, asks=True)
-    assert asked[0].endswith("Its branches stay, without what led to them: b. Delete it? [y/N] ")
+    assert asked[0].endswith("but lose their history up to the branch: b. Delete it? [y/N] ")
     assert "goes on from ../a/" in Lineage(Path("runs/b")).state.gap
 
 
@@ -122,6 +127,8 @@ def test_only_the_folder_of_one_run_is_deleted(own_folder: Path) -> None:
     Path("mine").mkdir()
     with pytest.raises(ArgumentError, match="mine is not the folder of a run: it has no steering"):
         delete("mine", asks=False)
+    with pytest.raises(ArgumentError, match="There is no folder nowhere"):
+        delete("nowhere", asks=False)
     nbtrain.train(Counter().step, steps=1, name="a").wait(SOON)
     with pytest.raises(ArgumentError, match="runs is not the folder of a run"):
         delete("runs", asks=False)
@@ -160,5 +167,73 @@ def test_the_command_line_deletes_and_renames(
     assert main(["delete", "runs/b"]) == 0
     assert main(["delete", "runs/b", "--yes"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said == ["runs/a is runs/b now.", "runs/b stays.", "runs/b is deleted."]
+    assert said == ["Renamed runs/a to runs/b.", "Nothing was deleted.", "Deleted runs/b."]
     assert not Path("runs/b").exists()
+
+
+def test_links_beside_the_run_follow_it(own_folder: Path) -> None:
+    run, _ = parent()
+    run.branch(10, name="b").wait(SOON)
+    Path("runs/latest").symlink_to("a", target_is_directory=True)
+    Path("runs/other").symlink_to("b", target_is_directory=True)
+    rename("runs/a", "c")
+    assert Path("runs/latest").resolve() == Path("runs/c").resolve()
+    assert Lineage(Path("runs/b")).state.gap == ""
+    assert not Path("runs/c/run.json").exists()
+    delete("runs/c", asks=False)
+    assert not Path("runs/latest").is_symlink()
+    assert {path.name for path in Path("runs").iterdir()} == {"b", "other"}
+
+
+def test_a_launched_process_and_a_held_folder_of_checkpoints_are_respected(
+    own_folder: Path,
+) -> None:
+    run = nbtrain.train(Counter().step, steps=1, name="a").wait(SOON)
+    (run.logdir / "ckpts").mkdir()
+    further = RunLock(run.logdir / "ckpts", "a")
+    further.acquire()
+    with pytest.raises(BusyError):
+        delete("runs/a", asks=False)
+    further.release()
+    sign = status_file.read(run.logdir)
+    process = psutil.Process()
+    writer = Writer("launch-1", sign.writer.host, process.pid, process.create_time())
+    status_file.write(run.logdir, replace(sign, writer=writer, alive=time.time()))
+    with pytest.raises(BusyError, match="which was launched and is about to start its run"):
+        rename("runs/a", "b")
+    assert Path("runs/a/steering.jsonl").is_file()
+
+
+def test_a_long_line_of_a_branch_stays_as_it_is() -> None:
+    run, _ = parent()
+    run.branch(10, name="b").wait(SOON)
+    journal = Path("runs/b/steering.jsonl")
+    long = b'{"event": "note", "step": 1, "text": "' + b"x" * (1 << 21) + b'"}\n'
+    journal.write_bytes(journal.read_bytes() + long)
+    before = journal.read_bytes().splitlines()
+    rename("runs/a", "c")
+    after = journal.read_bytes().splitlines()
+    changed = [
+        at for at, (one, other) in enumerate(zip(before, after, strict=True)) if one != other
+    ]
+    assert changed
+    assert all(b"../c" in after[at] for at in changed)
+
+
+def test_the_working_folder_is_not_deleted(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = nbtrain.train(Counter().step, steps=1, name="a").wait(SOON)
+    monkeypatch.chdir(run.logdir)
+    with pytest.raises(ArgumentError, match="contains the working folder"):
+        delete(".", asks=False)
+    assert run.logdir.is_dir()
+
+
+def test_two_dots_lead_where_the_system_leads(own_folder: Path) -> None:
+    nbtrain.train(Counter().step, steps=1, name="a").wait(SOON)
+    nbtrain.train(Counter().step, steps=1, logdir="data/a").wait(SOON)
+    Path("data/x").mkdir()
+    Path("runs/link").symlink_to(Path("data/x").absolute(), target_is_directory=True)
+    assert delete("runs/link/../a", asks=False) == "Deleted data/a."
+    assert Path("runs/a").is_dir()

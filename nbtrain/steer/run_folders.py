@@ -11,7 +11,8 @@ import os
 from pathlib import Path
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.rundir import housekeeping
+from nbtrain.core.text.visible import visible
+from nbtrain.rundir import run_folders
 from nbtrain.rundir.folder import shown
 from nbtrain.steer import registry
 
@@ -19,7 +20,7 @@ WITHOUT_ASKING = "delete without a question"
 
 
 def delete(logdir: str | os.PathLike[str], *, asks: bool) -> str:
-    """Deletes the folder of a run, with all that is in it.
+    """Deletes the folder of a run, with everything in it.
 
     Args:
         asks: Whether to ask first, through Python's `input`.
@@ -28,17 +29,16 @@ def delete(logdir: str | os.PathLike[str], *, asks: bool) -> str:
         What was done, in words.
 
     Raises:
-        ArgumentError: It is not the folder of a run alone, it cannot be deleted, or nobody can be
-            asked here.
+        ArgumentError: See `rundir.run_folders.delete`; or nobody can be asked here.
         BusyError: A run trains there.
     """
     folder = _folder(logdir)
-    kept = housekeeping.Kept.of(folder)
-    if asks and not _agrees(f"{kept} Delete it? [y/N] "):
-        return f"{shown(folder)} stays."
-    housekeeping.delete(folder)
+    contents = run_folders.Contents.of(folder)
+    if asks and not _agrees(f"{contents} Delete it? [y/N] "):
+        return "Nothing was deleted."
+    run_folders.delete(folder)
     _forget(folder)
-    return f"{shown(folder)} is deleted."
+    return f"Deleted {shown(folder)}."
 
 
 def rename(logdir: str | os.PathLike[str], name: str) -> str:
@@ -48,21 +48,23 @@ def rename(logdir: str | os.PathLike[str], name: str) -> str:
         What was done, in words.
 
     Raises:
-        ArgumentError: See `rundir.housekeeping.rename`.
+        ArgumentError: See `rundir.run_folders.rename`.
         BusyError: A run trains there, or in the folder of a branch.
     """
     folder = _folder(logdir)
-    new = housekeeping.rename(folder, name)
+    new = run_folders.rename(folder, name)
     _forget(folder)
-    return f"{shown(folder)} is {shown(new)} now."
+    return f"Renamed {shown(folder)} to {shown(new)}."
 
 
 def _folder(logdir: str | os.PathLike[str]) -> Path:
-    """Returns the path of a folder; a slash at its end does not count."""
-    return Path(os.path.normpath(Path(logdir).expanduser().absolute()))
+    """Returns the absolute path of a folder, which may be a link itself."""
+    path = Path(logdir).expanduser().absolute()
+    return path.resolve() if path.name in ("", "..") else path.parent.resolve() / path.name
 
 
 def _agrees(question: str) -> bool:
+    question = visible(question)
     try:
         answer = input(question)
     except (EOFError, NotImplementedError):  # NotImplementedError in a notebook without a page
@@ -71,8 +73,8 @@ def _agrees(question: str) -> bool:
 
 
 def _forget(folder: Path) -> None:
-    """Removes the ended runs of a folder from the list of this process."""
+    """Removes the ended runs of a folder, which is gone, from the runs of this kernel."""
     for name, run in list(registry.runs.items()):
-        if run.logdir == folder:
+        if _folder(run.logdir) == folder:
             with contextlib.suppress(KeyError):
                 del registry.runs[name]
