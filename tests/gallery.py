@@ -32,8 +32,11 @@ def pictures(path: Path) -> list[Image.Image]:
 
 def main() -> None:
     """Save the first picture of each notebook."""
+    (NOTEBOOKS / "pictures").mkdir(exist_ok=True)
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        picture = pictures(path)[0].convert("RGBA").convert("RGB")
+        found = pictures(path)
+        assert found, f"{path.name} has no picture of {LEAST_HEIGHT} pixels or more"
+        picture = found[0].convert("RGBA").convert("RGB")
         picture.thumbnail((WIDTH, WIDTH))
         small = picture.quantize(128, dither=Image.Dither.NONE)
         small.save(NOTEBOOKS / "pictures" / f"{path.stem}.png", optimize=True)

@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from nbtrain.core.text.natural import natural
 from nbtrain.core.text.text_table import Cell, on_a_line, text_table
 from nbtrain.core.values.direction import Direction, common
@@ -35,8 +37,8 @@ class Comparison:
         differing: By name, the value in each run of a hyperparameter that is not the same in all
             runs with hyperparameters; runs without the hyperparameter are left out.
         same: By name, the value of each hyperparameter that is the same in all.
-        durations: For each run, the seconds of its training: from its journal if it has one,
-            otherwise from its first to its last value.
+        durations: For each run, the seconds of its training: from its journal if there is one in
+            its folder, otherwise from its first to its last value.
         tags: For each run, the words by which it can be found; runs without any are left out.
         notes: For each run, the texts of its notes; runs without any are left out.
         metrics: By tag and run, the results of the scalars.
@@ -55,9 +57,10 @@ class Comparison:
             if tag.startswith(SYSTEM):
                 continue  # the use of the machine is no result
             extents.setdefault(tag, {})[run] = extent_of(points)
-            begin, end = spans.get(run, (math.inf, -math.inf))
-            times = points.wall_times
-            spans[run] = min(begin, float(times.min())), max(end, float(times.max()))
+            times = points.wall_times[np.isfinite(points.wall_times)]
+            if len(times):
+                begin, end = spans.get(run, (math.inf, -math.inf))
+                spans[run] = min(begin, float(times.min())), max(end, float(times.max()))
         self.metrics = {tag: extents[tag] for tag in sorted(extents, key=natural)}
         known = {run: self.scalars.reader.directions(run) for run in self.scalars.runs}
         self.directions: dict[str, Direction | None] = {
@@ -68,7 +71,8 @@ class Comparison:
         about = {run: own for run in self.runs if (own := self.scalars.reader.about(run))}
         self.tags = {run: each.tags for run, each in about.items() if each.tags}
         self.notes = {run: each.notes for run, each in about.items() if each.notes}
-        self.durations = {run: end - begin for run, (begin, end) in spans.items()}
+        self.durations = dict.fromkeys(self.runs, 0.0)
+        self.durations |= {run: end - begin for run, (begin, end) in spans.items()}
         self.durations |= {run: each.secs for run, each in about.items()}
         sessions = Sessions(self.scalars.reader)
         self.hparams = {run: found.hparams for run in self.runs if (found := sessions.of(run))}

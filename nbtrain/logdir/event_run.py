@@ -76,6 +76,7 @@ class EventRun:
         self.unreadable: dict[str, str] = {}
         self._decoder = Decoder() if decoder is None else decoder
         self._timelines = Polled(RunTimeline.of, FILE)
+        self._abouts = Polled(About.read, FILE)
         self._signs = Polled(status_file.read, status_file.FILE)
         self._reset()
 
@@ -190,10 +191,15 @@ class EventRun:
         return Directions()
 
     def about(self) -> About | None:
-        """Returns what the journal in this folder says; None without a journal."""
-        with contextlib.suppress(OSError):
-            return About.read(Path(self.folder))
-        return None
+        """Returns the config, tags, notes and duration of the run; None without a journal here."""
+        folder = Path(self.folder)
+        try:
+            found = self._abouts.of(folder)
+        except OSError:
+            return None
+        with contextlib.suppress(OSError, Untrusted):
+            found = found.until(self._signs.of(folder).alive)
+        return found
 
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.

@@ -83,9 +83,10 @@ class Reader:
             return self._runs[run].directions if run in self._runs else Directions()
 
     def about(self, run: str) -> About | None:
-        """Returns what the journal of a run says about it; None for a run without a journal."""
+        """Returns the config, tags, notes and duration of a run; None for one without a journal."""
         with self._lock:
-            return self._runs[run].about() if run in self._runs else None
+            found = self._runs.get(run)
+        return found.about() if found else None  # without the lock: it may read a long journal
 
     def has_lost_files(self) -> bool:
         """Returns whether a file that was read no longer exists."""

@@ -72,7 +72,7 @@ class RunFolder:
             lines = []
         except OSError as error:
             phase = f"{FILE} cannot be read: {error.strerror}"
-            return cls(path, phase, 0, None, None, "", About.of(path, []))
+            return cls(path, phase, 0, None, None, "", About.of([]))
         starts = [number for number, entry in enumerate(lines) if entry["event"] == "start"]
         last = lines[starts[-1] :] if starts else lines
         ends = [entry["event"] for entry in last if entry["event"] in ENDS]
@@ -91,7 +91,7 @@ class RunFolder:
             total_steps=total if type(total) is int else None,
             parent=None if parent is None else (path / parent["logdir"]).resolve(),
             branch="" if parent is None else _branch(parent["step"], lines),
-            about=About.of(path, lines),
+            about=About.of(lines).until(_alive(path)),
         )
 
     def row(
@@ -249,6 +249,14 @@ def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) 
         seen.add(parent)
         parent = found[parent].parent if parent in found else None
     return False
+
+
+def _alive(path: Path) -> float:
+    """Returns the time of the last sign of life of a run; 0 if it has none."""
+    try:
+        return status_file.read(path).alive
+    except (OSError, Untrusted):
+        return 0.0
 
 
 def _unended(path: Path) -> str:

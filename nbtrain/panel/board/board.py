@@ -31,6 +31,9 @@ from nbtrain.panel.board.tables import lacking
 from nbtrain.panel.validations import fits_of, folder_of, name_of
 from nbtrain.panel.widget import LEASE_SECS, Shown
 
+# The least seconds between two answers to pages that have missed something.
+CATCH_UP_SECS = 2.0
+
 # The most characters that a page may store in the board.
 _KEPT = 1 << 20
 
@@ -69,7 +72,8 @@ class Board(Shown):
         self._on_look = on_look
         self._alive_at = float("-inf")
         self._busy_until = clock()  # infinite while a page is answered
-        self._version = self._changed = 0  # of all; and of the last with other contents
+        self._version = self._changed = 0  # the newest; the newest with another index
+        self._caught_up_at = float("-inf")
         self._labels: Labels | None = None  # once there is a logdir
         self._there: dict[str, Any] = {}  # the contents that the pages know
         self._telling = threading.Lock()  # keeps the versions in order
@@ -178,10 +182,17 @@ class Board(Shown):
                 self._say("index", found)
 
     def _catch_up(self, found: Selections, version: object) -> None:
-        """Sends what a page has not heard: some front ends drop what other threads send."""
+        """Sends the current version to a page that missed it.
+
+        Some front ends drop messages from other threads. After a long cell many signs of life
+        arrive at once, each with the version of its time: one of them is answered.
+        """
         with self._telling:
-            if not self.closed and type(version) is int and version < self._version:
-                self._say("grew" if version >= self._changed else "index", found)
+            is_due = self._clock() - self._caught_up_at >= CATCH_UP_SECS
+            if self.closed or not is_due or type(version) is not int or version >= self._version:
+                return
+            self._caught_up_at = self._clock()
+            self._say("grew" if version >= self._changed else "index", found)
 
     def _keep(self, text: object) -> None:
         """Stores the reader's choices as the page wrote them, for a reload of the page."""

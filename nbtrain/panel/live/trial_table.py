@@ -28,6 +28,8 @@ def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
     if not arms:
         return None
     trained = [arm for arm in arms if arm.after]
+    shown = trained[:ROWS]
+    shown += [arm for arm in trained[ROWS:] if arm.kept]
     rows = [
         [
             cut(arm.name, CHARS),
@@ -37,10 +39,10 @@ def trial_of(arms: Sequence[ArmResult]) -> Fields | None:
             None if arm.spread is None else number(arm.spread),
             cut(arm.remark, CHARS),
         ]
-        for arm in trained[:ROWS]
+        for arm in shown
     ]
-    kept = next((at for at, arm in enumerate(trained[:ROWS]) if arm.kept), None)
-    more = max(0, len(trained) - ROWS)
+    kept = next((at for at, arm in enumerate(shown) if arm.kept), None)
+    more = len(trained) - len(shown)
     return {"tag": cut(arms[0].tag, CHARS), "rows": rows, "kept": kept, "more": more}
 
 

@@ -1,18 +1,14 @@
-"""What the journal of a run says about it as a whole."""
+"""The config, tags, notes and duration of a run."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from nbtrain.core.states import Phase, Status
-from nbtrain.rundir import status_file
 from nbtrain.rundir.about import About
 from nbtrain.rundir.entries import FILE
-from nbtrain.rundir.status_file import SignOfLife, Writer
 
 
 def about(folder: Path, *lines: tuple[str, float]) -> About:
@@ -22,13 +18,7 @@ def about(folder: Path, *lines: tuple[str, float]) -> About:
     return About.read(folder)
 
 
-def live(folder: Path, at: float) -> None:
-    """Write a sign of life."""
-    writer = Writer("a", "here", os.getpid(), 1.0)
-    status_file.write(folder, SignOfLife(writer, at, Status("a", "train", Phase.RUNNING, 3)))
-
-
-def test_the_time_between_an_end_and_the_next_start_is_none_of_training(tmp_path: Path) -> None:
+def test_the_time_between_an_end_and_the_next_start_does_not_count(tmp_path: Path) -> None:
     lines = [("start", 10.0), ("stopped", 15.0), ("note", 500.0), ("start", 1000.0)]
     found = about(tmp_path, *lines, ("finished", 1020.0), ("tag", 5000.0))
     assert (found.began, found.secs) == (10.0, 25.0)
@@ -36,15 +26,16 @@ def test_the_time_between_an_end_and_the_next_start_is_none_of_training(tmp_path
 
 def test_a_run_without_an_end_lasts_to_its_last_line_or_sign_of_life(tmp_path: Path) -> None:
     lines = [("start", 10.0), ("set", 14.0), ("start", 100.0), ("set", 101.0)]
-    assert about(tmp_path, *lines).secs == 4.0 + 1.0
-    live(tmp_path, 130.0)
-    assert about(tmp_path, *lines).secs == 4.0 + 30.0
-    live(tmp_path, 50.0)  # of an earlier start
-    assert about(tmp_path, *lines).secs == 4.0 + 1.0
+    found = about(tmp_path, *lines)
+    assert found.secs == 4.0 + 1.0
+    assert found.until(130.0).secs == 4.0 + 30.0
+    assert found.until(130.0).until(131.0).secs == 4.0 + 31.0
+    assert found.until(50.0).secs == 4.0 + 1.0, "a sign of life of an earlier start"
+    assert about(tmp_path, *lines, ("failed", 102.0)).until(130.0).secs == 4.0 + 2.0
 
 
-def test_a_clock_that_was_set_back_takes_nothing_away(tmp_path: Path) -> None:
-    lines = [("start", 10.0), ("stopped", 15.0), ("start", 9.0), ("finished", 8.0)]
+def test_a_clock_that_was_set_back_does_not_shorten_the_duration(tmp_path: Path) -> None:
+    lines = [("start", 10.0), ("set", 15.0), ("stopped", 3.0), ("start", 9.0), ("finished", 8.0)]
     assert about(tmp_path, *lines).secs == 5.0
     assert about(tmp_path).secs == 0.0
 

@@ -179,17 +179,28 @@ def test_two_runs_are_compared_side_by_side(page: BarePage, logdir: Path) -> Non
     expect(chart).to_have_attribute("data-points", str(2 * 200))
 
 
-@pytest.mark.parametrize("tab", ["scalars", "hparams", "custom_scalars", "compare"])
+SCROLLING = """e => [...e.querySelectorAll(":not(.nbt-runs-list)")]
+    .filter((node) => node.scrollHeight > node.clientHeight + 1)
+    .filter((node) => ["auto", "scroll"].includes(getComputedStyle(node).overflowY))
+    .map((node) => node.className)"""
+
+
+@pytest.mark.parametrize("tab", ["scalars", "hparams", "compare"])
 @pytest.mark.parametrize("width", [480, 1000])
-def test_nothing_on_a_board_scrolls_but_the_notebook(
-    page: BarePage, logdir: Path, tab: str, width: int
+def test_nothing_but_the_list_of_many_runs_scrolls_on_a_board(
+    page: BarePage, own_folder: Path, tab: str, width: int
 ) -> None:
+    for n in range(30):
+        with tf.summary.create_file_writer(f"many/{n}").as_default():
+            hp.hparams({f"units_{each}": n + each for each in range(25)})
+            for each in range(12):
+                tf.summary.scalar(f"loss_{each}", 1.0, step=0)
     page.page.set_viewport_size({"width": width, "height": 600})
-    board = shown(page.line(f"{tab} {logdir}"))
-    inner = "e => [...e.querySelectorAll('*')].filter(n => n.scrollHeight > n.clientHeight + 1"
-    inner += " && ['auto', 'scroll'].includes(getComputedStyle(n).overflowY)).map(n => n.className)"
-    expect(board.locator(".nbt-sheet, .nbt-chart").first).to_be_visible()
-    assert board.evaluate(inner) == []
+    board = shown(page.line(f"{tab} many"))
+    rows = {"scalars": ".nbt-chart", "hparams": ".nbt-sheet tbody tr", "compare": "[data-hparam]"}
+    expect(board.locator(rows[tab]).nth(11)).to_be_attached()
+    assert board.locator(".nbt-front").evaluate("e => e.clientHeight") > 640
+    assert board.evaluate(SCROLLING) == []
 
 
 def test_compared_runs_have_their_tags_and_notes(page: BarePage, own_folder: Path) -> None:

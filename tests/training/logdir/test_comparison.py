@@ -176,6 +176,15 @@ def test_a_run_has_the_duration_tags_and_notes_of_its_journal(logdir: Path) -> N
     ]
 
 
+def test_times_that_are_not_finite_count_for_no_duration(tmp_path: Path) -> None:
+    wrong = [
+        simple("loss", step, 1.0, at) for step, at in enumerate((math.nan, 5.0, math.inf, 8.0))
+    ]
+    written(tmp_path / "a" / NAME, wrong)
+    written(tmp_path / "b" / NAME, [simple("loss", 0, 1.0, math.nan)])
+    assert nbtrain.compare(tmp_path).durations == {"a": 3.0, "b": 0.0}
+
+
 def test_equal_hyperparameters_are_shown_on_one_line(tmp_path: Path) -> None:
     for run in "ab":
         values = [told(name="a\n\x1b[31m" + "x" * 99), simple("loss", 1, 2.0)]

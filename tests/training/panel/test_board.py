@@ -28,7 +28,7 @@ from nbtrain.notebook.verb_options import TABS
 from nbtrain.panel.board import board as room
 from nbtrain.panel.board import curves as curves_room
 from nbtrain.panel.board import picture
-from nbtrain.panel.board.board import Board
+from nbtrain.panel.board.board import CATCH_UP_SECS, Board
 from nbtrain.panel.board.colours import COLOURS
 from nbtrain.panel.board.curves import CHART_BUCKETS, RUN_BUCKETS
 from nbtrain.panel.board.requests import answer
@@ -599,9 +599,11 @@ def test_a_page_that_has_missed_something_is_told_of_it(tmp_path: Path) -> None:
     scalars = nbtrain.scalars(tmp_path)
     run_of(tmp_path / "a", [1.0])
     scalars.refresh()
-    shown = ShownBoard(scalars)
+    clock = Clock()
+    shown = ShownBoard(scalars, clock=clock)
 
     def told(version: int | None) -> list[tuple[str, int]]:
+        clock.now += CATCH_UP_SECS
         before = len(shown.sent)
         hear(shown, t="alive", version=version)
         return [(content["t"], content["version"]) for content, _ in shown.sent[before:]]
@@ -613,6 +615,8 @@ def test_a_page_that_has_missed_something_is_told_of_it(tmp_path: Path) -> None:
     scalars.refresh()
     shown.notify()
     assert [told(3), told(2)] == [[], [("index", 3)]]
+    clock.now -= CATCH_UP_SECS  # at once
+    assert told(2) == []
     shown.close()
 
 

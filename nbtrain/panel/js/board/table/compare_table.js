@@ -16,6 +16,7 @@ import { duration, number } from "../../shared/format.js";
  * @property {boolean} extent whether the lowest and highest value and the best step are shown
  */
 
+const NOTES = 5; // the newest notes of a run that are shown
 const AT_ONCE = 25; // tags shown at first, and added by each click on "more"
 
 export class CompareTable {
@@ -32,7 +33,9 @@ export class CompareTable {
       this.most += AT_ONCE;
       this.show(this.there, this.options);
     });
-    this.root = scroller("nbt-sheet", "runs side by side", [this.table, this.more]);
+    this.root = scroller("nbt-sheet", "runs side by side", [this.table, this.more], {
+      sideways: true,
+    });
   }
 
   /**
@@ -150,13 +153,18 @@ function baseFirst(there, base) {
  */
 function aboutRows(about) {
   /** @type {[string, string[]][]} */
-  /** @type {[string, string[]][]} */
   const rows = [["duration", about.map(({ secs }) => duration(secs))]];
   if (about.some(({ tags }) => tags.length))
     rows.push(["tags", about.map(({ tags }) => tags.join(", "))]);
   if (about.some(({ notes }) => notes.length))
-    rows.push(["notes", about.map(({ notes }) => notes.join("\n"))]);
+    rows.push(["notes", about.map(({ notes }) => newest(notes).join("\n"))]);
   return rows.map(([name, texts]) => row(name, texts.map(textCell), { "data-about": name }));
+}
+
+/** @param {string[]} notes */
+function newest(notes) {
+  const more = notes.length - NOTES;
+  return more > 0 ? [`${more} before`, ...notes.slice(-NOTES)] : notes;
 }
 
 /** @param {string} text */

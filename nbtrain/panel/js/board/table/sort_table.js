@@ -2,7 +2,7 @@
 
 import { shown, sorted, whole } from "./cells.js";
 import { button, el, scroller } from "../../shared/dom.js";
-import { getOrMake, get } from "../../shared/collections.js";
+import { getOrMake } from "../../shared/collections.js";
 
 /** @import { Value } from "./cells.js" */
 
@@ -48,7 +48,7 @@ export class SortTable {
       this.#fill();
     });
     const table = el("table", { children: [this.head, this.body] });
-    this.root = scroller("nbt-sheet", label, [table, this.more]);
+    this.root = scroller("nbt-sheet", label, [table, this.more], { sideways: true });
   }
 
   /**
@@ -81,7 +81,7 @@ export class SortTable {
   }
 
   /**
-   * Marks a row and scrolls to it; null marks none.
+   * Marks a row; null marks none.
    * @param {Row | null} row
    */
   mark(row) {
@@ -92,7 +92,6 @@ export class SortTable {
     while (this.most <= at) this.most += AT_ONCE;
     this.#fill();
     this.#showMark(row, true);
-    get(this.made, row).scrollIntoView({ block: "nearest" });
   }
 
   /**
