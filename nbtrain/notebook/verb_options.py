@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from nbtrain.steer.run_folders import WITHOUT_ASKING
 from nbtrain.steer.verbs import VERBS, Verb, add_log_options, named, number, seconds
 
 # The tabs that a board can open first.
@@ -88,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         if name == "replay":
             add("run", nargs="?", metavar="RUN", help="the live run that repeats the edits")
         elif name == "delete":
-            add("--yes", action="store_true", help=WITHOUT_ASKING)
+            add("--yes", action="store_true", help="delete without a question")
         elif name == "rename":
             add("name", help="the new name")
     elif name == "actions":

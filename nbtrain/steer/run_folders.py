@@ -16,8 +16,6 @@ from nbtrain.rundir import run_folders
 from nbtrain.rundir.folder import shown
 from nbtrain.steer import registry
 
-WITHOUT_ASKING = "delete without a question"
-
 
 def delete(logdir: str | os.PathLike[str], *, asks: bool) -> str:
     """Deletes the folder of a run, with everything in it.

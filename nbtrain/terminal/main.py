@@ -71,7 +71,7 @@ def _add_looking(verbs: Any) -> None:
     )
     sub = _add(verbs, "delete", "ask, then delete the folder of a run that has ended", _delete)
     sub.add_argument("folder", help=_FOLDER)
-    sub.add_argument("--yes", action="store_true", help=run_folders.WITHOUT_ASKING)
+    sub.add_argument("--yes", action="store_true", help="delete without a question")
     sub = _add(verbs, "rename", "rename a run that has ended, and its folder", _rename)
     sub.add_argument("folder", help=_FOLDER)
     sub.add_argument("name", help="the new name")
