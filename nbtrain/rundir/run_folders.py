@@ -53,10 +53,9 @@ class Contents:
         """
         _check(folder)
         with _locked(folder):
-            pass  # no run trains there
+            branches = tuple(path.name for path in _branches(folder))
         found = [path for path in folder.rglob("*") if path.is_file()]
         size = sum(path.lstat().st_size for path in found)
-        branches = tuple(path.name for path in _branches(folder))
         return cls(folder, len(found), size, branches)
 
     def __str__(self) -> str:
@@ -172,15 +171,11 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _move(folder: Path, new: Path) -> None:
     """Renames a folder in which no run trains."""
-    is_windows = os.name == "nt"  # where an open file keeps its folder from being renamed
-    try:
-        with _locked(folder):
-            if not is_windows:
-                folder.rename(new)
-        if is_windows:
+    with _locked(folder):
+        try:
             folder.rename(new)
-    except OSError as error:
-        raise ArgumentError(f"{shown(folder)} cannot be moved: {error}") from None
+        except OSError as error:
+            raise ArgumentError(f"{shown(folder)} cannot be moved: {error}") from None
     for lock in new.rglob("run.lock"):
         lock.with_name("run.json").unlink(missing_ok=True)
 

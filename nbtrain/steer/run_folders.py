@@ -6,7 +6,6 @@ rename("runs/digits", "digits-adam")
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 
@@ -74,5 +73,4 @@ def _forget(folder: Path) -> None:
     """Removes the ended runs of a folder, which is gone, from the runs of this kernel."""
     for name, run in list(registry.runs.items()):
         if _folder(run.logdir) == folder:
-            with contextlib.suppress(KeyError):
-                del registry.runs[name]
+            registry.runs.pop(name, None)

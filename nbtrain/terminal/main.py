@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     )
     verbs = made.add_subparsers(dest="verb", metavar="VERB", required=True)
     _add_looking(verbs)
+    _add_changing(verbs)
     _add_steering(verbs)
     return made
 
@@ -47,7 +48,7 @@ def _add(
 
 
 def _add_looking(verbs: Any) -> None:
-    """Adds the verbs that show runs, or change the folder of one that has ended."""
+    """Adds the verbs that show runs."""
 
     def add(
         verb: str, text: str, act: Callable[[argparse.Namespace], int], *, below: bool = False
@@ -69,17 +70,21 @@ def _add_looking(verbs: Any) -> None:
     sub.add_argument(
         "-f", "--follow", action="store_true", help="show new lines until the run ends"
     )
+    sub = _add(verbs, "mcp", _MCP, _mcp)
+    sub.add_argument("folder", nargs="?", default="runs", help="the folder of the runs (runs)")
+    sub.add_argument(
+        "--allow-steering", action="store_true", help="offer the commands that steer runs, too"
+    )
+
+
+def _add_changing(verbs: Any) -> None:
+    """Adds the verbs that change the folder of a run that has ended."""
     sub = _add(verbs, "delete", "ask, then delete the folder of a run that has ended", _delete)
     sub.add_argument("folder", help=_FOLDER)
     sub.add_argument("--yes", action="store_true", help="delete without a question")
     sub = _add(verbs, "rename", "rename a run that has ended, and its folder", _rename)
     sub.add_argument("folder", help=_FOLDER)
     sub.add_argument("name", help="the new name")
-    sub = _add(verbs, "mcp", _MCP, _mcp)
-    sub.add_argument("folder", nargs="?", default="runs", help="the folder of the runs (runs)")
-    sub.add_argument(
-        "--allow-steering", action="store_true", help="offer the commands that steer runs, too"
-    )
 
 
 def _add_steering(verbs: Any) -> None:
@@ -96,18 +101,21 @@ def _add_steering(verbs: Any) -> None:
             argument.add_to(sub, bare=True)
 
 
+def _require_run(folder: str) -> None:
+    """Raises NoRunError unless a folder contains a run."""
+    run_in(folder).close()
+
+
 def _delete(options: argparse.Namespace) -> int:
     """Deletes the folder of a run."""
-    with run_in(options.folder):
-        pass  # there is one
+    _require_run(options.folder)
     say(run_folders.delete(options.folder, asks=not options.yes), sys.stdout)
     return DONE
 
 
 def _rename(options: argparse.Namespace) -> int:
     """Renames a run."""
-    with run_in(options.folder):
-        pass  # there is one
+    _require_run(options.folder)
     say(run_folders.rename(options.folder, options.name), sys.stdout)
     return DONE
 

@@ -192,7 +192,7 @@ def test_a_launched_process_and_a_held_folder_of_checkpoints_are_respected(
     (run.logdir / "ckpts").mkdir()
     further = RunLock(run.logdir / "ckpts", "a")
     further.acquire()
-    with pytest.raises(BusyError):
+    with pytest.raises(BusyError, match="ckpts is held by the run 'a'"):
         delete("runs/a", asks=False)
     further.release()
     sign = status_file.read(run.logdir)
