@@ -191,7 +191,10 @@ class EventRun:
         return Directions()
 
     def about(self) -> About | None:
-        """Returns the config, tags, notes and duration of the run; None without a journal here."""
+        """Returns the config, tags, notes and duration of the run; None without a journal here.
+
+        Any thread may call it at any time.
+        """
         folder = Path(self.folder)
         try:
             found = self._abouts.of(folder)

@@ -52,7 +52,7 @@ class RunFolder:
         total_steps: The step at which the run finishes; None if unknown.
         parent: The folder of the run from which this one branches; None if it is not a branch.
         branch: The step and the edits with which the branch begins, in words.
-        about: What its files say about it as a whole.
+        about: Its config, tags, notes and duration.
     """
 
     path: Path
@@ -91,7 +91,7 @@ class RunFolder:
             total_steps=total if type(total) is int else None,
             parent=None if parent is None else (path / parent["logdir"]).resolve(),
             branch="" if parent is None else _branch(parent["step"], lines),
-            about=About.of(lines).until(_alive(path)),
+            about=About.of(lines).until(status_file.alive(path)),
         )
 
     def row(
@@ -249,14 +249,6 @@ def _leads_to(path: Path, parent: Path | None, found: Mapping[Path, RunFolder]) 
         seen.add(parent)
         parent = found[parent].parent if parent in found else None
     return False
-
-
-def _alive(path: Path) -> float:
-    """Returns the time of the last sign of life of a run; 0 if it has none."""
-    try:
-        return status_file.read(path).alive
-    except (OSError, Untrusted):
-        return 0.0
 
 
 def _unended(path: Path) -> str:

@@ -65,13 +65,13 @@ class About:
             ),
         )
 
-    def until(self, alive: float) -> About:
+    def until(self, alive: float | None) -> About:
         """Adds the time from the last line to a sign of life; nothing after an end.
 
         Args:
-            alive: The time of the sign of life, in seconds since the epoch.
+            alive: The time of the sign of life, in seconds since the epoch; None without one.
         """
-        if self.open_at is None or alive <= self.open_at:
+        if self.open_at is None or alive is None or alive <= self.open_at:
             return self
         return replace(self, secs=self.secs + alive - self.open_at, open_at=alive)
 

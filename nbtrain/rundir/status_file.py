@@ -117,6 +117,14 @@ def read(folder: Path) -> SignOfLife:
     return SignOfLife(writer, alive, replace(status, checkpoints=held, directions=directions))
 
 
+def alive(folder: Path) -> float | None:
+    """Returns the time of the last sign of life in a folder; None if it cannot be read now."""
+    try:
+        return read(folder).alive
+    except (OSError, Untrusted):
+        return None
+
+
 def _relative(path: str, folder: Path) -> str:
     """Returns the path as seen from the folder, which may be mounted elsewhere."""
     return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path

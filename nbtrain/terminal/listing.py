@@ -126,16 +126,10 @@ def runs_below(base: Path) -> list[Listed]:
     until = time.monotonic() + _SILENT_SECS
     while waiting and time.monotonic() < until:
         time.sleep(0.05)
-        waiting = {folder: at for folder, at in waiting.items() if _alive(folder) in (None, at)}
+        waiting = {
+            folder: at for folder, at in waiting.items() if status_file.alive(folder) in (None, at)
+        }
     return [replace(each, silent=each.silent or each.folder in waiting) for each in shown]
-
-
-def _alive(folder: Path) -> float | None:
-    """Returns the time of the last sign of life of a run; None if it cannot be read now."""
-    try:
-        return status_file.read(folder).alive
-    except (OSError, Untrusted):
-        return None
 
 
 def _fields_of(each: Listed) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
 
 
 def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
-    """Returns what is known of some runs, their settings and the results of their scalars.
+    """Returns duration, tags, notes and settings of some runs, and the results of their scalars.
 
     The buffer contains float64: for each tag and each run the numbers of `Extent`, NaN if the run
     does not have the tag.

@@ -10,7 +10,8 @@ from nbtrain.panel.wording import cut, number
 
 Fields = dict[str, object]
 
-# The most rows, and characters of a name and of a note: the journal has the whole result.
+# The most rows besides that of the kept arm, and characters of a name and of a note: the journal
+# has the whole result.
 ROWS, CHARS = 20, 100
 
 # In the text of an outcome, remarks on values that could not be paired follow the results.

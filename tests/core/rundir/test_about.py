@@ -12,7 +12,7 @@ from nbtrain.rundir.entries import FILE
 
 
 def about(folder: Path, *lines: tuple[str, float]) -> About:
-    """What a journal says that has these events at these times."""
+    """Reads a journal that has these events at these times."""
     text = [json.dumps({"event": event, "step": 1, "wall_time": at}) for event, at in lines]
     (folder / FILE).write_text("\n".join(text))
     return About.read(folder)
@@ -30,6 +30,7 @@ def test_a_run_without_an_end_lasts_to_its_last_line_or_sign_of_life(tmp_path: P
     assert found.secs == 4.0 + 1.0
     assert found.until(130.0).secs == 4.0 + 30.0
     assert found.until(130.0).until(131.0).secs == 4.0 + 31.0
+    assert found.until(None) is found
     assert found.until(50.0).secs == 4.0 + 1.0, "a sign of life of an earlier start"
     assert about(tmp_path, *lines, ("failed", 102.0)).until(130.0).secs == 4.0 + 2.0
 
@@ -40,6 +41,6 @@ def test_a_clock_that_was_set_back_does_not_shorten_the_duration(tmp_path: Path)
     assert about(tmp_path).secs == 0.0
 
 
-def test_a_folder_without_a_journal_says_nothing(tmp_path: Path) -> None:
+def test_a_folder_without_a_journal_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         About.read(tmp_path)
