@@ -14,11 +14,9 @@ import { splitPinned, groups } from "./tags.js";
  * @typedef {{root: HTMLElement, tag: string, pin: Pin, resize(): void}} TagCard
  */
 
-const OPEN_CARDS = 24; // up to so many cards, every group is open at first
 const PINNED = "/"; // the name of the group of pinned cards, which no prefix has
-// Cards of a group, and groups, shown at first and added by each click on "more".
-const CARDS_AT_ONCE = 24;
-const GROUPS_AT_ONCE = 60;
+const CARDS = 24; // of a group, shown at first; each click on "more" doubles them
+const GROUPS = 60; // likewise
 
 /**
  * @template Key The key of a card.
@@ -31,8 +29,8 @@ export class TagGroups {
   /** @type {Map<string, Key[]>} */
   found = new Map(); // the keys to draw after the full screen
   /** @type {Map<string, number>} */
-  more = new Map(); // how many cards of a group are shown, if not CARDS_AT_ONCE
-  most = GROUPS_AT_ONCE; // groups
+  more = new Map(); // how many cards of a group are shown, if not CARDS
+  most = GROUPS;
   root = el("div", { class: "nbt-groups", "data-role": "groups" });
 
   /**
@@ -99,7 +97,7 @@ export class TagGroups {
       name,
       keys: tags.flatMap((tag) => get(found, tag)),
     }));
-    const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= OPEN_CARDS;
+    const all = grouped.reduce((n, { keys }) => n + keys.length, 0) <= CARDS; // then every group is open at first
     const focused = focusedIn(this.root);
     const first = pinned.length ? [this.#group(PINNED, pinned, open.get(PINNED) ?? true)] : [];
     const folded = [
@@ -113,7 +111,7 @@ export class TagGroups {
     if (grouped.length > this.most)
       this.root.append(
         button({ text: `${grouped.length - this.most} more groups` }, () => {
-          this.most += GROUPS_AT_ONCE;
+          this.most *= 2;
           this.#fill(found, pinned);
         }),
       );
@@ -140,12 +138,12 @@ export class TagGroups {
       children: [summary, grid],
     });
     const fill = () => {
-      const most = this.more.get(name) ?? CARDS_AT_ONCE;
+      const most = this.more.get(name) ?? CARDS;
       grid.replaceChildren(...keys.slice(0, most).map((key) => this.#card(key).root));
       if (keys.length <= most) return;
       grid.append(
         button({ text: `${keys.length - most} more` }, () => {
-          this.more.set(name, most + CARDS_AT_ONCE);
+          this.more.set(name, most * 2);
           fill();
         }),
       );

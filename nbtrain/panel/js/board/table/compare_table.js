@@ -17,20 +17,20 @@ import { duration, number } from "../../shared/format.js";
  */
 
 const NOTES = 5; // the newest notes of a run that are shown
-const AT_ONCE = 25; // tags shown at first, and added by each click on "more"
+const AT_FIRST = 25; // tags; each click on "more" doubles them
 
 export class CompareTable {
   /** @param {Pick<Board, "swatch" | "nameOf">} board */
   constructor(board) {
     this.board = board;
-    this.most = AT_ONCE;
+    this.most = AT_FIRST;
     /** @type {Comparison} */
     this.there = { fits: [], about: [], hparams: [], scalars: [] };
     /** @type {ComparisonOptions} */
     this.options = { base: null, same: false, extent: false };
     this.table = el("table");
     this.more = button({ class: "nbt-more" }, () => {
-      this.most += AT_ONCE;
+      this.most *= 2;
       this.show(this.there, this.options);
     });
     this.root = scroller("nbt-sheet", "runs side by side", [this.table, this.more], {

@@ -21,7 +21,7 @@ import { getOrMake } from "../../shared/collections.js";
  * @property {(row: Row) => Node[]} [nodesOf] makes a cell that is more than its value
  */
 
-const AT_ONCE = 25; // rows shown at first, and added by each click on "more"
+const AT_FIRST = 25; // rows; each click on "more" doubles them
 
 /** @template Row */
 export class SortTable {
@@ -33,7 +33,7 @@ export class SortTable {
     this.rows = [];
     /** @type {{id: string, down: boolean} | null} */
     this.by = null; // the column to sort by
-    this.most = AT_ONCE;
+    this.most = AT_FIRST;
     this.heading = "";
     /** @type {Map<Row, HTMLElement>} */
     this.made = new Map();
@@ -44,7 +44,7 @@ export class SortTable {
     this.head = el("thead");
     this.body = el("tbody");
     this.more = button({ class: "nbt-more" }, () => {
-      this.most += AT_ONCE;
+      this.most *= 2;
       this.#fill();
     });
     const table = el("table", { children: [this.head, this.body] });
@@ -89,7 +89,7 @@ export class SortTable {
     this.marked = row;
     const at = row === null ? -1 : this.ordered().indexOf(row);
     if (row === null || at < 0) return;
-    while (this.most <= at) this.most += AT_ONCE;
+    while (this.most <= at) this.most *= 2;
     this.#fill();
     this.#showMark(row, true);
   }
@@ -161,7 +161,7 @@ export class SortTable {
   #heading({ id, text, look, down = false }) {
     const name = button({ title: text, children: [el("span", { text })] }, () => {
       this.by = { id, down: this.by?.id === id ? !this.by.down : down };
-      this.most = AT_ONCE;
+      this.most = AT_FIRST;
       this.#showOrder();
       this.#fill();
     });
