@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import ipywidgets
 from IPython.display import display
 from playwright.sync_api import Error, Locator, Page, ViewportSize, expect
 
 import nbtrain
 from tests.chromium import SECOND
+from tests.gate import SOON
 from tests.page.kernel import Kernel
 
 SIZE: ViewportSize = {"width": 1024, "height": 1500}
@@ -54,6 +56,15 @@ class BarePage:
         self.page.context.clear_cookies()
         self.page.context.clear_permissions()
         return self.page
+
+    def end(self) -> None:
+        """End the runs and widgets that a test has made; no script of the page had an error."""
+        for run in nbtrain.runs().values():
+            run.request_stop()
+            run.attempt.monitor_threads.join(SOON)
+        ipywidgets.Widget.close_all()
+        self.kernel.forget()
+        assert self.errors == []
 
     def load(self, *, own_clock: bool = False) -> None:
         """Load the page, or load it again: its outputs are then shown again.

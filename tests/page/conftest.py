@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 import nbtrain
 from tests.chromium import mark_those_below
-from tests.gate import SOON
 from tests.page.bare import BarePage, phase
 from tests.page.kernel import Kernel
 from tests.page.paced import Paced
@@ -54,12 +52,7 @@ def page(browser: Browser, spare: list[Page], kernel: Kernel, shell: Any) -> Ite
     kernel.go_on()  # a test that has failed may have left it silent
     if emptied := page.empty():
         spare.append(emptied)
-    for run in nbtrain.runs().values():
-        run.request_stop()
-        run.attempt.monitor_threads.join(SOON)
-    ipywidgets.Widget.close_all()
-    kernel.forget()
-    assert page.errors == []
+    page.end()
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 import nbtrain
-from tests.gate import SOON, eventually
+from tests.gate import eventually
 from tests.logdirs import write_curves
 from tests.page.bare import (
     click,
@@ -47,12 +46,7 @@ def page(browser: Browser, kernel: VSCodeKernel, shell: Any) -> Iterator[VSCodeP
     yield page
     kernel.go_on()
     page.page.close()
-    for run in nbtrain.runs().values():
-        run.request_stop()
-        run.attempt.monitor_threads.join(SOON)
-    ipywidgets.Widget.close_all()
-    kernel.forget()
-    assert page.errors == []
+    page.end()
 
 
 def rgb(page: VSCodePage, colour: str) -> str:
