@@ -56,6 +56,17 @@ def test_the_gallery_and_the_site_have_each_notebook_in_the_same_order() -> None
     assert all((notebooks / picture).is_file() for picture in shown)
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
+)
+def test_the_outputs_of_a_notebook_have_no_warnings_and_no_path_of_a_machine(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    assert outputs
+    assert not [output for output in outputs if output.get("name") == "stderr"]
+    assert "notebooks/runs" not in json.dumps(outputs), "the absolute path of a run"
+
+
 @pytest.mark.parametrize("name", nbtrain._IN_TF1)
 def test_a_class_of_tensorflow_1_has_its_older_spelling_too(name: str) -> None:
     assert getattr(nbtrain, name) is getattr(nbtrain.tf1, name)
