@@ -71,7 +71,8 @@ def test_a_tag_is_whole_beside_its_buttons_which_come_to_the_pointer_and_the_key
     charts = [chart_of(board, tag) for tag in tags]
     assert len({edges(chart)[1] for chart in charts}) == 1, "three columns"
     head, longer, _ = (chart.locator(".nbt-chart-head") for chart in charts)
-    assert head.locator(".nbt-tag").evaluate("tag => tag.scrollWidth <= tag.clientWidth")
+    for part in head.locator(".nbt-tag span").all():
+        assert part.evaluate("part => part.scrollWidth <= part.clientWidth"), "it is whole"
     seen = [each for each in longer.get_by_role("button").all() if inside(longer, each)]
     assert [each.get_attribute("data-act") for each in seen] == ["pin", "log"]
     name = longer.locator(".nbt-tag")
