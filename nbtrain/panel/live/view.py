@@ -19,6 +19,7 @@ from nbtrain.logdir.run_media import RunMedia
 from nbtrain.panel.live import media_wire
 from nbtrain.panel.live.epochs import Point
 from nbtrain.panel.live.log_wire import extent
+from nbtrain.panel.live.server import path_below_root
 from nbtrain.panel.live.task_table import table_of
 from nbtrain.panel.live.trial_table import without_results
 from nbtrain.panel.validations import charts_of
@@ -134,17 +135,10 @@ def _config(config: Config) -> Fields:
 
 @functools.lru_cache(4)
 def _place(mailbox: Address) -> Fields:
-    """Describes a mailbox for a page, which knows the root of its server as a path or as `~/work`.
-
-    The root may be written with symbolic links or without, so the description contains all forms.
-    """
-    folder = os.path.normpath(mailbox.folder)
-    home = os.path.expanduser("~")  # noqa: PTH111 - Path's raises for a user without a home
-    return {
-        "folders": list(dict.fromkeys((folder, os.path.realpath(folder)))),
-        "homes": list(dict.fromkeys((home, os.path.realpath(home)))),
-        "attempt": mailbox.attempt,
-    }
+    """Describes a mailbox for a page, which writes to it without the kernel."""
+    folder = mailbox.folder
+    path = path_below_root(folder)
+    return {"folder": os.path.normpath(folder), "path": path, "attempt": mailbox.attempt}
 
 
 @functools.lru_cache(16)

@@ -26,6 +26,7 @@ from nbtrain.panel.live.view import (
 )
 from nbtrain.panel.wording import cut, duration, number, speed
 from nbtrain.rundir.mailbox import Address
+from tests.servers import be_started_by_server
 
 RUNNING = Status(
     name="digits",
@@ -122,20 +123,38 @@ def test_the_fields_are_plain_json_without_nan() -> None:
     json.dumps(fields(RUNNING), allow_nan=False)
 
 
-def test_a_mailbox_is_told_with_symbolic_links_and_without(
+def mailbox_of(folder: Path) -> Any:
+    return fields(RUNNING, mailbox=Address(folder, "9f6c"))["mailbox"]
+
+
+def test_a_mailbox_is_told_from_the_root_of_the_server_that_has_started_the_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "ada").mkdir()
-    (tmp_path / "home").symlink_to(tmp_path / "ada")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    folder = Path("~/work/../runs").expanduser()
-    shown: Any = fields(RUNNING, mailbox=Address(folder, "9f6c"))["mailbox"]
-    real = tmp_path.resolve() / "ada"
-    assert shown == {
-        "folders": [str(tmp_path / "home/runs"), str(real / "runs")],
-        "homes": [str(tmp_path / "home"), str(real)],
-        "attempt": "9f6c",
-    }
+    be_started_by_server(tmp_path / "work", tmp_path / "runtime", monkeypatch)
+    shown = mailbox_of(tmp_path / "work/../work/runs")
+    assert shown == {"folder": str(tmp_path / "work/runs"), "path": ["runs"], "attempt": "9f6c"}
+    assert mailbox_of(tmp_path / "work")["path"] == []
+    assert mailbox_of(tmp_path / "worker" / "runs")["path"] is None
+
+
+@pytest.mark.parametrize("root", ["link", "work"])
+@pytest.mark.parametrize("folder", ["link", "work"])
+def test_root_and_folder_may_be_written_with_symbolic_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, folder: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "work")
+    be_started_by_server(tmp_path / root, tmp_path / "runtime", monkeypatch)
+    assert mailbox_of(tmp_path / folder / "runs/mine")["path"] == ["runs", "mine"]
+
+
+@pytest.mark.parametrize("written", [None, "{", "[]", "{}"])
+def test_without_a_server_there_is_no_way_to_the_mailbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str | None
+) -> None:
+    file = be_started_by_server(tmp_path, tmp_path / "runtime", monkeypatch)
+    file.unlink() if written is None else file.write_text(written)
+    assert mailbox_of(tmp_path / "runs")["path"] is None
 
 
 def test_a_validation_names_the_tag_of_its_chart() -> None:

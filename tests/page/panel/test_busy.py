@@ -15,6 +15,7 @@ from nbtrain.core.states import Phase
 from nbtrain.remote.attach import opened
 from tests.on_disk import journal
 from tests.page.bare import BarePage, click, phase, receipt, wait_for_step
+from tests.servers import be_started_by_server
 
 BUSY_MS = 1600  # a little more than a click waits for the kernel
 
@@ -51,9 +52,8 @@ class Server:
         route.fulfill(status=self.status, body="{}")
 
 
-def settle_in(page: BarePage, root: Path) -> None:
-    """Make the page one of JupyterLab's, of a server with this root."""
-    config = {"baseUrl": "/user/ada/", "serverRoot": str(root), "token": ""}
+def settle_in(page: BarePage) -> None:
+    """Make the page one of JupyterLab's."""
     page.page.evaluate(
         """config => {
           const script = document.createElement("script");
@@ -61,16 +61,17 @@ def settle_in(page: BarePage, root: Path) -> None:
           script.textContent = JSON.stringify(config);
           document.head.append(script);
         }""",
-        config,
+        {"baseUrl": "/user/ada/", "token": ""},
     )
     page.page.context.add_cookies([{"name": "_xsrf", "value": "2|b3", "url": page.kernel.address}])
 
 
 @pytest.fixture
-def server(page: BarePage) -> Server:
+def server(page: BarePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     """The server that the page comes from, with the tests' folder as its root."""
+    be_started_by_server(Path.cwd(), tmp_path / "runtime", monkeypatch)
     page.load(own_clock=True)
-    settle_in(page, Path.cwd())
+    settle_in(page)
     return Server(page)
 
 
@@ -164,10 +165,13 @@ def test_a_folder_that_the_page_cannot_reach_is_told_and_the_click_waits(
 
 
 def test_a_page_whose_server_has_another_root_sends_nothing(
-    page: BarePage, server: Server, run: nbtrain.Run, tmp_path: Path
+    page: BarePage,
+    server: Server,
+    run: nbtrain.Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    page.page.locator("#jupyter-config-data").evaluate("node => node.remove()")
-    settle_in(page, tmp_path / "elsewhere")
+    be_started_by_server(tmp_path / "elsewhere", tmp_path / "runtime", monkeypatch)
     panel = page.panel(run)
     wait_for_step(panel, 5)
     page.kernel.work()
