@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 
@@ -32,3 +33,17 @@ def wait_until_up(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
             raise RuntimeError(f"The server ended: {log.read_text()}")
         time.sleep(0.1)  # a server that is coming up tells nobody
     raise RuntimeError(f"{url} did not answer within a minute: {log.read_text()}")
+
+
+@contextlib.contextmanager
+def served(words: Sequence[str], env: Mapping[str, str], folder: Path, url: str) -> Iterator[None]:
+    """A server while the block runs, in a folder that gets its log."""
+    log = folder / "server.log"
+    with log.open("wb") as file:
+        server = subprocess.Popen(words, cwd=folder, env=env, stdout=file, stderr=subprocess.STDOUT)
+    try:
+        wait_until_up(server, url, log)
+        yield
+    finally:
+        server.terminate()
+        server.wait(60)

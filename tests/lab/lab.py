@@ -10,7 +10,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,30 @@ LOST = "Error displaying widget: model not found"
 FORGET = "import ipywidgets; ipywidgets.Widget.close_all(); get_ipython().reset()"
 
 
+def home_in(folder: Path) -> dict[str, str]:
+    """Write the settings of a Jupyter below a folder, and return the environment that uses them."""
+    write_profile(folder / "ipython")
+    for name, value in SETTINGS.items():
+        path = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value))
+    return os.environ | {
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+
+
+def write_notebook(path: Path, cells: Iterable[str]) -> None:
+    """Write a notebook of code cells."""
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(made, path)
+
+
 class Lab:
     """A JupyterLab server over a folder of its own.
 
@@ -66,29 +90,20 @@ class Lab:
     """
 
     def __init__(self, folder: Path) -> None:
-        startup = write_profile(folder / "ipython") / "startup" / "warm_up.py"
+        environment = home_in(folder)
+        startup = folder / "ipython" / "profile_default" / "startup" / "warm_up.py"
         startup.parent.mkdir(parents=True)
         startup.write_text("import sklearn.datasets, tensorflow\ndel sklearn, tensorflow\n")
         self.root = folder / "root"
         self.root.mkdir(parents=True)
-        for name, value in SETTINGS.items():
-            path = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(value))
         (self.port,) = free_ports(1)
         words = [sys.executable, "-m", "tests.lab.server", "--no-browser", f"--port={self.port}"]
         words += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root"]
         words += ["--ServerApp.disable_check_xsrf=True"]  # for `_ask`
         words += ["--expose-app-in-browser", f"--ServerApp.root_dir={self.root}"]
-        environment = os.environ | {
-            "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
-            "JUPYTER_CONFIG_DIR": str(folder / "config"),
-            "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-            "IPYTHONDIR": str(folder / "ipython"),
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).strip(":"),
-        }
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        ).strip(":")
         self._endings: list[threading.Thread] = []
         self._spare: str | None = None  # the kernel that waits for a notebook
         self._shared: str | None = None  # the one that boards have, one after the other
@@ -101,10 +116,8 @@ class Lab:
 
     def notebook(self, name: str, *cells: str) -> Path:
         """Write a notebook of code cells into the root."""
-        made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
         path = self.root / f"{name}.ipynb"
-        nbformat.write(made, path)
+        write_notebook(path, cells)
         return path
 
     def kernels(self) -> list[dict[str, str]]:
@@ -174,16 +187,21 @@ class Lab:
 
 
 class NotebookPage:
-    """One notebook in one page of the browser."""
+    """One notebook in one page of the browser: JupyterLab's, or Notebook's.
 
-    def __init__(self, page: Page, lab: Lab, path: Path) -> None:
+    Args:
+        page: The page; another notebook of the same server may have been in it.
+        address: Of the notebook.
+    """
+
+    def __init__(self, page: Page, address: str) -> None:
         self.page = page
         self.spoilt = False  # whether the test has changed what belongs to the page, or the kernel
         page.set_default_timeout(60 * SECOND)
         if page.url == "about:blank":
-            page.goto(f"http://127.0.0.1:{lab.port}/doc/tree/{path.name}")
+            page.goto(address)
         else:
-            page.evaluate(OPEN, path.name)
+            page.evaluate(OPEN, address.rpartition("/")[2])
         self.cells = page.locator(".jp-Notebook .jp-CodeCell")
         expect(self.cells.first).to_be_visible(timeout=60 * SECOND)
         self.wait_idle()
@@ -272,7 +290,7 @@ def opened(
     page.set_viewport_size({"width": 1100, "height": 1500})
     notebook = None
     try:
-        notebook = NotebookPage(page, lab, path)
+        notebook = NotebookPage(page, f"http://127.0.0.1:{lab.port}/doc/tree/{path.name}")
         yield notebook
     finally:
         if notebook is not None and notebook.close(shared=shared):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests import ROOT
 from tests.gate import eventually
 from tests.page.bare import phase, receipt
-from tests.ports import free_ports, wait_until_up
+from tests.page.marimo import marimo
 
 # The loop waits for a file: until all cells have been executed, no message of the page arrives.
 NOTEBOOK = """
@@ -63,28 +60,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(browser: Browser, folder: Path) -> Iterator[Page]:
     """The notebook, all of whose cells are being executed."""
     (folder / "notebook.py").write_text(NOTEBOOK)
-    (folder / "marimo").mkdir()
-    # A page that is opened executes all cells, and is dark.
-    settings = '[runtime]\nauto_instantiate = true\n[display]\ntheme = "dark"\n'
-    (folder / "marimo" / "marimo.toml").write_text(settings)
-    (port,) = free_ports(1)
-    words = [sys.executable, "-m", "marimo", "edit", "notebook.py", f"--port={port}", "--headless"]
-    words += ["--no-token", "--skip-update-check"]
-    homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"), str(folder))
-    environment = os.environ | homes | {"PYTHONPATH": str(ROOT)}
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(
-            words, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
-        )
-    try:
-        wait_until_up(server, f"http://127.0.0.1:{port}/health", folder / "server.log")
+    with marimo(folder, sys.executable, theme="dark") as address:
         page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(address)
         yield page
         page.close()
-    finally:
-        server.terminate()
-        server.wait(60)
 
 
 @pytest.fixture
