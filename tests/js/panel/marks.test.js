@@ -210,7 +210,7 @@ test("what a restore goes back to that names none is listed first", () => {
     ["checkpoints/ckpt-300", 300, 1000, true],
   ];
   assert.equal(latestLabel([], null), "no checkpoint yet");
-  assert.equal(latestLabel([copy], null), "no checkpoint yet: choose a copy");
+  assert.equal(latestLabel([copy], null), "choose a checkpoint");
   assert.equal(latestLabel([copy, left, five], "checkpoints/ckpt-5"), "latest · step 5");
   assert.equal(latestLabel([copy, left], "checkpoints/ckpt-300"), "latest · step 300 · abandoned");
 });

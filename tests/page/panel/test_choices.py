@@ -38,7 +38,7 @@ def save(panel: Locator) -> int:
 def test_the_list_tells_copies_and_what_was_abandoned_from_what_counts(
     page: BarePage, panel: Locator, tmp_path: Path
 ) -> None:
-    choices(panel, "no checkpoint yet: choose a copy", rf"step 0 · {CLOCK} · copy")
+    choices(panel, "choose a checkpoint", rf"step 0 · {CLOCK} · copy")
     click(panel, "restore")
     receipt(panel, "✕ restore: No checkpoint was saved yet. There are copies of good states")
     first = save(panel)

@@ -168,7 +168,7 @@ export function labelOf([name, step, wall, abandoned]) {
  */
 export function latestLabel(checkpoints, latest) {
   const found = checkpoints.find(([name]) => name === latest);
-  if (!found) return checkpoints.length ? "no checkpoint yet: choose a copy" : "no checkpoint yet";
+  if (!found) return checkpoints.length ? "choose a checkpoint" : "no checkpoint yet";
   const [, step, , abandoned] = found;
   return `latest · ${place(step, "step")}${abandoned ? " · abandoned" : ""}`;
 }
