@@ -31,13 +31,15 @@ _NONE = (math.nan,) * len(fields(Extent))  # for a tag that a run does not have
 
 
 def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
-    """Returns each run's status, hyperparameters and metrics."""
+    """Returns each run's status, duration, tags, notes, hyperparameters and metrics."""
     table = HParams(scalars)
     names, metrics = table.hparams[:COLUMNS], table.metrics[:COLUMNS]
     rows = [
         {
             "run": row.run,
             "status": row.status,
+            "about": (own := scalars.reader.about(row.run))
+            and _about(own.secs, own.tags, own.notes),
             "values": [
                 *_plain(map(row.hparams.get, names)),
                 *_plain(map(row.metrics.get, metrics)),
@@ -85,15 +87,15 @@ def compare(scalars: Scalars, content: Mapping[str, object]) -> Sent:
     higher = [is_highest(found.directions[tag]) for tag in found.metrics]
     columns = {"tags": list(found.metrics), "higher": higher}
     about = [
-        {
-            "secs": found.durations[run],
-            "tags": list(found.tags.get(run, ())),
-            "notes": _plain(found.notes.get(run, ())),
-        }
+        _about(found.durations[run], found.tags.get(run, ()), found.notes.get(run, ()))
         for run in found.runs
     ]
     message = {"runs": found.runs, "about": about, "hparams": settings, **columns}
     return message, [np.array(numbers, "<f8").tobytes()]
+
+
+def _about(secs: float, tags: Iterable[str], notes: Iterable[str]) -> dict[str, object]:
+    return {"secs": secs, "tags": list(tags), "notes": _plain(notes)}
 
 
 def layout(scalars: Scalars, _content: Mapping[str, object]) -> Sent:

@@ -650,9 +650,16 @@ export interface Hparams {
   metrics: string[];
   /** For each metric, as in `Curves`. */
   higher: (boolean | null)[];
-  /** The values of the hyperparameters, then those of the metrics. */
-  rows: { run: string; status: string; values: Cell[] }[];
+  /** about: null for a run without a journal; values: of the hyperparameters, then of the metrics. */
+  rows: { run: string; status: string; about: RunAbout | null; values: Cell[] }[];
   words: string[];
+}
+
+/** What is known of a run; secs: of its training; notes: the oldest first. */
+export interface RunAbout {
+  secs: number;
+  tags: string[];
+  notes: string[];
 }
 
 /** Buffer: for each tag and each run the numbers of `Extent` (float64). */
@@ -660,8 +667,7 @@ export interface Compare {
   t: "compare";
   known: string;
   runs: string[];
-  /** For each run; secs: of its training; notes: the oldest first. */
-  about: { secs: number; tags: string[]; notes: string[] }[];
+  about: RunAbout[];
   hparams: { name: string; values: Cell[]; same: boolean }[];
   tags: string[];
   /** For each tag, as in `Curves`. */

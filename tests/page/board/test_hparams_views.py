@@ -237,6 +237,20 @@ def test_scatter_plots_have_a_point_for_each_run_that_the_filters_leave(board: L
     expect(log).to_have_attribute("aria-pressed", "true")
 
 
+HIGHER = "([plot, height]) => plot.querySelector('.u-over').clientHeight > 2 * height"
+AS_BEFORE = "([plot, height]) => plot.querySelector('.u-over').clientHeight === height"
+
+
+def test_a_scatter_plot_fills_the_screen_and_comes_back(page: BarePage, board: Locator) -> None:
+    plot = opened(board, "Scatter").locator("[data-hparam=batch_size]")
+    expect(plot).to_have_attribute("data-points", "4")
+    height = plot.locator(".u-over").evaluate("over => over.clientHeight")
+    plot.get_by_role("button", name="batch_size on the whole screen").click()
+    page.page.wait_for_function(HIGHER, arg=[plot.element_handle(), height])
+    plot.locator("[data-act=full-screen]").click()
+    page.page.wait_for_function(AS_BEFORE, arg=[plot.element_handle(), height])
+
+
 def test_a_run_has_its_own_colour_or_that_of_a_value(board: Locator) -> None:
     scatter = opened(board, "Scatter")
     colours = scatter.locator("[data-role=colours]")

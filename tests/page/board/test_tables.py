@@ -206,12 +206,28 @@ def test_nothing_but_the_list_of_many_runs_scrolls_on_a_board(
 def test_compared_runs_have_their_tags_and_notes(page: BarePage, own_folder: Path) -> None:
     for name, tags in (("a", ["best"]), ("b", [])):
         losses = iter([1.0, 0.5])
-        run = nbtrain.train(lambda left=losses: {"loss": next(left)}, steps=2, name=name, tags=tags)
+        run = nbtrain.train(
+            lambda left=losses: {"loss": next(left)},
+            steps=2,
+            name=name,
+            tags=tags,
+            config={"units": 3},
+        )
         run.wait(SOON)
     run.note("too flat").wait(SOON)
     board = shown(page.show(nbtrain.compare("runs")))
     rows = board.locator("[data-about]")
     expect(rows).to_have_text([re.compile("^duration"), "tagsbest", "notestoo flat"])
+    board.get_by_role("tab", name="HParams").click()
+    sheet = board.locator("[data-role=hparams] .nbt-sheet")
+    heads = ["run", "status", "units", "loss", "duration", "tags", "last note"]
+    expect(sheet.locator("[data-column]")).to_have_text(heads)
+    cells = sheet.locator("tbody tr").nth(1).locator("td")
+    expect(cells.nth(-3)).to_have_text(re.compile(r"^\d+:\d\d$"))
+    expect(cells.nth(-2)).to_have_text("–")
+    expect(cells.nth(-1)).to_have_text("too flat")
+    sheet.locator("[data-column=tags]").click()
+    expect(sheet.locator("tbody tr").first).to_contain_text("best")
 
 
 def test_a_layouts_chart_is_drawn_again_if_its_axis_was_changed_and_changed_back_meanwhile(

@@ -2,6 +2,7 @@
 
 import { button, el, say } from "../../shared/dom.js";
 import { BaseChart } from "../../shared/base_chart.js";
+import { fullScreen } from "../full_screen.js";
 import { axes, cursorOf } from "../../shared/plot.js";
 import { tipOf } from "./tip.js";
 import { axisOf, fitting, placeOf, ticksOf } from "./value_axis.js";
@@ -57,11 +58,13 @@ export class ScatterChart extends BaseChart {
     });
     const name = named(column.text, { class: "nbt-tag" });
     const children = [name, this.missing, this.button];
+    const head = el("div", { class: "nbt-chart-head", children });
     this.root = el("section", {
       class: "nbt-chart nbt-scatter",
       "data-hparam": column.text,
-      children: [el("div", { class: "nbt-chart-head", children }), this.host],
+      children: [head, this.host],
     });
+    head.append(fullScreen(column.text, this));
     this.host.addEventListener("click", () => this.#mark());
   }
 

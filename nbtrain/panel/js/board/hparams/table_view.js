@@ -1,6 +1,7 @@
 // The table of the hyperparameters: a row for each run, with its metrics beside.
 
 import { el } from "../../shared/dom.js";
+import { duration } from "../../shared/format.js";
 import { SortTable } from "../table/sort_table.js";
 
 /** @import { HparamsHost, HparamsRow, HparamsShown, HparamsView } from "../pages/hparams_page.js" */
@@ -8,6 +9,38 @@ import { SortTable } from "../table/sort_table.js";
 
 /** @type {Record<string, string>} */
 const SIGNS = { running: "●", success: "✓", failure: "✗" };
+
+/** @type {TableColumn<HparamsRow>[]} */
+const ABOUT = [
+  {
+    id: "duration",
+    text: "duration",
+    group: "",
+    numeric: true,
+    valueOf: ({ about }) => about?.secs ?? null,
+    textOf: (secs) => (typeof secs === "number" ? duration(secs) : "–"),
+  },
+  {
+    id: "tags",
+    text: "tags",
+    group: "",
+    valueOf: ({ about }) => about?.tags.join(", ") || null,
+  },
+  {
+    id: "note",
+    text: "last note",
+    group: "",
+    valueOf: ({ about }) => about?.notes.at(-1) ?? null,
+  },
+];
+
+/**
+ * The columns with what is known of the runs beside their hyperparameters: those that have a value.
+ * @param {HparamsRow[]} rows
+ */
+export function aboutColumns(rows) {
+  return ABOUT.filter(({ valueOf }) => rows.some((row) => valueOf(row) !== null));
+}
 
 /** @implements {HparamsView} */
 export class TableView {
@@ -39,7 +72,7 @@ export class TableView {
       this.look = look;
       this.rows = rows;
       this.boxes.clear();
-      this.table.show([...this.#fixed(), ...columns], chosen);
+      this.table.show([...this.#fixed(), ...columns, ...aboutColumns(rows)], chosen);
     } else this.table.choose(chosen);
     this.#mark(marked);
     for (const [row, box] of this.boxes) box.checked = this.#drawn(row);

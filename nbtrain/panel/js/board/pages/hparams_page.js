@@ -8,7 +8,7 @@ import { Latest } from "../latest.js";
 import { ParallelView } from "../hparams/parallel_view.js";
 import { runsOf } from "../table/sessions.js";
 import { ScatterView } from "../hparams/scatter_view.js";
-import { TableView } from "../hparams/table_view.js";
+import { aboutColumns, TableView } from "../hparams/table_view.js";
 import { Tabs } from "../tabs.js";
 import { number } from "../../shared/format.js";
 import { getOrMake } from "../../shared/collections.js";
@@ -313,14 +313,15 @@ export class HparamsPage {
   }
 
   #download() {
-    const { columns, chosen } = this.shown;
+    const { columns, rows: shown, chosen } = this.shown;
+    const all = [...columns, ...aboutColumns(shown)];
     const table = this.views.get("table");
     const rows = table instanceof TableView ? table.ordered(chosen) : chosen;
-    const head = ["run", "status", ...columns.map(({ text }) => text)];
+    const head = ["run", "status", ...all.map(({ text }) => text)];
     const lines = rows.map((row) => [
       row.run,
       row.status,
-      ...columns.map(({ valueOf }) => valueOf(row)),
+      ...all.map(({ valueOf }) => valueOf(row)),
     ]);
     download(new Blob([csv([head, ...lines])], { type: "text/csv" }), "hparams", ".csv");
   }
