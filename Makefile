@@ -16,7 +16,7 @@ SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.* nbtrain/panel/
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
 USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help lab check test lint types core unit soak notebooks browser js demo dist docs lowest newest screenshots bench clean
+.PHONY: help lab check test lint types core unit soak notebooks browser js demo dist docs lowest newest matrix screenshots bench clean
 
 help:
 	@echo 'make lab    JupyterLab on the quickstart notebook'
@@ -24,10 +24,11 @@ help:
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
 	@echo 'make lowest test with the oldest versions; make newest PYTHON=python3.13, with the newest'
+	@echo 'make matrix try every front end, and write docs/compatibility.md'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
 	@echo 'make dist   the source distribution and the wheel, tried in an empty environment'
 	@echo 'make docs   build the documentation as a site: docs/_build/index.html'
-	@echo 'make bench  measure what a step, an update and a million points cost'
+	@echo 'make bench  measure what a step, an update and a million points cost; writes docs/benchmarks.md'
 	@echo 'make clean  remove what the others made'
 
 # Modules that are never imported are not compiled. Without a package.json of its own, Node.js would
@@ -142,13 +143,24 @@ lowest: .venv/made
 newest: .venv/made
 	$(call smoke,.venv-newest)
 
+# Each front end in an environment of its own: some ten minutes, and 3 GB of disk.
+matrix: .venv/made
+	sh tests/chromium.sh
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/python -m tests.matrix
+
 screenshots: .venv/made
 	@mkdir -p docs
 	NBTRAIN_SCREENSHOTS=$(CURDIR)/docs $(BIN)/python -m pytest tests/lab -k light_and_dark
 	$(BIN)/python -m tests.gallery
 
+# With the tools that it is compared with, in an environment of their own; on a quiet machine.
 bench: .venv/made
-	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv venv --quiet --clear --python "$(PYTHON)" .venv-bench
+	$(BIN)/uv pip install --quiet --python .venv-bench --editable '.[lab,test]' \
+		livelossplot tbparse trackio wandb
+	.venv-bench/bin/python tests/benchmarks/run.py --page docs/benchmarks.md
 
 clean:
 	rm -rf .venv .venv-* node_modules nbtrain/panel/static demo notebooks/runs docs/_build docs/jupyter_execute docs/notebooks dist build

@@ -33,6 +33,7 @@ from nbtrain.notebook.display import display_of
 from nbtrain.run.run import Run
 from tests.benchmarks.steps import GraphStep, Step
 from tests.benchmarks.ways import (
+    PEERS,
     Driven,
     ForegroundLoop,
     OwnLoop,
@@ -41,7 +42,6 @@ from tests.benchmarks.ways import (
     TrackedLoop,
     Way,
     monitored,
-    peers,
 )
 
 Figures = dict[str, Any]
@@ -52,6 +52,7 @@ FEWEST_STEPS = 50
 BLOCK_SECS = 0.8
 SETTLE_SECS = 0.25
 STALL_SECS = 0.005
+QUARTILES = [25, 50, 75]
 # One tick of the looper.
 WINDOW_SECS = 0.1
 
@@ -63,7 +64,8 @@ class Interleaved:
         make: Makes the step function.
         chunks: Turns of chunks.
         rounds: Turns of blocks.
-        with_peers: Whether peers of nbtrain's take their turns too.
+        peer: One of `PEERS`, which takes the turns in the place of nbtrain's loops: it may leave
+            threads behind.
         session: "RunHook" or "monitor": MonitoredSessions take the turns, not loops.
     """
 
@@ -73,14 +75,15 @@ class Interleaved:
         *,
         chunks: int,
         rounds: int,
-        with_peers: bool = False,
+        peer: str | None = None,
         session: str | None = None,
     ) -> None:
         self._step = make()
         for _ in range(200):
             self._step()
         self._sizes = chunks, rounds
-        self._peers = peers(self._step, tempfile.mkdtemp(dir=".")) if with_peers else {}
+        self._peer = peer
+        self._way = PEERS[peer](self._step, tempfile.mkdtemp(dir=".")) if peer else None
         self._session = session
         self._figures: Figures = {}
         name = f"bench-{session or make.__name__}"
@@ -92,12 +95,14 @@ class Interleaved:
     def figures(self) -> Figures:
         """The figures, once the run has ended; blocks until then."""
         self._run.wait()
-        recorded = len(self._run.scalars["loss"])
+        recorded = 0 if self._way else len(self._run.scalars["loss"])
         return {**self._figures, "recorded": recorded, "message": self._run.status.message}
 
     def _ways(self, run: Run, stack: contextlib.ExitStack) -> dict[str, Way]:
         step = self._step
         ways = {"bare": Way(step), "again": Way(step)}
+        if self._peer and self._way:
+            return ways | {self._peer: self._way}
         if self._session is not None:
             assert isinstance(step, GraphStep), "a session runs a graph"
             return ways | monitored(step, run, self._session, stack)
@@ -109,7 +114,7 @@ class Interleaved:
             ways["supervise"] = Supervised(step, run, None)
             ways["supervise with a feed"] = Supervised(step, run, dict)
             ways["Supervisor"] = SupervisorLoop(step)
-        return ways | self._peers
+        return ways
 
     def _measure(self, run: Run) -> None:
         watch: Any = run.attempt.context.monitor
@@ -134,7 +139,7 @@ class Interleaved:
             "mean": {name: sum(t) / sum(walls["bare"]) for name, t in walls.items()},
             "cpu_us": {
                 name: list(
-                    (np.percentile(t, [25, 50]) - np.percentile(cpus["bare"], [25, 50])) * 1e6
+                    (np.percentile(t, QUARTILES) - np.percentile(cpus["bare"], QUARTILES)) * 1e6
                 )
                 for name, t in cpus.items()
             },

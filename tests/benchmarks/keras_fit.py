@@ -83,7 +83,7 @@ class Fits:
         self._recorded: int | None = None
 
     def figures(self) -> dict[str, Any]:
-        """Microseconds of a bare batch; the way's ratios to it, quartiles; the CPU added."""
+        """Microseconds of a bare batch; quartiles of the ratios to it, and of the CPU added."""
         bare: list[Timed] = []
         own: list[Timed] = []
         plain: Callable[[], Timed] = functools.partial(self._fit, bare=True)
@@ -98,7 +98,7 @@ class Fits:
         return {
             "batch_us": statistics.median(each.seconds for each in bare) / _BATCHES * 1e6,
             "ratios": statistics.quantiles(ratios),
-            "cpu_us": statistics.median(added) / _BATCHES * 1e6,
+            "cpu_us": [each / _BATCHES * 1e6 for each in statistics.quantiles(added)],
             "recorded": self._recorded,
             "batches": 2 * _BATCHES,
         }

@@ -25,9 +25,9 @@ display(Bare())"""
 LOAD = "%load_ext nbtrain\n"
 
 
-def bare(repeats: int) -> list[float]:
-    """Seconds until a page has an anywidget that holds nothing."""
-    return _each(repeats, BARE, lambda _fresh: None)
+def bare(repeats: int, before: str = "") -> list[float]:
+    """Seconds until a page has an anywidget that holds nothing, after some other code."""
+    return _each(repeats, f"{before}\n{BARE}", lambda _fresh: None)
 
 
 def board(repeats: int) -> list[float]:

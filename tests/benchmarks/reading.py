@@ -6,22 +6,25 @@ after the other, and keeps every point. Figures are seconds of CPU of all its th
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import resource
+import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Figures = dict[str, Any]
 
 EVENTS = 1_000_000
+WALK = "a walk over the records"
+FRAME_BYTES = 16  # of a record: its length, and two checksums
 SMALL = 600  # scalars of a small run
 ONE = ["loss"]
 TEN = [
@@ -30,23 +33,36 @@ TEN = [
 ]
 
 
-def measure(events: int = EVENTS) -> Iterator[tuple[str, int, dict[str, Figures]]]:
-    """For each layout of files, their events, and what each reader took."""
-    small = 3 * events // 1000
-    with tempfile.TemporaryDirectory() as folder:
-        for name, runs, tags, modern in (
-            ("TF1, one tag", 1, ONE, False),
-            ("TF2, one tag", 1, ONE, True),
-            ("TF1, ten tags", 1, TEN, False),
-            ("20 runs of ten tags", 20, TEN, True),
-            (f"{small:,} runs of one tag", small, ONE, True),
-            (f"{small:,} runs of ten tags", small, TEN, True),
-        ):
-            logdir = Path(folder) / name.replace(" ", "-")
-            count = SMALL if runs == small else events // runs
-            for run in range(runs):
-                write(logdir / f"run{run}", count, tags, modern=modern)
-            yield name, count * runs, {reader: _measured(reader, logdir) for reader in READERS}
+class Layout(NamedTuple):
+    """How event files are laid out: the number of runs, their tags, and whether TF2 writes them.
+
+    `runs` is None for so many runs of `SMALL` scalars that they are more than `EVENTS` in all.
+    """
+
+    runs: int | None
+    tags: list[str]
+    modern: bool
+
+
+LAYOUTS = {
+    "TF1, one tag": Layout(1, ONE, modern=False),
+    "TF2, one tag": Layout(1, ONE, modern=True),
+    "TF1, ten tags": Layout(1, TEN, modern=False),
+    "20 runs of ten tags": Layout(20, TEN, modern=True),
+    "many runs of one tag": Layout(None, ONE, modern=True),
+    "many runs of ten tags": Layout(None, TEN, modern=True),
+}
+
+
+def measure(name: str, events: int = EVENTS) -> tuple[int, int, dict[str, Figures]]:
+    """For a layout the number of runs and of events, and what each reader took."""
+    layout = LAYOUTS[name]
+    runs = layout.runs or 3 * events // 1000
+    count = SMALL if layout.runs is None else events // runs
+    with tempfile.TemporaryDirectory() as logdir:
+        for run in range(runs):
+            write(Path(logdir) / f"run{run}", count, layout.tags, modern=layout.modern)
+        return runs, count * runs, {each: _measured(each, Path(logdir)) for each in READERS}
 
 
 def write(folder: Path, count: int, tags: list[str], *, modern: bool) -> None:
@@ -114,12 +130,36 @@ def summary_iterator(logdir: str) -> Any:
     return load
 
 
+def tbparse_reader(logdir: str) -> Any:
+    """tbparse, which gives a data frame."""
+    reader = importlib.import_module("tbparse").SummaryReader
+    return lambda: reader(logdir).scalars
+
+
+def framing_walk(logdir: str) -> Any:
+    """From record to record, without a look at what they hold: what Python must do at least."""
+
+    def load() -> int:
+        count = 0
+        for path in sorted(Path(logdir).glob("*/*")):
+            data, at = path.read_bytes(), 0
+            while at < len(data):
+                at += struct.unpack_from("<Q", data, at)[0] + FRAME_BYTES
+                count += 1
+        return count
+
+    return load
+
+
 READERS = {
     "nbtrain": nbtrain_reader,
+    WALK: framing_walk,
     "EventAccumulator": event_accumulator,
     "summary_iterator": summary_iterator,
     "data server": None,
 }
+if importlib.util.find_spec("tbparse"):
+    READERS["tbparse"] = tbparse_reader
 
 
 def _measured(reader: str, logdir: Path) -> Figures:

@@ -1,6 +1,6 @@
 """Measures what nbtrain costs, and prints one table; asserts nothing.
 
-python tests/benchmarks/run.py [--quick] [--only WORD] [--out FILE]
+python tests/benchmarks/run.py [--quick] [--only WORD] [--out FILE] [--page FILE]
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.benchmarks.kernel import in_kernel, kernel  # noqa: E402 - the path comes first
+from tests.benchmarks import measured, page  # noqa: E402 - the path comes first
+from tests.benchmarks.kernel import in_kernel, kernel  # noqa: E402
+from tests.benchmarks.measured import ONE_THREAD  # noqa: E402
 
 Row = tuple[str, str, str]
 
@@ -31,39 +33,35 @@ OURS = (
 SESSION_AIM = "10 µs"
 SESSIONS = {"Supervisor": SESSION_AIM}
 
-ONE_THREAD = (
-    "import tensorflow as tf\n"
-    "tf.config.threading.set_intra_op_parallelism_threads(1)\n"
-    "tf.config.threading.set_inter_op_parallelism_threads(1)\n"
-    "from tests.benchmarks import costs, interleaved, steps\n"
-)
-
 
 def step_rows(*, quick: bool) -> Iterable[Row]:
     """The added cost of a step of a graph and of a function."""
     yield from _steps("graph step", "GraphStep", "1.03", quick=quick)
     yield from _steps("tf.function step", "function_step", "1.005", quick=quick)
+    from tests.benchmarks.ways import PEERS
+
+    for peer in PEERS:
+        if (out := measured.peer_steps(peer, quick=quick)) is not None:
+            yield from _added(f"graph step of {out['step_us']:,.0f} µs", out, "")
 
 
 def _steps(words: str, make: str, aim: str, *, quick: bool) -> Iterator[Row]:
-    chunks, rounds = (60, 5) if quick else (600, 40)
-    with kernel() as fresh:
-        fresh.execute(
-            f"{ONE_THREAD}bench = interleaved.Interleaved(steps.{make}, chunks={chunks}, "
-            f"rounds={rounds}, with_peers=True)"
-        )
-        messages = fresh.look()
-        out = fresh.execute("out = bench.figures()")
+    out = measured.steps(make, quick=quick)
     name = f"{words} of {out['step_us']:,.0f} µs"
-    sizes = [size for kind, size in messages if kind == "pts"]
+    sizes = [size for kind, size in out["messages"] if kind == "pts"]
     yield f"{name}: recorded", f"{out['recorded']:,} of {out['taken']:,}", "every step"
     largest = f"{len(sizes)} updates, largest {max(sizes, default=0):,} bytes on the wire"
     yield f"{name}: page", largest, "2 kB"
+    yield from _added(name, out, aim)
+
+
+def _added(name: str, out: dict[str, Any], aim: str) -> Iterator[Row]:
+    """What each way adds to a step."""
     for way in out["typical"]:
         aims = (aim, "3 µs", "5 ms") if way in OURS else ("", SESSIONS.get(way, ""), "")
         typical = f"{out['typical'][way]:.3f} / {out['mean'][way]:.3f}"
         yield f"{name}, {way}: training thread, typical / mean", typical, aims[0]
-        low, middle = out["cpu_us"][way]
+        low, middle, _ = out["cpu_us"][way]
         cpu = f"{middle:.2f} µs (quiet quarter {low:.2f})"
         yield f"{name}, {way}: CPU added to the training thread", cpu, aims[1]
         if way in out["everything"]:
@@ -88,7 +86,7 @@ def session_rows(*, quick: bool) -> Iterator[Row]:
         name = f"session step of {out['step_us']:,.0f} µs"
         yield f"{name}, {kind}: recorded", f"{out['recorded']:,} of {out['taken']:,}", "every step"
         for way in ("again", "MonitoredSession", kind):
-            low, middle = out["cpu_us"][way]
+            low, middle, _ = out["cpu_us"][way]
             cpu = f"{middle:.2f} µs (quiet quarter {low:.2f})"
             yield f"{name}, {way}: CPU added to that of a raw session's loop", cpu, ""
         plain, ours = out["cpu_us"]["MonitoredSession"], out["cpu_us"][kind]
@@ -104,13 +102,7 @@ def keras_rows(*, quick: bool) -> Iterator[Row]:
     from tests.benchmarks.keras_fit import WAYS
 
     for way in WAYS:
-        with kernel() as fresh:
-            fresh.execute(
-                f"{ONE_THREAD}from tests.benchmarks.keras_fit import Fits\n"
-                f"try:\n    fits = Fits({way!r}, rounds={8 if quick else 100})\n"
-                "except ImportError:\n    fits = None"
-            )
-            out = fresh.execute("out = fits and fits.figures()")
+        out = measured.fits(way, quick=quick)
         if out is None:
             continue
         low, middle, high = out["ratios"]
@@ -124,7 +116,7 @@ def keras_rows(*, quick: bool) -> Iterator[Row]:
             wall,
             "1.015" if way == "nbtrain.fit" else "",
         )
-        yield f"{name}: CPU added to its thread", f"{out['cpu_us']:.1f} µs a batch", ""
+        yield f"{name}: CPU added to its thread", f"{out['cpu_us'][1]:.1f} µs a batch", ""
 
 
 def fit_rows(*, quick: bool) -> Iterator[Row]:
@@ -223,7 +215,9 @@ def reading_rows(*, quick: bool) -> Iterable[Row]:
     from tests.benchmarks import reading
 
     aims = {"EventAccumulator": "30 times", "summary_iterator": "5 times", "data server": "twice"}
-    for name, events, figures in reading.measure(reading.EVENTS // (10 if quick else 1)):
+    for layout in reading.LAYOUTS:
+        runs, events, figures = measured.readers(layout, quick=quick)
+        name = layout.replace("many", f"{runs:,}")
         ours = figures["nbtrain"]
         for reader, found in figures.items():
             times = found["secs"] / ours["secs"]
@@ -254,13 +248,8 @@ def watching_rows(*, quick: bool) -> Iterable[Row]:
 
 def opening_rows(*, quick: bool) -> Iterable[Row]:
     """The first widget of a fresh kernel, which has not loaded TensorFlow."""
-    from tests.benchmarks import opening
-
-    repeats = 3 if quick else 15
-    yield "first picture: an empty anywidget", _middle(opening.bare(repeats), "s"), ""
-    yield "first picture: a board of 5 runs", _middle(opening.board(repeats), "s"), "0.1 s"
-    attached = _middle(opening.attached(repeats), "s")
-    yield "first picture: a run of another process", attached, "0.1 s"
+    for what, found in measured.pictures(quick=quick).items():
+        yield f"first picture: {what}", _middle(found, "s"), "" if "empty" in what else "0.15 s"
 
 
 def door_rows(*, quick: bool) -> Iterable[Row]:
@@ -327,6 +316,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repeats, noisier figures")
     parser.add_argument("--only", choices=PARTS, help="measure only this")
     parser.add_argument("--out", type=Path, help="also write the table to this file")
+    parser.add_argument("--page", type=Path, help="write the comparison with others to this file")
     options = parser.parse_args()
     load: Any = os.getloadavg()
     where = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
@@ -339,6 +329,8 @@ def main() -> None:
             print(lines[-1], flush=True)
     lines += ["", f"Load {os.getloadavg()[0]:.1f} at the end."]
     print(lines[-1])
+    if options.page:
+        options.page.write_text(page.written(quick=options.quick), encoding="utf-8")
     if options.out:
         options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+import os
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -249,25 +250,7 @@ def _plain(stack: contextlib.ExitStack, hooks: list[Any]) -> Any:
     return stack.enter_context(training(hooks=hooks, log_step_count_steps=None))
 
 
-def peers(step: Step, logdir: str) -> dict[str, Way]:
-    """Other tools for the same purpose, tqdm only if installed; to be called in a cell."""
-    found = {"event file each step": Way(step, _file_writer(logdir))}
-    try:
-        progress = importlib.import_module("tqdm.notebook")  # no dependency: a peer, no types
-    except ImportError:
-        return found
-    alone, named = progress.tqdm(desc="bar"), progress.tqdm(desc="postfix")
-
-    def postfix(values: dict[str, Any]) -> None:
-        named.set_postfix(loss=float(values["loss"]), refresh=False)
-        named.update()
-
-    found["tqdm.notebook"] = Way(step, lambda _: alone.update())
-    found["tqdm.notebook, postfix"] = Way(step, postfix)
-    return found
-
-
-def _file_writer(logdir: str) -> Callable[[dict[str, Any]], object]:
+def _file_writer(step: Step, logdir: str) -> Way:
     v1 = tf.compat.v1
     with tf.Graph().as_default():  # a FileWriter refuses eager execution
         writer = v1.summary.FileWriter(logdir)
@@ -277,4 +260,53 @@ def _file_writer(logdir: str) -> Callable[[dict[str, Any]], object]:
         value = v1.Summary.Value(tag="loss", simple_value=float(values["loss"]))
         writer.add_summary(v1.Summary(value=[value]), next(steps))
 
-    return add
+    return Way(step, add)
+
+
+def _summary(step: Step, logdir: str) -> Way:
+    writer, steps = tf.summary.create_file_writer(logdir), itertools.count()
+
+    def add(values: dict[str, Any]) -> None:
+        with writer.as_default():
+            tf.summary.scalar("loss", values["loss"], next(steps))
+
+    return Way(step, add)
+
+
+def _bar(step: Step, _logdir: str) -> Way:
+    bar = importlib.import_module("tqdm.notebook").tqdm()
+    return Way(step, lambda _: bar.update())
+
+
+def _postfix(step: Step, _logdir: str) -> Way:
+    bar = importlib.import_module("tqdm.notebook").tqdm()
+
+    def add(values: dict[str, Any]) -> None:
+        bar.set_postfix(loss=float(values["loss"]), refresh=False)
+        bar.update()
+
+    return Way(step, add)
+
+
+def _trackio(step: Step, logdir: str) -> Way:
+    os.environ["TRACKIO_DIR"] = logdir  # read at its import
+    trackio = importlib.import_module("trackio")
+    trackio.init(project="bench", embed=False)
+    return Way(step, lambda values: trackio.log({"loss": float(values["loss"])}))
+
+
+def _wandb(step: Step, logdir: str) -> Way:
+    wandb = importlib.import_module("wandb")
+    logged = wandb.init(mode="offline", dir=logdir)
+    return Way(step, lambda values: logged.log({"loss": float(values["loss"])}))
+
+
+# Other tools for the same purpose; they are no dependencies. To be made in a cell.
+PEERS: dict[str, Callable[[Step, str], Way]] = {
+    "tqdm.notebook": _bar,
+    "tqdm.notebook, with the loss": _postfix,
+    "FileWriter": _file_writer,
+    "tf.summary.scalar": _summary,
+    "trackio.log": _trackio,
+    "wandb.log, offline": _wandb,
+}
