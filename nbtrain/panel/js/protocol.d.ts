@@ -270,8 +270,10 @@ export interface ConfigTable {
 
 /** The mailbox of a run's folder, which a page can reach without the kernel. */
 export interface MailboxPlace {
-  /** The absolute path of the run's folder. */
-  folder: string;
+  /** The absolute paths of the run's folder, with and without symbolic links. */
+  folders: string[];
+  /** The paths that `~` may stand for in a server's root. */
+  homes: string[];
   /** The path from the root of the server that has started the kernel; null: there is none. */
   path: string[] | null;
   /** Identifies the start of the run. */

@@ -1,4 +1,4 @@
-"""Names folders as the contents API of the Jupyter Server does that has started this kernel."""
+"""Finds the path of a folder from the root of the Jupyter Server that has started this kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 
-def path_below_root(folder: Path) -> list[str] | None:
+def path_below_root(folder: str) -> list[str] | None:
     """Returns the parts of the path from the server's root to a folder.
 
     None if no server has started this kernel, or if the folder is not below its root. Root and
@@ -19,9 +19,8 @@ def path_below_root(folder: Path) -> list[str] | None:
     """
     if (root := _root()) is None:
         return None
-    above = os.path.realpath(root)
-    for written in (os.path.normpath(folder), os.path.realpath(folder)):
-        for start in (os.path.normpath(root), above):
+    for written in (folder, os.path.realpath(folder)):
+        for start in (os.path.normpath(root), os.path.realpath(root)):
             with contextlib.suppress(ValueError):
                 return list(Path(written).relative_to(start).parts)
     return None
@@ -37,8 +36,9 @@ def _root() -> str | None:
     except ImportError:  # as in marimo
         return None
     for process in _parents():
-        path = Path(jupyter_runtime_dir(), f"jpserver-{process}.json")
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        # A user without a home has no such folder: that is a RuntimeError.
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RuntimeError):
+            path = Path(jupyter_runtime_dir(), f"jpserver-{process}.json")
             return str(json.loads(path.read_text(encoding="utf-8"))["root_dir"])
     return None
 

@@ -133,12 +133,21 @@ def _config(config: Config) -> Fields:
     return {"entries": entries, "more": len(config) - len(entries)}
 
 
-@functools.lru_cache(4)
+@functools.lru_cache(64)
 def _place(mailbox: Address) -> Fields:
-    """Describes a mailbox for a page, which writes to it without the kernel."""
-    folder = mailbox.folder
-    path = path_below_root(folder)
-    return {"folder": os.path.normpath(folder), "path": path, "attempt": mailbox.attempt}
+    """Describes a mailbox for a page, which writes to it without the kernel.
+
+    A page of JupyterLab knows the root of its server, as a path or as `~/work`, with symbolic links
+    or without, so the description contains all forms. Pages of Notebook and nbclassic do not.
+    """
+    folder = os.path.normpath(mailbox.folder)
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path's raises for a user without a home
+    return {
+        "folders": list(dict.fromkeys((folder, os.path.realpath(folder)))),
+        "homes": list(dict.fromkeys((home, os.path.realpath(home)))),
+        "path": path_below_root(folder),
+        "attempt": mailbox.attempt,
+    }
 
 
 @functools.lru_cache(16)

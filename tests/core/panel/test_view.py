@@ -123,6 +123,24 @@ def test_the_fields_are_plain_json_without_nan() -> None:
     json.dumps(fields(RUNNING), allow_nan=False)
 
 
+def test_a_mailbox_is_told_with_symbolic_links_and_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "ada")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = Path("~/work/../runs").expanduser()
+    shown: Any = fields(RUNNING, mailbox=Address(folder, "9f6c"))["mailbox"]
+    real = tmp_path.resolve() / "ada"
+    assert shown == {
+        "folders": [str(tmp_path / "home/runs"), str(real / "runs")],
+        "homes": [str(tmp_path / "home"), str(real)],
+        "path": None,
+        "attempt": "9f6c",
+    }
+
+
 def mailbox_of(folder: Path) -> Any:
     return fields(RUNNING, mailbox=Address(folder, "9f6c"))["mailbox"]
 
@@ -131,8 +149,7 @@ def test_a_mailbox_is_told_from_the_root_of_the_server_that_has_started_the_kern
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be_started_by_server(tmp_path / "work", tmp_path / "runtime", monkeypatch)
-    shown = mailbox_of(tmp_path / "work/../work/runs")
-    assert shown == {"folder": str(tmp_path / "work/runs"), "path": ["runs"], "attempt": "9f6c"}
+    assert mailbox_of(tmp_path / "work/../work/runs")["path"] == ["runs"]
     assert mailbox_of(tmp_path / "work")["path"] == []
     assert mailbox_of(tmp_path / "worker" / "runs")["path"] is None
 

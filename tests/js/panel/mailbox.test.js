@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { config, Mailbox } from "../../../nbtrain/panel/js/panel/mailbox.js";
+import { below, config, Mailbox } from "../../../nbtrain/panel/js/panel/mailbox.js";
 
-const PLACE = { folder: "/home/ada/work/runs/x", path: ["runs", "x"], attempt: "9f6c" };
-const SERVER = { baseUrl: "/user/ada/", token: "" };
+const PLACE = {
+  folders: ["/home/ada/work/runs/x"],
+  homes: ["/home/ada"],
+  path: ["x"],
+  attempt: "9f6c",
+};
+const SERVER = { baseUrl: "/user/ada/", serverRoot: "~/work", token: "" };
 
 function page(
   context,
@@ -25,9 +30,36 @@ function page(
   });
 }
 
+const at = (place, root) => below({ ...PLACE, ...place }, root)?.join("/");
+
+test("a run's folder is seen from the root of the server", () => {
+  assert.equal(at({}, "/home/ada/work"), "runs/x");
+  assert.equal(at({}, "/home/ada/work/"), "runs/x");
+  assert.equal(at({}, "/"), "home/ada/work/runs/x");
+  assert.equal(at({}, "/home/ada/work/runs/x"), "");
+});
+
+test("a folder that is not below the root of the server has no path there", () => {
+  assert.equal(at({}, "/home/ada/wor"), undefined);
+  assert.equal(at({}, "/home/ada/work/runs/y"), undefined);
+  assert.equal(at({}, "/home/ada/work/runs/x/deeper"), undefined);
+});
+
+test("a root that begins with ~ is in the home of the kernel's user", () => {
+  assert.equal(at({}, "~/work"), "runs/x");
+  assert.equal(at({}, "~"), "work/runs/x");
+  assert.equal(at({ homes: ["/root"] }, "~/work"), undefined);
+  assert.equal(at({ folders: ["/~/x"] }, "/~"), "x");
+});
+
+test("a home or a folder may be written with symbolic links or without", () => {
+  assert.equal(at({ homes: ["/u/ada", "/home/ada"] }, "~/work"), "runs/x");
+  assert.equal(at({ folders: ["/data/x", "/home/ada/work/x"] }, "~/work"), "x");
+});
+
 test("a command is put into the mailbox with the page's own credentials", async (context) => {
   const fetched = page(context, { ...SERVER, token: "t0k" });
-  const place = { ...PLACE, path: ["my runs", "50%", "ä#?"] };
+  const place = { ...PLACE, folders: ["/home/ada/work/my runs/50%/ä#?"] };
   const command = { command: "set", values: { rate: 0.5 } };
   assert.equal(await new Mailbox(() => place).send("4f2a", command), "");
   const [url, { method, headers, body, credentials }] = fetched.mock.calls[0].arguments;
@@ -78,7 +110,12 @@ test("a page that is none of Jupyter's, or elsewhere, sends nothing", async (con
   for (const [server, place] of [
     [undefined, PLACE],
     [{ ...SERVER, baseUrl: undefined }, PLACE],
-    [SERVER, { ...PLACE, path: null }],
+    [{ ...SERVER, serverRoot: undefined }, PLACE], // as in voila
+    [{ ...SERVER, serverRoot: "/srv" }, PLACE],
+    [
+      { ...SERVER, serverRoot: undefined, notebookPage: "notebooks" },
+      { ...PLACE, path: null },
+    ],
     [SERVER, null],
     [SERVER, undefined],
   ]) {
@@ -93,8 +130,15 @@ test("a page that is none of Jupyter's, or elsewhere, sends nothing", async (con
 
 test("a page of the classic Notebook has its settings at its body", (context) => {
   page(context, undefined);
-  globalThis.document.body.dataset = { baseUrl: "/user/a%20b/", jupyterApiToken: "t0k" };
-  assert.deepEqual(config(), { baseUrl: "/user/a b/", token: "t0k" });
+  const { body } = globalThis.document;
+  body.dataset = { baseUrl: "/user/a%20b/", jupyterApiToken: "t0k", notebookPath: "x.ipynb" };
+  assert.deepEqual(config(), { baseUrl: "/user/a b/", serverRoot: "", token: "t0k" });
+});
+
+test("a page that does not know the root of its server uses what the kernel knows", async (context) => {
+  const fetched = page(context, { baseUrl: "/", notebookPage: "notebooks", token: "" });
+  await new Mailbox(() => PLACE).send("4f2a", { command: "stop" });
+  assert.equal(fetched.mock.calls[0].arguments[0], "/api/contents/x/mailbox/4f2a.json");
 });
 
 test("a page whose settings cannot be read is none of Jupyter's", (context) => {

@@ -53,7 +53,7 @@ class Server:
 
 
 def settle_in(page: BarePage) -> None:
-    """Make the page one of JupyterLab's."""
+    """Make the page one of Notebook's, which does not know the root of its server."""
     page.page.evaluate(
         """config => {
           const script = document.createElement("script");
@@ -61,7 +61,7 @@ def settle_in(page: BarePage) -> None:
           script.textContent = JSON.stringify(config);
           document.head.append(script);
         }""",
-        {"baseUrl": "/user/ada/", "token": ""},
+        {"baseUrl": "/user/ada/", "token": "", "notebookPage": "notebooks"},
     )
     page.page.context.add_cookies([{"name": "_xsrf", "value": "2|b3", "url": page.kernel.address}])
 

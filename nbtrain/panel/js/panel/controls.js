@@ -258,6 +258,6 @@ function commandOf({ dataset }) {
 function next({ name, trained_by, mailbox }) {
   if (!trained_by) return `To continue the run, run its cells again with the same name, ${name}.`;
   // A cell that launched the run would launch it again.
-  const folder = mailbox ? JSON.stringify(mailbox.folder) : "its folder";
+  const folder = mailbox ? JSON.stringify(mailbox.folders[0]) : "its folder";
   return `The run does not need it: ${trained_by} trains. To follow it again, call nbtrain.attach(${folder}).`;
 }

@@ -2,7 +2,10 @@
 
 /** @import { Command, Letter, MailboxPlace, Receipt } from "../protocol.d.ts" */
 
-/** @typedef {{baseUrl: string, token: string}} Server */
+/**
+ * serverRoot: "" in Notebook and nbclassic, whose pages do not know it.
+ * @typedef {{baseUrl: string, serverRoot: string, token: string}} Server
+ */
 
 const BY = "the panel, through the run's folder";
 const TAKEN_MS = 300; // after which a command that the run has read has an answer
@@ -73,13 +76,14 @@ export class Mailbox {
    */
   async #ask(place, name, request) {
     const server = config();
-    if (!server || !place.path) return null;
+    const folder = server?.serverRoot ? below(place, server.serverRoot) : place.path;
+    if (!server || !folder) return null;
     /** @type {Record<string, string>} */
     const headers = { "Content-Type": "application/json" };
     const xsrf = document.cookie.match("\\b_xsrf=([^;]*)\\b")?.[1];
     if (xsrf) headers["X-XSRFToken"] = xsrf;
     if (server.token) headers.Authorization = `token ${server.token}`;
-    const path = [...place.path, "mailbox", ...name.split("/")].map(encodeURIComponent).join("/");
+    const path = [...folder, "mailbox", ...name.split("/")].map(encodeURIComponent).join("/");
     const url = `${server.baseUrl.replace(/\/*$/, "/")}api/contents/${path}`;
     try {
       return await fetch(request.method ? url : `${url}?type=file&format=text`, {
@@ -94,20 +98,47 @@ export class Mailbox {
 }
 
 /**
- * The server's configuration in a page of JupyterLab, of Notebook or of nbclassic; null on other pages.
+ * The server's configuration in a page of JupyterLab, Notebook or nbclassic; null on other pages.
  * @returns {Server | null}
  */
 export function config() {
   try {
     const written = document.getElementById("jupyter-config-data")?.textContent;
-    const { baseUrl, token = "" } = written ? JSON.parse(written) : classic(document.body);
-    return baseUrl ? { baseUrl, token } : null;
+    const {
+      baseUrl,
+      token = "",
+      serverRoot = "",
+      notebookPage,
+    } = written ? JSON.parse(written) : classic(document.body);
+    return baseUrl && (serverRoot || notebookPage) ? { baseUrl, serverRoot, token } : null;
   } catch {
     return null;
   }
 }
 
 /** @param {HTMLElement} body */
-function classic({ dataset: { baseUrl = "", jupyterApiToken = "" } }) {
-  return { baseUrl: decodeURIComponent(baseUrl), token: decodeURIComponent(jupyterApiToken) };
+function classic({ dataset: { baseUrl = "", jupyterApiToken = "", notebookPath } }) {
+  return {
+    baseUrl: decodeURIComponent(baseUrl),
+    token: decodeURIComponent(jupyterApiToken),
+    notebookPage: notebookPath,
+  };
+}
+
+/**
+ * The parts of the path from a server's root to a run's folder; null if the folder is not below it.
+ * @param {Pick<MailboxPlace, "folders" | "homes">} place
+ * @param {string} root A path, perhaps one that begins with ~
+ */
+export function below({ folders, homes }, root) {
+  const roots = /^~(\/|$)/.test(root) ? homes.map((home) => home + root.slice(1)) : [root];
+  for (const folder of folders.map(parts))
+    for (const above of roots.map(parts))
+      if (above.every((part, i) => part === folder[i])) return folder.slice(above.length);
+  return null;
+}
+
+/** @param {string} path */
+function parts(path) {
+  return path.split("/").filter(Boolean);
 }
