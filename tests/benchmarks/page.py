@@ -32,9 +32,9 @@ longer the longest step in 0.8 s was than a usual one.
 
 {steps_in_words}
 
-`FileWriter` and `tf.summary.scalar` write event files and show nothing; the bars of tqdm show one
-value and keep none; trackio and wandb keep every step, and show it on a page of their own. nbtrain
-keeps every step, writes event files and draws the curve below the cell.
+`FileWriter` and `tf.summary.scalar` write event files and show nothing; the bars of tqdm show
+one value at most and keep none; trackio and wandb keep every step, and show it on a page of their
+own. nbtrain keeps every step, writes event files and draws the curve below the cell.
 
 ## A Keras fit
 
@@ -46,16 +46,16 @@ one, is less than the bare fit takes.
 
 ## Reading event files
 
-Scalars, each in an event of its own, as TensorFlow writes them; every reader keeps every point.
-*{walk}* goes from record to record in a loop of Python and reads none. CPU time of all threads;
-memory at the peak.
+Scalars, each in an event of its own, as TensorFlow writes them. Each reader reads them once and
+keeps every point; *{walk}* goes from record to record in a loop of Python and reads none. CPU time
+of all threads; memory at the peak.
 
 {readers}
 
 ## The first picture
 
 From the start of the cell until the curves are in the page, in a kernel that has imported nothing.
-Boards and attached runs need NumPy, which takes most of that time.
+Boards and attached runs need NumPy.
 
 {pictures}
 """
@@ -108,7 +108,7 @@ def written(*, quick: bool) -> str:
                 if out
             ),
         ),
-        walk=WALK[0].upper() + WALK[1:],
+        walk=WALK,
         readers=_table(["", "reader", "CPU, s", "times nbtrain's", "memory, MB"], _readers(quick)),
         pictures=_table(
             ["", "s"],
@@ -132,8 +132,8 @@ def _step_row(words: str, way: str, out: measured.Figures) -> list[str]:
 
 def _in_words(train: float, record: float) -> str:
     return (
-        f"In words: a step of one millisecond becomes {train / 10:.1f} % longer in "
-        f"`nbtrain.train`, and {record / 10:.1f} % in a loop that records by itself."
+        f"In words: of a step of one millisecond, `nbtrain.train` takes {train / 10:.1f} % of the "
+        f"training thread, and a loop that records by itself {record / 10:.1f} %."
     )
 
 

@@ -31,7 +31,7 @@ _NONE = (math.nan,) * len(fields(Extent))  # for a tag that a run does not have
 
 
 def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
-    """Returns each run's status, duration, tags, notes, hyperparameters and metrics."""
+    """Returns each run's status, duration, tags, last note, hyperparameters and metrics."""
     table = HParams(scalars)
     names, metrics = table.hparams[:COLUMNS], table.metrics[:COLUMNS]
     rows = [
@@ -39,7 +39,7 @@ def hparams(scalars: Scalars, _content: Mapping[str, object]) -> Sent:
             "run": row.run,
             "status": row.status,
             "about": (own := scalars.reader.about(row.run))
-            and _about(own.secs, own.tags, own.notes),
+            and _about(own.secs, own.tags, own.notes[-1:]),
             "values": [
                 *_plain(map(row.hparams.get, names)),
                 *_plain(map(row.metrics.get, metrics)),

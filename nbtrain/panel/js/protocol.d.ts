@@ -652,7 +652,10 @@ export interface Hparams {
   metrics: string[];
   /** For each metric, as in `Curves`. */
   higher: (boolean | null)[];
-  /** about: null for a run without a journal; values: of the hyperparameters, then of the metrics. */
+  /**
+   * about: with the last note alone, null for a run without a journal; values: of the hyperparameters,
+   * then of the metrics.
+   */
   rows: { run: string; status: string; about: RunAbout | null; values: Cell[] }[];
   words: string[];
 }

@@ -60,6 +60,17 @@ def inside(outer: Locator, inner: Locator) -> bool:
     return left <= own[0] and top <= own[1] and own[2] <= right and own[3] <= bottom
 
 
+# What is in the clipboard after the whole of a name was selected and copied.
+COPIED = """\
+name => {
+  getSelection().selectAllChildren(name);
+  const clipboardData = new DataTransfer();
+  const copy = new ClipboardEvent("copy", { clipboardData, bubbles: true, cancelable: true });
+  name.firstChild.dispatchEvent(copy);
+  return clipboardData.getData("text/plain");
+}"""
+
+
 def test_a_tag_is_whole_beside_its_buttons_which_come_to_the_pointer_and_the_keyboard(
     page: BarePage, own_folder: Path
 ) -> None:
@@ -81,6 +92,7 @@ def test_a_tag_is_whole_beside_its_buttons_which_come_to_the_pointer_and_the_key
     assert first.evaluate("part => part.scrollWidth > part.clientWidth"), "the middle is left out"
     expect(name).to_have_text(tags[1])
     expect(name).to_have_attribute("title", tags[1])
+    assert name.evaluate(COPIED) == tags[1]
     name.hover()
     assert all(inside(longer, each) for each in longer.get_by_role("button").all())
     page.page.mouse.move(0, 0)

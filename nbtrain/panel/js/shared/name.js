@@ -16,5 +16,25 @@ export function named(text, { class: kind, title = text }) {
   const parts = [all.slice(0, -END), all.slice(-END)].map((part) =>
     el("span", { text: part.join("") }),
   );
-  return el("span", { class: `${kind} nbt-cut`, title, children: parts });
+  const root = el("span", { class: `${kind} nbt-cut`, title, children: parts });
+  root.addEventListener("copy", copyOnOneLine);
+  return root;
+}
+
+/**
+ * Copies without the line break that browsers put between the parts.
+ * @param {ClipboardEvent} event
+ */
+function copyOnOneLine(event) {
+  const selection = getSelection();
+  if (!selection || !event.clipboardData) return;
+  const { currentTarget: root } = event;
+  if (
+    ![selection.anchorNode, selection.focusNode].every((node) =>
+      /** @type {Node} */ (root).contains(node),
+    )
+  )
+    return;
+  event.clipboardData.setData("text/plain", selection.toString().replaceAll("\n", ""));
+  event.preventDefault();
 }
