@@ -109,17 +109,19 @@ def tried(row: Environment, browser: Browser, folder: Path) -> Row:
         return Row(f"{row.front_end.title} {found[package]}", found, look(front, shots))
 
 
-def main(*words: str) -> None:
-    """Try the rows, and write the page if these are all."""
+def main(*words: str) -> bool:
+    """Try the rows, and write the page if these are all; whether a promise is broken."""
     rows = [row for row in TABLE if not words or any(word in row.name for word in words)]
     folder = Path(tempfile.mkdtemp(prefix="nbtrain-matrix-"))
     meanings = {name: kept.__doc__ or "" for name, kept in PROMISES.items()}
     with launched() as browser:
-        text = page([tried(row, browser, folder) for row in rows], meanings)
+        found = [tried(row, browser, folder) for row in rows]
+    text = page(found, meanings)
     if not words:
         (ROOT / "docs" / "compatibility.md").write_text(text, encoding="utf-8")
     print(text)
+    return any(each.kind == "broken" for row in found for each in row.answers.values())
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

@@ -38,6 +38,10 @@ CELLS = (TRAIN, OTHER, SLEEP, "run", "nbtrain.scalars('runs')")
 FIRST, SECOND_RUN, SLEEPING, AGAIN, BOARD = range(len(CELLS))
 
 
+TOKEN = "t0k"
+KEY = f"?token={TOKEN}"
+
+
 class NotThereError(Exception):
     """What is asked for does not exist in a front end; the message says why."""
 
@@ -52,6 +56,7 @@ class FrontEnd(abc.ABC):
     """
 
     title: ClassVar[str]
+    clicks_wait: ClassVar[bool] = False  # for the running cell
 
     def __init__(self, python: Path, folder: Path, browser: Browser) -> None:
         self.python, self.folder, self.browser = python, folder, browser
@@ -137,11 +142,10 @@ class Lab(FrontEnd):
         (port,) = free_ports(1)
         self.server = f"http://127.0.0.1:{port}"
         words = [str(self.python.with_name("jupyter")), self.application, "--no-browser"]
-        words += [f"--port={port}", "--allow-root", "--IdentityProvider.token="]
-        words += ["--ServerApp.disable_check_xsrf=True", f"--ServerApp.root_dir={self.folder}"]
-        words += self.options
+        words += [f"--port={port}", "--allow-root", f"--IdentityProvider.token={TOKEN}"]
+        words += [f"--ServerApp.root_dir={self.folder}", *self.options]
         env = self.environment()
-        with served(words, env, self.folder, f"{self.server}/api"):
+        with served(words, env, self.folder, f"{self.server}/api{KEY}"):
             self.open_page()
             yield
             self.page.close()
@@ -149,7 +153,7 @@ class Lab(FrontEnd):
     def open_page(self) -> None:
         """Open the notebook in a new page."""
         self.page = self.new_page()
-        self.notebook = NotebookPage(self.page, f"{self.server}/{self.address}/matrix.ipynb")
+        self.notebook = NotebookPage(self.page, f"{self.server}/{self.address}/matrix.ipynb{KEY}")
 
     def execute(self, index: int, *, wait: bool = True) -> None:
         self.notebook.run(index, wait=wait)
@@ -175,10 +179,10 @@ class Lab(FrontEnd):
     def reopen_without_kernel(self) -> Locator:
         self.save()
         self.page.close(run_before_unload=False)
-        with urllib.request.urlopen(f"{self.server}/api/kernels") as answer:
+        with urllib.request.urlopen(f"{self.server}/api/kernels{KEY}") as answer:
             kernels = json.loads(answer.read())
         for each in kernels:
-            asked = urllib.request.Request(f"{self.server}/api/kernels/{each['id']}")
+            asked = urllib.request.Request(f"{self.server}/api/kernels/{each['id']}{KEY}")
             asked.method = "DELETE"
             urllib.request.urlopen(asked).close()
         self.open_page()
@@ -203,7 +207,7 @@ class Classic(Lab):
 
     def open_page(self) -> None:
         self.page = self.new_page()
-        self.page.goto(f"{self.server}/{self.address}/matrix.ipynb")
+        self.page.goto(f"{self.server}/{self.address}/matrix.ipynb{KEY}")
         self.wait_idle()
 
     def wait_idle(self) -> None:
@@ -273,6 +277,7 @@ class Marimo(FrontEnd):
     """marimo, which executes all cells as the page is opened."""
 
     title = "marimo"
+    clicks_wait = True
 
     NOTEBOOK = """
 import marimo
