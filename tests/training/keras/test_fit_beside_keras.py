@@ -778,6 +778,10 @@ DRAWN_AHEAD = {
 }
 
 
+# A thread of TensorFlow draws some of their batches ahead, and random numbers with them.
+RANDOM = {"generator of random batches", "validated on a generator"}
+
+
 class Failing(Pieces):
     """Raises an error at its third batch."""
 
@@ -850,7 +854,7 @@ def test_a_fit_is_keras_s_fit(name: str, capsys: Any) -> None:
     ours.variables = {path: ours.variables.get(path) for path in theirs.variables}
     if name in DRAWN_AHEAD:
         theirs.asked = ours.asked = []
-    if name == "generator of random batches":  # a thread of TensorFlow draws some batches ahead
+    if name in RANDOM:
         theirs.drawn = ours.drawn = None
     for part in vars(theirs):
         assert getattr(ours, part) == getattr(theirs, part), part
