@@ -6,6 +6,8 @@ attributes that it inherits. A new version of TensorFlow is checked here.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -127,8 +129,21 @@ def has_runtime() -> bool:
     return getattr(context.context(), "_context_handle", None) is not None
 
 
+_operated = threading.local()  # whether a thread can execute operations
+_RANDOM = "/dev/urandom"
+
+
 def eagerly() -> AbstractContextManager[None]:
-    """Enters eager execution for a block, whatever graph is the default."""
+    """Enters eager execution for a block, whatever graph is the default.
+
+    Raises:
+        OSError: No file can be opened. The first operation of a thread opens the device of random
+            numbers, and TensorFlow ends the process with a segmentation fault if it cannot.
+    """
+    if not getattr(_operated, "before", False):
+        with contextlib.suppress(FileNotFoundError):  # Windows has no such file
+            os.close(os.open(_RANDOM, os.O_RDONLY))
+        _operated.before = True
     entered: AbstractContextManager[None] = context.eager_mode()
     return entered
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import resource
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
 import nbtrain
+from nbtrain.inner.tensorflow import eagerly
 from tests.faults import rounds
 from tests.forked import Forked
 from tests.gate import SOON
@@ -109,6 +112,32 @@ def test_a_training_goes_on_where_its_disk_fails(fault: Fault, tmp_path: Path) -
             assert saved.steps[-1] == STEPS
             with Forked(gone_on, folder=folder) as child:
                 assert child.answer() == STEPS + 5
+
+
+def operate(pipe: Connection) -> None:
+    """Execute an operation in a new thread, with no file to open and then again."""
+    told: list[str] = []
+
+    def act() -> None:
+        try:
+            with eagerly():
+                told.append(str(float(tf.constant(1.0) + 1.0)))
+        except OSError as error:
+            told.append(str(error))
+
+    for fault in (no_descriptors, contextlib.nullcontext):
+        thread = threading.Thread(target=act)
+        with fault():
+            thread.start()
+            thread.join()
+    pipe.send(told)
+
+
+def test_an_operation_in_a_new_thread_is_refused_where_it_would_end_the_process(
+    tmp_path: Path,
+) -> None:
+    with Forked(operate, folder=tmp_path) as child:
+        assert child.answer() == ["[Errno 24] Too many open files: '/dev/urandom'", "2.0"]
 
 
 def gone_on(pipe: Connection) -> None:
