@@ -1,4 +1,4 @@
-"""What both the table and the page show: each figure is measured once."""
+"""The figures that both the table and the page show: each is measured once."""
 
 from __future__ import annotations
 
@@ -36,26 +36,25 @@ def steps(make: str, *, quick: bool) -> Figures:
 def peer_steps(peer: str, *, quick: bool) -> Figures | None:
     """One of `PEERS` beside bare steps of a graph; None if it is not installed."""
     chunks, rounds = (60, 5) if quick else (600, 15)
-    with kernel() as fresh:
-        fresh.execute(
-            f"{ONE_THREAD}try:\n    bench = interleaved.Interleaved(steps.GraphStep, "
-            f"chunks={chunks}, rounds={rounds}, peer={peer!r})\n"
-            "except ImportError:\n    bench = None"
-        )
-        out: Figures | None = fresh.execute("out = bench and bench.figures()")
-    return out
+    return _of_peer(
+        f"interleaved.Interleaved(steps.GraphStep, chunks={chunks}, rounds={rounds}, peer={peer!r})"
+    )
 
 
 @functools.cache
 def fits(way: str, *, quick: bool) -> Figures | None:
     """One of the ways to watch a Keras fit beside a bare one; None if it is not installed."""
+    return _of_peer(f"keras_fit.Fits({way!r}, rounds={8 if quick else 60})")
+
+
+def _of_peer(made: str) -> Figures | None:
+    """The figures of a benchmark, in a kernel of its own: some tools leave threads behind."""
     with kernel() as fresh:
         fresh.execute(
-            f"{ONE_THREAD}from tests.benchmarks.keras_fit import Fits\n"
-            f"try:\n    fits = Fits({way!r}, rounds={8 if quick else 60})\n"
-            "except ImportError:\n    fits = None"
+            f"{ONE_THREAD}from tests.benchmarks import keras_fit\n"
+            f"try:\n    bench = {made}\nexcept ImportError:\n    bench = None"
         )
-        out: Figures | None = fresh.execute("out = fits and fits.figures()")
+        out: Figures | None = fresh.execute("out = bench and bench.figures()")
     return out
 
 

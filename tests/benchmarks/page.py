@@ -14,7 +14,7 @@ from tests.benchmarks import measured
 from tests.benchmarks.reading import WALK
 
 PAGE = """\
-# What it costs
+# Costs
 
 `make bench` measured this on {day}: {machine}, {cores} cores, Python {python}, {versions}.
 Each tool takes turns with the bare code, within seconds, and does what it does by default. Figures

@@ -137,7 +137,7 @@ def tbparse_reader(logdir: str) -> Any:
 
 
 def framing_walk(logdir: str) -> Any:
-    """From record to record, without a look at what they hold: what Python must do at least."""
+    """From record to record in a loop of Python, without a look at what they hold."""
 
     def load() -> int:
         count = 0

@@ -36,10 +36,10 @@ SESSIONS = {"Supervisor": SESSION_AIM}
 
 def step_rows(*, quick: bool) -> Iterable[Row]:
     """The added cost of a step of a graph and of a function."""
-    yield from _steps("graph step", "GraphStep", "1.03", quick=quick)
-    yield from _steps("tf.function step", "function_step", "1.005", quick=quick)
     from tests.benchmarks.ways import PEERS
 
+    yield from _steps("graph step", "GraphStep", "1.03", quick=quick)
+    yield from _steps("tf.function step", "function_step", "1.005", quick=quick)
     for peer in PEERS:
         if (out := measured.peer_steps(peer, quick=quick)) is not None:
             yield from _added(f"graph step of {out['step_us']:,.0f} µs", out, "")
@@ -56,7 +56,7 @@ def _steps(words: str, make: str, aim: str, *, quick: bool) -> Iterator[Row]:
 
 
 def _added(name: str, out: dict[str, Any], aim: str) -> Iterator[Row]:
-    """What each way adds to a step."""
+    """The cost that each way adds to a step."""
     for way in out["typical"]:
         aims = (aim, "3 µs", "5 ms") if way in OURS else ("", SESSIONS.get(way, ""), "")
         typical = f"{out['typical'][way]:.3f} / {out['mean'][way]:.3f}"

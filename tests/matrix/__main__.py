@@ -96,7 +96,7 @@ def look(front: FrontEnd, shots: Path) -> dict[str, Answer]:
 
 
 def tried(row: Environment, browser: Browser, folder: Path) -> Row:
-    """What is found in one environment."""
+    """Try one environment."""
     print(row.name, flush=True)
     python = install(row)
     found = versions(python)

@@ -37,13 +37,12 @@ while not pathlib.Path("go").exists():
 CELLS = (TRAIN, OTHER, SLEEP, "run", "nbtrain.scalars('runs')")
 FIRST, SECOND_RUN, SLEEPING, AGAIN, BOARD = range(len(CELLS))
 
-
 TOKEN = "t0k"
 KEY = f"?token={TOKEN}"
 
 
 class NotThereError(Exception):
-    """What is asked for does not exist in a front end; the message says why."""
+    """A front end does not have what is asked for; the message says why."""
 
 
 class FrontEnd(abc.ABC):
@@ -69,7 +68,7 @@ class FrontEnd(abc.ABC):
         """The notebook is open in `page` while the block runs."""
 
     def environment(self) -> dict[str, str]:
-        """Of a Jupyter whose kernels have imported TensorFlow: what it prints is in no cell."""
+        """The environment of a Jupyter whose kernels import TensorFlow before the first cell."""
         env = home_in(self.folder / "home")
         startup = self.folder / "home" / "ipython" / "profile_default" / "startup"
         startup.mkdir()

@@ -1,4 +1,4 @@
-"""What is promised in every front end: a function each, whose docstring is printed."""
+"""The promises: a function each, whose docstring is printed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 PAGE = """\
-# Where it works
+# Front ends and versions
 
 `make matrix` installs nbtrain with each of these front ends in an environment of its own, opens one
 notebook in Chromium, and looks at ten promises. It wrote this page on {day}, with Python {python},
@@ -24,7 +24,7 @@ is broken, – does not exist there.
 
 {promises}
 
-## What could not be tried
+## Not tried
 
 - **Colab** runs in Google's cloud only. Tried in its place: JupyterLab with a kernel that, as
   Colab's does, drops what a thread sends while the kernel executes nothing
@@ -40,10 +40,10 @@ VERSIONS = ("ipykernel", "ipywidgets", "anywidget")
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found of one promise.
+    """The answer to one promise.
 
     Attributes:
-        kind: Whether it is kept.
+        kind: The sign in the table stands for it.
         words: What a reader should know about it, or nothing.
     """
 
@@ -53,12 +53,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Row:
-    """What was found in one environment.
+    """The answers of one environment.
 
     Attributes:
         front_end: The name and version of the front end.
         versions: Those of all packages.
-        answers: What was found, by promise.
+        answers: By promise.
     """
 
     front_end: str
@@ -70,8 +70,8 @@ def page(rows: Sequence[Row], promises: Mapping[str, str]) -> str:
     """The page, in Markdown.
 
     Args:
-        rows: What was found.
-        promises: What each means, in a sentence.
+        rows: One for each environment.
+        promises: The meaning of each, in a sentence.
     """
     installed = rows[0].versions
     return PAGE.format(

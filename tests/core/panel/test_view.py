@@ -174,6 +174,13 @@ def test_without_a_server_there_is_no_way_to_the_mailbox(
     assert mailbox_of(tmp_path / "runs")["path"] is None
 
 
+def test_a_user_without_a_home_has_a_panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JUPYTER_RUNTIME_DIR", raising=False)
+    monkeypatch.delenv("JUPYTER_DATA_DIR", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as for such a user
+    assert mailbox_of(tmp_path / "runs")["path"] is None
+
+
 def test_a_validation_names_the_tag_of_its_chart() -> None:
     assert fields(RUNNING)["validations"] == {}
     validated = dataclasses.replace(RUNNING, values={**RUNNING.values, "val_loss": 0.5})

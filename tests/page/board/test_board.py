@@ -60,7 +60,7 @@ def inside(outer: Locator, inner: Locator) -> bool:
     return left <= own[0] and top <= own[1] and own[2] <= right and own[3] <= bottom
 
 
-# What is in the clipboard after the whole of a name was selected and copied.
+# Selects the whole of a name and copies it; the text that is then in the clipboard.
 COPIED = """\
 name => {
   getSelection().selectAllChildren(name);
