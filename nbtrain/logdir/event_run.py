@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nbtrain.core.states import Status
 from nbtrain.core.timeline import Timeline
 from nbtrain.core.values.direction import Directions, read
 from nbtrain.logdir.series import EVENT, Index, Places, Points, Series
@@ -59,6 +60,8 @@ class EventRun:
     Args:
         folder: The folder.
         decoder: A decoder that knows the records of other runs; None for a new one.
+        depth: The number of folders above it that may belong to the same run, such as that of
+            Keras's `train`.
 
     Attributes:
         series: The scalars by tag, in the order in which the tags first appeared.
@@ -71,8 +74,9 @@ class EventRun:
         unreadable: Files that could not be read since the last scan, and why.
     """
 
-    def __init__(self, folder: str, decoder: Decoder | None = None) -> None:
+    def __init__(self, folder: str, decoder: Decoder | None = None, depth: int = 0) -> None:
         self.folder = folder
+        self._about_it = (Path(folder), *Path(folder).parents[:depth])
         self.unreadable: dict[str, str] = {}
         self._decoder = Decoder() if decoder is None else decoder
         self._timelines = Polled(RunTimeline.of, FILE)
@@ -185,24 +189,38 @@ class EventRun:
 
     @property
     def directions(self) -> Directions:
-        """The directions of the scalars, from the status file of a run in this folder."""
-        with contextlib.suppress(OSError, Untrusted):
-            return read(self._signs.of(Path(self.folder)).status.directions)
-        return Directions()
+        """The directions of the scalars, from the status file of the run."""
+        status = self._status
+        return read(status.directions) if status else Directions()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The words by which the run can be found, from its status file."""
+        status = self._status
+        return status.tags if status else ()
+
+    @property
+    def _status(self) -> Status | None:
+        """The contents of the status file here or nearest above; None without one."""
+        for folder in self._about_it:
+            with contextlib.suppress(OSError, Untrusted):
+                return self._signs.of(folder).status
+        return None
 
     def about(self) -> About | None:
-        """Returns the config, tags, notes and duration of the run; None without a journal here.
+        """Returns what the journal here or nearest above says of the run; None without one.
 
         Any thread may call it at any time.
         """
-        folder = Path(self.folder)
-        try:
-            found = self._abouts.of(folder)
-        except OSError:
-            return None
-        with contextlib.suppress(OSError, Untrusted):
-            found = found.until(self._signs.of(folder).alive)
-        return found
+        for folder in self._about_it:
+            try:
+                found = self._abouts.of(folder)
+            except OSError:
+                continue
+            with contextlib.suppress(OSError, Untrusted):
+                found = found.until(self._signs.of(folder).alive)
+            return found
+        return None
 
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.

@@ -82,8 +82,13 @@ class Reader:
         with self._lock:
             return self._runs[run].directions if run in self._runs else Directions()
 
+    def labels(self, run: str) -> tuple[str, ...]:
+        """Returns the words by which a run can be found, which nbtrain calls tags."""
+        with self._lock:
+            return self._runs[run].labels if run in self._runs else ()
+
     def about(self, run: str) -> About | None:
-        """Returns the config, tags, notes and duration of a run; None for one without a journal."""
+        """Returns config, tags, notes and duration from the nearest journal at or above a run."""
         with self._lock:
             found = self._runs.get(run)
         return found.about() if found else None  # without the lock: it may read a long journal
@@ -134,7 +139,8 @@ class Reader:
             there = set()
             for run, folder, names in self._folders.scan():
                 if run not in self._runs:
-                    self._runs[run] = EventRun(folder, self._decoder)
+                    depth = 0 if run == "." else run.count("/") + 1
+                    self._runs[run] = EventRun(folder, self._decoder, depth)
                 self._runs[run].scan(names)
                 there.add(run)
             gone = sorted(self._runs.keys() - there)

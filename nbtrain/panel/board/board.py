@@ -24,7 +24,6 @@ from nbtrain.core.errors import NbtrainError
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board.colours import looks_in
 from nbtrain.panel.board.index import Selections, contents, selections
-from nbtrain.panel.board.labels import Labels
 from nbtrain.panel.board.refusals import refusal
 from nbtrain.panel.board.requests import answer
 from nbtrain.panel.board.tables import lacking
@@ -74,7 +73,6 @@ class Board(Shown):
         self._busy_until = clock()  # infinite while a page is answered
         self._version = self._changed = 0  # the newest; the newest with another index
         self._caught_up_at = float("-inf")
-        self._labels: Labels | None = None  # once there is a logdir
         self._there: dict[str, Any] = {}  # the contents that the pages know
         self._telling = threading.Lock()  # keeps the versions in order
         super().__init__(BUNDLE, clock)
@@ -135,7 +133,6 @@ class Board(Shown):
             {"lead": lead, "name": reader.title(name_of(lead, of, known)), "runs": of}
             for lead, of in fits_of(runs).items()
         ]
-        self._labels = self._labels or Labels(reader.logdir)
         looks = looks_in(scalars)
         return {
             **there,
@@ -143,7 +140,7 @@ class Board(Shown):
             "fits": [fit for fit in fits if len(fit["runs"]) > 1],
             "folder": folder_of([fit["name"] for fit in fits]),
             "own": reader.title("."),
-            "labels": self._labels.of(runs),
+            "labels": {run: tags for run in runs if (tags := reader.labels(run))},
             "damaged": [[run, size] for run, size in reader.skipped().items()],
             "doubtful": [[run, count] for run, count in reader.doubtful().items()],
             "gone": reader.gone,

@@ -7,6 +7,8 @@ import json
 import math
 from pathlib import Path
 
+import keras
+import numpy as np
 import pandas as pd
 import pytest
 from tensorboard.plugins.hparams import api as hp
@@ -19,6 +21,7 @@ from nbtrain.logdir.summary_stats import Extent
 from nbtrain.rundir import status_file
 from nbtrain.rundir.status_file import SignOfLife, Writer
 from tests.event_files import NAME, simple, start, v1, written
+from tests.gate import SOON
 from tests.other_events import event
 
 
@@ -174,6 +177,33 @@ def test_a_run_has_the_duration_tags_and_notes_of_its_journal(logdir: Path) -> N
         ["tags", "best"],
         ["last", "note", "good"],
     ]
+
+
+def test_the_folders_of_a_keras_fit_have_the_journal_of_the_run_above_them(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, "sigmoid")])
+    model.compile("sgd", "mse", metrics=[keras.metrics.AUC(name="wins")])
+    x = np.ones((8, 1), np.float32)
+    run = nbtrain.fit(
+        model,
+        x,
+        x,
+        validation_data=(x, x),
+        epochs=1,
+        callbacks=[keras.callbacks.TensorBoard(tmp_path / "runs" / "a")],
+        logdir=tmp_path / "runs" / "a",
+        tags=["best"],
+    ).wait(SOON)
+    run.note("good")
+    found = nbtrain.compare(tmp_path / "runs", runs="train")
+    assert found.runs == ["a/train"]
+    assert (found.tags, found.notes) == ({"a/train": ("best",)}, {"a/train": ("good",)})
+    assert found.durations == nbtrain.compare(tmp_path / "runs", runs="^a$").durations
+    assert found.directions["epoch_wins"] is Direction.HIGHEST
+    reader = found.scalars.reader
+    assert reader.labels("a/train") == ("best",)
+    # Folders above the logdir do not belong to its runs.
+    alone = nbtrain.compare(tmp_path / "runs" / "a" / "train")
+    assert (alone.runs, alone.tags) == (["."], {})
 
 
 def test_times_that_are_not_finite_count_for_no_duration(tmp_path: Path) -> None:
