@@ -30,6 +30,7 @@ BASE = Path("runs")
 
 _NAME = re.compile(r"\w[\w .+=@-]*")
 _LONGEST = 100  # characters of a name: a longer one is a mistake
+_OTHERWISE = "Or give another name= or logdir=."  # what a start whose folder is held can do
 
 # The files from which a run continues, by their names in TensorFlow's classes and nbtrain. The
 # lock, the mailbox and a log to which the process prints belong to the process; other files belong
@@ -127,7 +128,7 @@ class Logdir:
         """
         try:
             self._make(self.path)
-            self.lock.acquire()
+            self.lock.acquire(otherwise=_OTHERWISE)
         except OSError as error:
             self.discard()
             raise unwritable(self.path, error) from None
@@ -155,7 +156,7 @@ class Logdir:
         lock = RunLock(directory, self.name)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
+            lock.acquire(otherwise=_OTHERWISE)
         except OSError as error:
             raise unwritable(directory, error) from None
         try:

@@ -66,15 +66,22 @@ class RunLock:
         # not acquire the guard.
         self._held: tuple[FileLock, tuple[int, int]] | None = None
 
-    def acquire(self) -> None:
-        """Locks the folder until `release`, or until this process ends."""
+    def acquire(self, *, otherwise: str = "") -> None:
+        """Locks the folder until `release`, or until this process ends.
+
+        Args:
+            otherwise: A sentence for the error: another way than to stop the run that holds it.
+
+        Raises:
+            BusyError: Another run holds it.
+        """
         from filelock import Timeout
 
         lock = _lock_of(self._folder)
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            name, holder = self._holder()
+            name, holder = self._holder(otherwise)
             raise BusyError(f"{self._folder} is held by {holder}", run=name) from None
         owner = {"name": self._name, "process": os.getpid(), "host": socket.gethostname()}
         owner["since"] = time.strftime("%Y-%m-%d %H:%M:%S")
@@ -117,9 +124,9 @@ class RunLock:
             self._held = None
             lock.release()
 
-    def _holder(self) -> tuple[str | None, str]:
+    def _holder(self, otherwise: str) -> tuple[str | None, str]:
         """Returns the holder's name, None if it is in another process, and advice in words."""
-        elsewhere = "give another name= or logdir="
+        otherwise = otherwise and f" {otherwise}"
         try:
             owner = files.read(self._folder / "run.json")
             here = (owner["process"], owner["host"]) == (os.getpid(), socket.gethostname())
@@ -128,9 +135,9 @@ class RunLock:
             words = (
                 f"the run {owner['name']!r} in {where} (process {owner['process']} on "
                 f"{owner['host']}, since {owner['since']}). Stop it first: run = nbtrain.{found}; "
-                f"run.request_stop(); run.wait(). Or {elsewhere}. nbtrain.{found} at the end of a "
-                "cell shows it."
+                f"run.request_stop(); run.wait().{otherwise} nbtrain.{found} at the end of a cell "
+                "shows it."
             )
             return owner["name"] if here else None, words
         except (OSError, ValueError, KeyError, TypeError):
-            return None, f"another run, just starting. Stop that run first, or {elsewhere}."
+            return None, f"another run, just starting. Stop that run first.{otherwise}"

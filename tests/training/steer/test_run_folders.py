@@ -192,8 +192,9 @@ def test_a_launched_process_and_a_held_folder_of_checkpoints_are_respected(
     (run.logdir / "ckpts").mkdir()
     further = RunLock(run.logdir / "ckpts", "a")
     further.acquire()
-    with pytest.raises(BusyError, match="ckpts is held by the run 'a'"):
+    with pytest.raises(BusyError, match="ckpts is held by the run 'a'") as refusal:
         delete("runs/a", asks=False)
+    assert "name=" not in str(refusal.value)
     further.release()
     sign = status_file.read(run.logdir)
     process = psutil.Process()
