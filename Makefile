@@ -16,14 +16,15 @@ SOURCES := $(wildcard nbtrain/panel/js/*.* nbtrain/panel/js/*/*.* nbtrain/panel/
 # A .venv is made again if its making broke off (no pip) or its Python is out of range.
 USABLE := import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help lab check test lint types core unit soak notebooks browser js demo dist docs lowest newest matrix screenshots bench clean
+.PHONY: help lab check test lint types core unit soak notebooks browser js demo dist docs lowest newest next matrix screenshots bench clean
 
 help:
 	@echo 'make lab    JupyterLab on the quickstart notebook'
 	@echo 'make check  lint, types, the page and the pure tests: about two minutes'
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
-	@echo 'make lowest test with the oldest versions; make newest PYTHON=python3.13, with the newest'
+	@echo 'make lowest test with the oldest versions; make newest PYTHON=python3.13, with the newest;'
+	@echo '            make next, with release candidates and nightly builds'
 	@echo 'make matrix try every front end, and write docs/compatibility.md'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
 	@echo 'make dist   the source distribution and the wheel, tried in an empty environment'
@@ -114,13 +115,14 @@ docs: .venv/made
 	$(BIN)/python -m sphinx --quiet --fail-on-warning docs docs/_build
 
 # The pure tests and a training of each kind, in an environment of their own.
-# $(1): the environment, $(2): options of the installation
+# $(1): the environment, $(2): options of the installation, $(3): what is installed over the others
 SMOKE := tests/core tests/training/keras/test_fit_run.py tests/training/engines/test_track.py \
 	tests/training/tf1/test_supervisor_programs.py tests/training/panel/test_board.py
 define smoke
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv venv --quiet --clear --python "$(PYTHON)" $(1)
 	$(BIN)/uv pip install --quiet --python $(1) $(2) --editable '.[lab,test]'
+	$(if $(3),$(BIN)/uv pip install --quiet --python $(1) $(2) --reinstall --no-deps $(3))
 	$(1)/bin/python -m pytest $(SMOKE) -n 2 --dist loadfile
 endef
 
@@ -142,6 +144,11 @@ lowest: .venv/made
 # The newest versions, on another Python: make newest PYTHON=python3.13
 newest: .venv/made
 	$(call smoke,.venv-newest)
+
+# Release candidates and nightly builds, of TensorFlow, Keras and everything else. A TensorFlow that is
+# not released brings keras-nightly, which has the files of Keras: it must be installed last.
+next: .venv/made
+	$(call smoke,.venv-next,--prerelease allow,keras-nightly)
 
 # Each front end in an environment of its own: some ten minutes, and 3 GB of disk.
 matrix: .venv/made
