@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.arrays import FloatArray
 from nbtrain.logdir.scalars import Scalars
 from nbtrain.panel.board.colours import COLOURS, looks_in
@@ -41,6 +42,7 @@ _CHART, _LINE = 2.2, 0.2  # inches of a chart and of a line of the legend
 _NAME, _SUMMARY = 40, 100  # characters of a run in the legend, and of its title
 _LONE_CHART = 4.0
 _COLUMNS = 2
+_PALE = 0.5  # the opacity of a validation where dashes tell tags apart, as in custom_chart.js
 _DATE = "%Y-%m-%d\n%H:%M:%S"
 _ALONG = {"step": "step", "relative": "seconds", "wall": ""}
 # Dashes in line widths, as in tags.js.
@@ -87,29 +89,91 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
     return saved(figure)
 
 
-def svg(
-    scalars: Scalars, want: Want, looks: Mapping[str, int | None], *, log: bool, outliers: bool
-) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve of a chart that is drawn as a page shows it.
+
+    Attributes:
+        run: The name of the run.
+        tag: The tag.
+        name: The name in the legend; "" for a validation below the name of its training.
+        look: The number of the look, which gives the colour; None for a run without a group. See
+            `looks_of` in colours.py.
+        dash: The number of the dash in a chart where dashes tell tags apart; None elsewhere.
+        validates: Whether it is the validation of a fit.
+        bounds: The tags of the lower and the upper bound; None without.
+    """
+
+    run: str
+    tag: str
+    name: str
+    look: int | None
+    dash: int | None
+    validates: bool
+    bounds: tuple[str, str] | None
+
+    @staticmethod
+    def of(content: object) -> Line:
+        """Parses the description of a line.
+
+        Raises:
+            ArgumentError: It is malformed.
+        """
+        match content:
+            case {
+                "run": str(run),
+                "tag": str(tag),
+                "name": str(name),
+                "look": look,
+                "dash": dash,
+                "validates": bool(validates),
+                "bounds": (None | [str(), str()]) as bounds,
+            } if all(each is None or _is_index(each) for each in (look, dash)):
+                pair = None if bounds is None else (bounds[0], bounds[1])
+                return Line(run, tag, name, look, dash, validates, pair)
+        raise ArgumentError(f"{content!r:.200} does not describe a line of a chart.")
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """The style of the line in matplotlib."""
+        style = _style(self.look)
+        if self.dash is not None:
+            style |= {"linestyle": _dashes(self.dash), "alpha": _PALE if self.validates else 1.0}
+        elif self.validates:
+            style["linestyle"] = _VALIDATION
+        return style
+
+
+def _is_index(number: object) -> bool:
+    return type(number) is int and number >= 0
+
+
+def svg(scalars: Scalars, want: Want, lines: Sequence[Line], *, log: bool, outliers: bool) -> bytes:
     """Draws one chart as a page shows it.
 
     Args:
         scalars: The runs.
-        want: The chart.
-        looks: The numbers of the looks of the runs that are drawn, by run; None for a run without
-            a group. See `looks_of` in colours.py.
+        want: The chart; its tag is the title, and its runs are not used.
+        lines: The curves.
         log: Whether the values have a logarithmic scale.
         outliers: Whether the range of the values includes outliers.
     """
-    want = replace(want, runs=frozenset(looks))
-    known = fits_of(scalars.runs)
-    fits = {lead: runs for lead, runs in known.items() if not looks.keys().isdisjoint(runs)}
-    names = [scalars.reader.title(name_of(lead, runs, known)) for lead, runs in fits.items()]
-    styles = [_style(next(looks[run] for run in runs if run in looks)) for runs in fits.values()]
-    rows = 2 + -(-len(fits) // _COLUMNS)
+    lines = [line for line in lines if (line.run, line.tag) in scalars]
+    named = [line for line in lines if line.name]
+    rows = 2 + -(-len(named) // _COLUMNS)
     figure, (axes,) = framed(1, _LONE_CHART, _LINE * rows)
     title = writable(cut(want.tag, _SUMMARY))
     axes.set_title(title, fontsize=10, loc="left", parse_math=False, color=INK)
-    points = _draw_fits(axes, scalars, want, [*fits.values()], styles)
+    limit, points = buckets_of_each(len(lines)), []
+    for line in lines:
+        buckets = [
+            kept_buckets(scalars[line.run, tag], want, limit)[0]
+            for tag in (line.tag, *(line.bounds or ()))
+            if (line.run, tag) in scalars
+        ]
+        points += _draw(axes, buckets[0], line.style, raw=bool(want.smooth))
+        if len(buckets) == 3:
+            points += _draw_band(axes, buckets[1], buckets[2], line.style)
     if log:
         axes.set_yscale("log", nonpositive="mask")
     if not outliers:
@@ -121,10 +185,33 @@ def svg(
         axes.xaxis.set_major_formatter(lambda at, _: time.strftime(_DATE, time.localtime(at)))
     axes.set_xlabel(_ALONG[want.x], fontsize=8, color=INK)
     frame(axes)
-    _name(figure, [cut(name, _NAME) for name in names], styles, _dashed(fits.values()))
+    looks = {"pale" if line.dash is not None else "dashed" for line in lines if line.validates}
+    _name(
+        figure,
+        [cut(line.name, _NAME) for line in named],
+        [line.style for line in named],
+        "; ".join(f"{look}: validation" for look in sorted(looks)),
+    )
     out = io.BytesIO()
     figure.savefig(out, format="svg", facecolor=GROUND)
     return out.getvalue()
+
+
+def _draw_band(
+    axes: Axes, low: FloatArray, high: FloatArray, style: dict[str, Any]
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Draws the band between two bounds, and returns the places and values of both.
+
+    Bounds with other places than the curve have no band on the page, which says so; here they have
+    none either.
+    """
+    place, least, most = low[:, 0], low[:, 1], high[:, 1]
+    if not np.array_equal(place, high[:, 0]):
+        return []
+    least, most = (np.clip(each, -_MOST, _MOST) for each in (least, most))
+    where = np.isfinite(least) & np.isfinite(most)
+    axes.fill_between(place, least, most, where=where, color=style["color"], alpha=0.2, lw=0)
+    return [(place, least), (place, most)]
 
 
 def _dashed(fits: Iterable[Sequence[str]]) -> str:
@@ -135,7 +222,11 @@ def _style(look: int | None) -> dict[str, Any]:
     if look is None:
         return {"color": GREY, "linestyle": "-"}
     dashes, colour = divmod(look, len(COLOURS))
-    return {"color": COLOURS[colour], "linestyle": _DASHES[dashes % len(_DASHES)]}
+    return {"color": COLOURS[colour], "linestyle": _dashes(dashes)}
+
+
+def _dashes(number: int) -> Any:
+    return _DASHES[number % len(_DASHES)]
 
 
 def _draw_fits(

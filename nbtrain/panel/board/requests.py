@@ -69,17 +69,14 @@ def _svg(found: Selections, content: Mapping[str, Any]) -> Sent:
     # Loaded with the first picture: a board is shown before.
     from nbtrain.panel.board import picture
 
-    want, looks = Want.of(content), content.get("looks")
-    if not isinstance(looks, dict) or not all(map(_is_look, looks.values())):
-        raise ArgumentError(f"looks={looks!r:.80} does not number the looks of runs.")
+    want, lines = Want.of(content), content.get("lines")
+    if not isinstance(lines, list):
+        raise ArgumentError(f"lines={lines!r:.80} is not a list of lines of a chart.")
+    described = [*map(picture.Line.of, lines)]
     log, outliers = content.get("log") is True, content.get("outliers") is True
     with DRAWING:
-        drawn = picture.svg(_scalars(found), want, looks, log=log, outliers=outliers)
+        drawn = picture.svg(_scalars(found), want, described, log=log, outliers=outliers)
     return {"t": "file"}, [drawn]
-
-
-def _is_look(number: object) -> bool:
-    return number is None or (type(number) is int and number >= 0)
 
 
 def _scalars(found: Selections) -> Scalars:

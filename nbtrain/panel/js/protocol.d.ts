@@ -441,11 +441,22 @@ export interface Want {
   smooth: number;
 }
 
-/** looks: the numbers of the drawn runs' looks; null without a group. */
+/** A chart as the page shows it. */
 export interface ChartLook {
-  looks: Record<string, number | null>;
+  lines: DrawnLine[];
   log: boolean;
   outliers: boolean;
+}
+
+/** A line of a chart; see `Line` in panel/board/picture.py. */
+export interface DrawnLine {
+  run: string;
+  tag: string;
+  name: string;
+  look: number | null;
+  dash: number | null;
+  validates: boolean;
+  bounds: [lower: string, upper: string] | null;
 }
 
 export interface Progress {

@@ -147,6 +147,29 @@ def test_a_layouts_charts_show_several_tags_and_bounds_and_what_is_wrong(
     assert Path(found.value.path()).read_text().count("\n") == 1 + 3 * 200
 
 
+@pytest.mark.parametrize(
+    ("title", "names", "bands"),
+    [
+        ("losses", [f"{tag} · trial-{i}" for tag in ("loss", "loss_high") for i in (0, 1)], 0),
+        ("loss with its bounds", ["trial-0", "trial-1"], 2),
+    ],
+)
+def test_a_layouts_chart_is_downloaded_as_a_drawing(
+    page: BarePage, logdir: Path, title: str, names: list[str], bands: int
+) -> None:
+    board = shown(page.line(f"custom_scalars {logdir}"))
+    board.locator("[data-role=filter-runs]").fill("[01]$")
+    found = chart_of(board, title)
+    expect(found).to_have_attribute("data-points", str((6 if title == "losses" else 2) * 200))
+    with page.page.expect_download() as download:
+        found.locator("[data-act=SVG]").click()
+    drawing = Path(download.value.path()).read_text()
+    for name in (title, *names):
+        assert f"<!-- {name} -->" in drawing, name
+    assert drawing.count("PolyCollection_") == bands
+    assert ("stroke-dasharray" in drawing) is (title == "losses")
+
+
 def test_two_runs_are_compared_side_by_side(page: BarePage, logdir: Path) -> None:
     board = shown(page.show(nbtrain.compare(str(logdir))))
     expect(board).to_have_attribute("data-tab", "compare")

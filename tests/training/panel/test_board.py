@@ -477,34 +477,90 @@ def strokes(drawing: bytes) -> set[str]:
     return {*re.findall(r"stroke: (#\w+)", styles)} & {*COLOURS}
 
 
+def line(run: str, look: int | None, **more: object) -> dict[str, object]:
+    """A line of a chart that a page asks to draw."""
+    plain = {"tag": "loss", "name": run, "dash": None, "validates": False, "bounds": None}
+    return {"run": run, "look": look, **plain, **more}
+
+
 def test_a_chart_is_drawn_as_the_page_shows_it(tmp_path: Path) -> None:
     for number, run in enumerate(("a/train", "a/validation", "b", "$c$ & <d>")):
         run_of(tmp_path / run, [1.0 + number, 2.0, float("nan"), 1e30, -1.0] * 9)
     board = board_of(tmp_path)
-    looks = {"a/train": 3, "a/validation": 3, "b": None, "$c$ & <d>": 13}
+    lines = [
+        line("a/train", 3),
+        line("a/validation", 3, name="", validates=True),
+        line("b", None),
+        line("$c$ & <d>", 13),
+        line("gone", 5),
+    ]
     for more in (
         {},
         {"log": True, "log_x": True, "range": [2, 30]},
         {"outliers": True, "x": "wall", "smooth": 0.5},
         {"x": "relative", "log": True, "outliers": True},
     ):
-        content, (drawing,) = board.hear(t="svg", id=1, tag="loss", looks=looks, **more)
+        content, (drawing,) = board.hear(t="svg", id=1, tag="loss", lines=lines, **more)
         assert content["t"] == "file"
         assert strokes(bytes(drawing)) == {COLOURS[3], COLOURS[1]}, more
-    _, (drawing,) = board.hear(t="svg", id=1, tag="loss", looks={"b": 2})
+        assert b"dashed: validation" in bytes(drawing)
+    _, (drawing,) = board.hear(t="svg", id=1, tag="loss", lines=[line("b", 2)])
     assert strokes(bytes(drawing)) == {COLOURS[2]}
     assert b"stroke-dasharray" not in bytes(drawing)
-    _, (drawing,) = board.hear(t="svg", id=1, tag="loss", looks={"a/validation": 3})
+    alone = [line("a/validation", 3, validates=True)]
+    _, (drawing,) = board.hear(t="svg", id=1, tag="loss", lines=alone)
     assert strokes(bytes(drawing)) == {COLOURS[3]}
     assert b"stroke-dasharray" in bytes(drawing), "also without its training"
+    content, (drawing,) = board.hear(t="svg", id=1, tag="loss", lines=[])
+    assert content["t"] == "file"
 
 
-@pytest.mark.parametrize("looks", [None, ["b"], {"b": -1}, {"b": True}, {"b": "red"}])
-def test_a_drawing_without_numbers_of_looks_is_refused(tmp_path: Path, looks: object) -> None:
+def test_a_chart_of_several_tags_is_drawn_with_its_dashes_and_bounds(tmp_path: Path) -> None:
+    for run in ("a/train", "a/validation"):
+        counts = {"mean": 9, "low": 9, "high": 9, "short": 8}
+        points = [(tag, step) for tag, count in counts.items() for step in range(count)]
+        written(tmp_path / run / NAME, [simple(tag, step, len(tag) + step) for tag, step in points])
+    board = board_of(tmp_path)
+    lines = [
+        line("a/train", 3, tag="mean", name="mean · a/train", dash=0),
+        line("a/validation", 3, tag="mean", name="mean · a/validation", dash=0, validates=True),
+        line("a/train", 3, tag="high", name="high · a/train", dash=2),
+    ]
+    _, (drawing,) = board.hear(t="svg", id=1, tag="both", lines=lines)
+    assert strokes(bytes(drawing)) == {COLOURS[3]}
+    for words in (b"stroke-dasharray", b"stroke-opacity: 0.5", b"pale: validation", b"both"):
+        assert words in bytes(drawing), words
+
+    def bands(*bounds: str) -> int:
+        margin = line("a/train", 3, tag="mean", bounds=list(bounds))
+        _, (drawing,) = board.hear(t="svg", id=1, tag="margin", lines=[margin])
+        return bytes(drawing).count(b'id="FillBetweenPolyCollection') + bytes(drawing).count(
+            b'id="PolyCollection'
+        )
+
+    assert bands("low", "high") == 1
+    assert bands("low", "short") == bands("low", "gone") == 0
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        None,
+        {"b": 1},
+        ["b"],
+        [{"run": "b"}],
+        [line("b", -1)],
+        *([line("b", 1) | {"look": look}] for look in (True, "red")),
+        [line("b", 1, dash=-1)],
+        [line("b", 1, bounds=["low"])],
+        [line("b", 1, name=None)],
+    ],
+)
+def test_a_drawing_of_malformed_lines_is_refused(tmp_path: Path, lines: object) -> None:
     run_of(tmp_path / "b", [1.0, 2.0])
-    content, _ = board_of(tmp_path).hear(t="svg", id=1, tag="loss", looks=looks)
+    content, _ = board_of(tmp_path).hear(t="svg", id=1, tag="loss", lines=lines)
     assert content["t"] == "refused"
-    assert "does not number the looks" in content["text"]
+    assert "of a chart" in content["text"]
 
 
 def test_no_name_in_a_csv_is_a_formula_of_a_spreadsheet(tmp_path: Path) -> None:

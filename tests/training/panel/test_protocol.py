@@ -190,8 +190,12 @@ def board(tmp_path: Path) -> tuple[ShownBoard, list[Message]]:
     hear(t="want", id=1, known=None, **want | {"runs": ["other"], "range": [0, 1]}, x="step")
     hear(t="want", id=1, known=None, **want | {"smooth": 2}, x="step")  # refused
     hear(t="csv", id=1, **want, x="step")
-    looks = {"adam": 0, "other": None}
-    hear(t="svg", id=1, **want, x="step", looks=looks, log=False, outliers=True)
+    plain = {"tag": "loss", "dash": None, "validates": False}
+    lines = [
+        {"run": "adam", "name": "adam", "look": 0, "bounds": ["low", "high"], **plain},
+        {"run": "other", "name": "", "look": None, "bounds": None, **plain},
+    ]
+    hear(t="svg", id=1, **want, x="step", lines=lines, log=False, outliers=True)
     index = next(content for content, _ in shown.sent if content["t"] == "index")
     for kind, source in KIND_OF.items():
         if kind not in ("scalars", "pr_curves", "graphs"):

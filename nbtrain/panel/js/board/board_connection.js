@@ -117,6 +117,14 @@ export class BoardConnection extends Connection {
   }
 
   /**
+   * The name of a fit.
+   * @param {string} leader
+   */
+  fitNameOf(leader) {
+    return this.fits.get(leader)?.name ?? this.titleOf(leader);
+  }
+
+  /**
    * The number of a run's look: see `style` in tags.js.
    * @param {string} run
    */

@@ -3,6 +3,7 @@
 import { labelled, margins } from "./custom_lines.js";
 import { el } from "../../shared/dom.js";
 import { download } from "../download.js";
+import { saveDrawing } from "./drawing.js";
 import { decode } from "./overlay.js";
 import { OverlayChart } from "./overlay_chart.js";
 import { swatch } from "../swatch.js";
@@ -115,6 +116,25 @@ export class CustomChart {
     const texts = answers.map(({ buffers }) => new TextDecoder().decode(buffers[0]));
     const parts = texts.map((text, i) => (i ? text.slice(text.indexOf("\n") + 1) : text));
     download(new Blob(parts, { type: "text/csv" }), this.title, ".csv");
+  }
+
+  svg() {
+    const { board, names } = this;
+    const tells = names.length > 1 && !this.single; // whether dashes tell the tags apart
+    const lines = [...this.lines].map(([name, { run, tag }]) => {
+      const number = names.indexOf(tag);
+      const series = this.series?.find(({ value }) => value === tag);
+      return {
+        run,
+        tag,
+        name,
+        look: names.length > 1 && this.single ? number : board.lookOf(run),
+        dash: tells ? number : null,
+        validates: (tells || names.length < 2) && this.#validates({ run, tag }),
+        bounds: series ? /** @type {[string, string]} */ ([series.lower, series.upper]) : null,
+      };
+    });
+    return saveDrawing(board.connection, this.chart, lines);
   }
 
   // --- what the page calls

@@ -36,7 +36,7 @@ import { named } from "../../shared/name.js";
  *   pins or unpins a tag; missing if the charts have fixed places
  * @property {(chart: OverlayChart) => unknown} update
  * @property {(chart: OverlayChart) => unknown} csv
- * @property {(chart: OverlayChart) => unknown} [svg] missing if the kernel cannot draw the charts
+ * @property {(chart: OverlayChart) => unknown} svg
  */
 
 const TABLE = "Last, lowest, highest and best value of each run";
@@ -85,9 +85,7 @@ export class OverlayChart extends BaseChart {
       tool("table", TABLE, () => this.#toggleTable(), false),
       tool("CSV", "Download the visible points", () => source.csv(this)),
       tool("PNG", "Download the chart as an image", () => this.#save()),
-      ...(source.svg
-        ? [tool("SVG", "Download the chart as a drawing", () => source.svg?.(this))]
-        : []),
+      tool("SVG", "Download the chart as a drawing", () => source.svg(this)),
       fullScreen(tag, this),
     ];
     const tools = el("span", { class: "nbt-chart-tools", children: buttons });

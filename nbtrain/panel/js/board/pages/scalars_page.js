@@ -2,6 +2,7 @@
 // curves.
 
 import { AxisTools } from "../../shared/axis_tools.js";
+import { saveDrawing } from "../charts/drawing.js";
 import { decode } from "../charts/overlay.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
 import { download } from "../download.js";
@@ -9,7 +10,7 @@ import { isEarly, Latest } from "../latest.js";
 import { TagGroups } from "../tag_groups.js";
 import { runsByTag } from "../tags.js";
 
-/** @import { Question, Want } from "../../protocol.d.ts" */
+/** @import { Want } from "../../protocol.d.ts" */
 /** @import { Board } from "../board.js" */
 /** @import { Reply } from "../board_connection.js" */
 /** @import { CurveSource } from "../charts/overlay_chart.js" */
@@ -89,29 +90,26 @@ export class ScalarsPage {
   }
 
   /** @param {OverlayChart} chart */
-  csv(chart) {
-    return this.#save(chart, { ...this.#wantOf(chart), t: "csv" }, "text/csv");
+  async csv(chart) {
+    const question = /** @type {const} */ ({ ...this.#wantOf(chart), t: "csv" });
+    const { content, buffers } = await this.board.connection.ask(question);
+    if (content.t === "file")
+      download(new Blob([buffers[0]], { type: "text/csv" }), chart.tag, ".csv");
+    chart.say(content.t === "refused" ? content.text : "");
   }
 
   /** @param {OverlayChart} chart */
   svg(chart) {
-    const looks = chart.curves.map(({ run }) => [run, this.board.lookOf(run)]);
-    const { log, outliers } = chart;
-    const look = { looks: Object.fromEntries(looks), log, outliers: outliers.all };
-    return this.#save(chart, { ...this.#wantOf(chart), t: "svg", ...look }, "image/svg+xml");
-  }
-
-  /**
-   * Asks for a file, and lets the browser save it.
-   * @param {OverlayChart} chart
-   * @param {Question & {t: "csv" | "svg"}} question
-   * @param {string} type
-   */
-  async #save(chart, question, type) {
-    const { content, buffers } = await this.board.connection.ask(question);
-    if (content.t === "file")
-      download(new Blob([buffers[0]], { type }), chart.tag, `.${question.t}`);
-    chart.say(content.t === "refused" ? content.text : "");
+    const { board } = this;
+    const drawn = new Set(chart.curves.map(({ run }) => run));
+    const lines = chart.curves.map(({ run }) => {
+      const leader = board.leaderOf(run);
+      const validates = leader !== run;
+      const name = validates && drawn.has(leader) ? "" : board.connection.fitNameOf(leader);
+      const look = board.lookOf(run);
+      return { run, tag: chart.tag, name, look, dash: null, validates, bounds: null };
+    });
+    return saveDrawing(board.connection, chart, lines);
   }
 
   #want() {
