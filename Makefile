@@ -48,13 +48,17 @@ lab: .venv/made
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(NOTEBOOK) \
 		$(if $(SCREEN),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root)
 
-check: lint types js core
+# Makes two targets at a time. What each says is shown when it has ended, and if one fails the others
+# go on to their ends.
+TWO := $(MAKE) --no-print-directory --keep-going --jobs 2 \
+	$(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-# The notebooks and the browser wait much for kernels: one beside the other. What each of the two
-# says is shown when it has ended, and if one fails the other goes on to its end.
+check: .venv/made
+	@$(TWO) lint types js core
+
+# The notebooks and the browser wait much for kernels: one beside the other.
 test: check unit
-	@$(MAKE) --no-print-directory --keep-going --jobs 2 \
-		$(if $(filter output-sync,$(.FEATURES)),--output-sync=target) notebooks browser
+	@$(TWO) notebooks browser
 
 lint: .venv/made
 	$(BIN)/ruff check .
