@@ -191,6 +191,9 @@ class Saver(Protocol):
     def random_states(self) -> Sequence[tf.Variable]:
         """Returns the states of the random generators of the model, such as a Dropout's."""
 
+    def besides(self) -> Sequence[tf.Variable]:
+        """Returns variables that the steps may change and no checkpoint contains: metrics."""
+
     def vary_data(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could.
 

@@ -10,14 +10,24 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from nbtrain.core.commands import WITHOUT_ARGUMENTS, Command, Note, Replay, Restore, Set, Tag, Try
+from nbtrain.core.commands import (
+    WITHOUT_ARGUMENTS,
+    Command,
+    Note,
+    Replay,
+    Restore,
+    Set,
+    Tag,
+    Try,
+    name_of,
+)
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.text.labels import checked, checked_note
 from nbtrain.core.values.rate_range import no_range
 
 # The names of each command's arguments; `needed` is for the run that sets values at its start.
 _ARGUMENTS = {
-    kind.__name__.lower(): [each.name for each in dataclasses.fields(kind) if each.name != "needed"]
+    name_of(kind): [each.name for each in dataclasses.fields(kind) if each.name != "needed"]
     for kind in get_args(Command)
 }
 # The names that each command in a file may have: see docs/other_processes.md.
@@ -34,7 +44,7 @@ def fields_of(command: Command) -> dict[str, Any]:
     Raises:
         ArgumentError: A part of the command cannot be sent to another process.
     """
-    fields: dict[str, Any] = {"command": type(command).__name__.lower()}
+    fields: dict[str, Any] = {"command": name_of(type(command))}
     match command:
         case Restore(checkpoint, halve):
             fields |= {"checkpoint": checkpoint, "halve": halve}

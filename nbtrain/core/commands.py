@@ -8,6 +8,7 @@ Any thread may post a command; the training thread executes it at a step boundar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -74,6 +75,11 @@ class Set:
 @dataclass(frozen=True, slots=True)
 class Evaluate:
     """Evaluates the model, at this boundary."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNan:
+    """Finds where a NaN or an infinity comes from, by taking the last steps again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +161,25 @@ class Tag:
     tags: tuple[str, ...]
 
 
-Command = Stop | Pause | Resume | Save | Restore | Set | Evaluate | Try | Replay | Note | Tag
+Command = (
+    Stop | Pause | Resume | Save | Restore | Set | Evaluate | WhyNan | Try | Replay | Note | Tag
+)
+
+
+def name_of(command: type[Command]) -> str:
+    """Returns the name of a kind of command: "restore", "why_nan"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", command.__name__).lower()
+
+
 # The commands that can be posted without arguments, by name.
-WITHOUT_ARGUMENTS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate]] = {
+WITHOUT_ARGUMENTS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate | WhyNan]] = {
     "stop": Stop,
     "pause": Pause,
     "resume": Resume,
     "save": Save,
     "restore": Restore,
     "evaluate": Evaluate,
+    "why_nan": WhyNan,
 }
 
 

@@ -53,9 +53,13 @@ class CurrentStep(StepCounter):
         samples: Other values recorded for the current step: tag, wall time, value, and the number
             of images.
         tracked: Whether a tracked loop counts the steps, so that `should_stop` does not.
+        repeats: Whether a step is taken again, of which nothing is recorded.
     """
 
-    __slots__ = ("items", "most_items", "next", "samples", "tags", "thread", "tracked", "values")
+    __slots__ = (
+        *("items", "most_items", "next", "repeats", "samples", "tags", "thread", "tracked"),
+        "values",
+    )
 
     def __init__(self, items: deque[Any], most_items: int) -> None:
         super().__init__()
@@ -63,7 +67,7 @@ class CurrentStep(StepCounter):
         self.values: Sequence[Any] | None = None
         self.tags: tuple[str, ...] = ()
         self.samples: list[tuple[str, float, Any, int]] = []
-        self.tracked = False
+        self.tracked = self.repeats = False
         self.items = items
         self.most_items = most_items
 

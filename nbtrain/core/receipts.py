@@ -10,11 +10,12 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from nbtrain.core.command_states import APPLIED, REFUSED, UNANSWERED
-from nbtrain.core.commands import NO_SENDER, Command, Sender, Try
+from nbtrain.core.commands import NO_SENDER, Command, Sender, Try, name_of
 from nbtrain.core.errors import WaitError
 from nbtrain.core.text.visible import say
 from nbtrain.core.values.arms import ArmResult, table
@@ -36,6 +37,7 @@ class Outcome:
         kept: For a decided trial, whether its values stay; else None.
         arms: For a trial of several values, the result of each; for a range test, the suggestion.
         curve: For a range test, pairs of a learning rate and the smoothed loss after its step.
+        answer: For a question such as `why_nan`, what was found: numbers, texts and lists by name.
         answered: False if nobody answers; `applied` is then False, though the command may have been
             done.
     """
@@ -47,6 +49,7 @@ class Outcome:
     kept: bool | None = field(default=None, repr=False)  # also in the text
     arms: tuple[ArmResult, ...] = field(default=(), repr=False)
     curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    answer: Mapping[str, Any] = field(default_factory=dict, repr=False)
     answered: bool = field(default=True, repr=False)
 
     @property
@@ -92,7 +95,7 @@ class Receipt:
     @property
     def name(self) -> str:
         """The command's name: "stop", "pause", "resume", "save", "restore", "set" etc."""
-        return type(self.command).__name__.lower()
+        return name_of(type(self.command))
 
     @property
     def takes_steps(self) -> bool:

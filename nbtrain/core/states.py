@@ -141,6 +141,10 @@ class Lifecycle:
             return self._phase
 
 
+# The engine of a run whose steps nbtrain calls itself, so that it can take them again.
+STEP_FUNCTION = "step function"
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """One saved state of the variables.

@@ -256,6 +256,10 @@ class ObjectSaver:
                 states += [each.value for each in layer.variables if each.name == _SEED_STATE]
         return list({id(state): state for state in states}.values())
 
+    def besides(self) -> list[tf.Variable]:
+        """Returns variables that the steps may change and no checkpoint contains: metrics."""
+        return [] if self._trained is None else self._trained.besides(self._objects())
+
     def vary_data(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could."""
         return self._position is not None and self._position.vary(repeat, steps)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import STEP_FUNCTION
 from nbtrain.engines.data.passes import Passes, passes_over
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
@@ -42,7 +43,7 @@ class StepEngine(LoopEngine):
         given: Optimizers that the function trains, as in `Trained`.
     """
 
-    kind = "step function"
+    kind = STEP_FUNCTION
 
     def __init__(
         self,

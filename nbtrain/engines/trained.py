@@ -56,6 +56,18 @@ class Trained:
         found = [*Walk(self.functions()).named.values(), *self._given]
         return {key for item in _changed([item for _, item in found]) for key in handles(item)}
 
+    def besides(self, objects: Iterable[object]) -> list[tf.Variable]:
+        """Returns variables that the functions may change and that are not among objects.
+
+        Metrics count too, other than in `lacking`.
+        """
+        held = {key for item in objects for key in handles(item)}
+        found: dict[int, Any] = {}
+        for _, item in Walk(self.functions()).named.values():
+            for each in _assigned(item) if isinstance(item, COMPILED) else _variables(item):
+                found |= {key: each for key in handles(each) if key not in held}
+        return list({id(each): each for each in found.values()}.values())
+
     def lacking(self, objects: Callable[[], Iterable[object]]) -> Owners:
         """Returns the owners of trained variables that objects lack; those of slots come last.
 

@@ -19,7 +19,9 @@ from tensorflow.core.protobuf.saver_pb2 import SaverDef as SaverDef
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import (
     TrackableObjectGraph as TrackableObjectGraph,
 )
+from tensorflow.python.debug.lib.check_numerics_callback import IGNORE_OP_OUTPUTS
 from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 from tensorflow.python.framework import auto_control_deps_utils, op_callbacks
 from tensorflow.python.ops import control_flow_util, summary_ops_v2
 from tensorflow.python.util import tf_decorator
@@ -161,6 +163,65 @@ def callbacks() -> list[Any]:
 def add_callback(callback: Any) -> None:
     """Adds a callback of operations in the calling thread."""
     op_callbacks.add_op_callback(callback)
+
+
+def remove_callback(callback: Any) -> None:
+    """Removes a callback of operations in the calling thread."""
+    op_callbacks.remove_op_callback(callback)
+
+
+def is_meant(kind: str, output: int) -> bool:
+    """Returns whether the values of an operation's output have a meaning: some are left unset."""
+    return (kind.encode(), output) not in IGNORE_OP_OUTPUTS
+
+
+def variable_read_by(operation: tf.Operation) -> str:
+    """Returns the name of the variable that an operation of a function reads; "" if unknown."""
+    if operation.type not in ("ReadVariableOp", "ResourceGather", "ResourceGatherNd"):
+        return ""
+    handle, graph = operation.inputs[0], operation.graph
+    while (outer := next((o for o, own in graph.captures if own is handle), None)) is not None:
+        handle = outer
+        if not hasattr(handle, "graph") or not hasattr(handle.graph, "captures"):
+            break
+        graph = handle.graph
+    held = {id(each.handle): each.name for each in operation.graph.variables}
+    return str(held.get(id(handle), ""))
+
+
+@contextlib.contextmanager
+def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
+    """Makes the calling thread trace each `tf.function` anew within a block, and without XLA.
+
+    The traces, which contain what callbacks of operations have added, end with the block. Other
+    threads call their functions as before.
+
+    Args:
+        called: Is called before each call, with its arguments.
+    """
+    thread, original = threading.get_ident(), Function.__call__
+    copies: dict[int, tuple[Any, Any]] = {}  # each with its function, whose id stays its own
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() != thread:
+            return original(function, *args, **kwargs)
+        if id(function) not in copies:
+            copies[id(function)] = function, _without_xla(function)
+        called((args, kwargs))
+        return original(copies[id(function)][1], *args, **kwargs)
+
+    Function.__call__ = call
+    try:
+        yield
+    finally:
+        Function.__call__ = original
+
+
+def _without_xla(function: Any) -> Any:
+    """Returns a copy of a `tf.function` without traces."""
+    copy = function._clone(None)
+    copy._jit_compile = None
+    return copy
 
 
 # The default writer of `tf.summary`, its step, and whether it records: one set for each thread.

@@ -62,6 +62,12 @@ class Notebook(Surroundings):
 
         clearing.follow()
 
+    def name_of_code(self, filename: str) -> str:
+        """Returns the number of the cell's execution, as the notebook shows it: "cell 4"."""
+        found = self._shell.compile.format_code_name(filename)  # "Cell", "In[4]"
+        number = "" if found is None else found[1].partition("[")[2].rstrip("]")
+        return f"cell {number}" if number else super().name_of_code(filename)
+
     def context(self) -> contextvars.Context:
         """Returns the context for a thread started by the calling cell, so its prints appear there.
 

@@ -31,6 +31,7 @@ def fields_of(command: str, outcome: Outcome) -> dict[str, Any]:
         **({} if outcome.kept is None else {"kept": outcome.kept}),
         **({"arms": [*map(fields_of_arm, outcome.arms)]} if outcome.arms else {}),
         **({"curve": [[*point] for point in outcome.curve]} if outcome.curve else {}),
+        **({"answer": dict(outcome.answer)} if outcome.answer else {}),
     }
 
 
@@ -70,6 +71,7 @@ def _outcome(fields: Mapping[str, Any]) -> Outcome:
         kept=kept if isinstance(kept, bool) else None,
         arms=results_in(fields),
         curve=_curve(fields.get("curve")),
+        answer=answer if isinstance(answer := fields.get("answer"), dict) else {},
     )
 
 

@@ -18,8 +18,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nbtrain.core.commands import Restore, Set
-from nbtrain.core.states import Checkpoint, Phase, Status
+from nbtrain.core.commands import Restore, Set, WhyNan
+from nbtrain.core.states import STEP_FUNCTION, Checkpoint, Phase, Status
 from nbtrain.core.values.arms import ArmResult
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.rundir.journal import Mark, Marks
@@ -45,7 +45,7 @@ class Action:
     """
 
     text: str
-    command: Restore | Set
+    command: Restore | Set | WhyNan
     reason: str | None = None
     checkpoint: Checkpoint | None = field(default=None, compare=False, repr=False)
 
@@ -61,6 +61,8 @@ class Action:
             case Restore(checkpoint, halve):
                 more = "" if halve is None else f", halve={halve!r}"
                 return f"run.restore({checkpoint!r}{more})"
+            case WhyNan():
+                return "run.why_nan()"
 
 
 class Actions:
@@ -93,6 +95,7 @@ class Actions:
         self._own = {h.order: h for h in self._checkpoints if not side_folder(h.path)}
         self._values = {each.name: each.value for each in status.hyperparameters}
         self._reason = _reason(status.phase)
+        self._can_repeat = status.engine == STEP_FUNCTION
         # The index of the newest mark of each saved checkpoint. A checkpoint that was saved twice
         # in a row has the same order, but contains the later state.
         self._saved = {mark.order: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}
@@ -139,7 +142,7 @@ class Actions:
         if mark.kept is False:
             undo = [self._accept(arm) for arm in mark.arms]
         if mark.event == "nan":
-            return (*undo, *self._after_nan(at))
+            return (*undo, *self._after_nan(at), *self._questions(at))
         if mark.event in _SAVED:
             own = self._own.get(mark.order)
             if own is not None and self._saved[mark.order] == at:
@@ -170,6 +173,11 @@ class Actions:
         if good.step - edit.place < mark.place - good.step:
             return (behind, *halves, restore)
         return (*halves, restore, behind)
+
+    def _questions(self, at: int) -> Iterator[Action]:
+        """Yields the question for the cause of a NaN at which the run has paused."""
+        if self._can_repeat and at == self.open_nan:
+            yield Action("Find the cause", WhyNan(), self._reason)
 
     def _blamed(self, at: int) -> int | None:
         """The index of the latest edit that led to a mark and may have caused it."""

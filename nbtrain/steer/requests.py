@@ -23,6 +23,7 @@ from nbtrain.core.commands import (
     Stop,
     Tag,
     Try,
+    WhyNan,
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.receipts import Receipt
@@ -211,6 +212,25 @@ class Requests:
         fit.
         """
         return self.post(Evaluate())
+
+    def why_nan(self) -> Receipt:
+        """Finds the operation from which a NaN or an infinity comes, and its line of the program.
+
+        To be asked while the run is paused at a NaN. It goes back to the last good state, ten
+        seconds of training back at most, takes the same steps again, and watches each operation of
+        the one that goes bad. Then the run is where it was: weights, slots of the optimizer,
+        position in the data and random draws. Nothing of it is recorded. `answer` of the outcome
+        has the step, the operation, file, line and function, and its inputs in numbers.
+
+        It needs a step function (`nbtrain.train`) and `checkpoint=`. A step that draws random
+        numbers without a `tf.random.Generator`, or its data by itself, may not go bad again; the
+        outcome then says so.
+
+        Example:
+            >>> run.why_nan().wait().text
+            'log of 0 in loss_fn (losses.py, line 7) at step 412: 3 of 64 values are 0'
+        """
+        return self.post(WhyNan())
 
     def trial(
         self,

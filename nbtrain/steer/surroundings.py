@@ -47,6 +47,10 @@ class Surroundings:
     def note_awaited(self, run: Any) -> None:
         """Notes that the program has waited for the end of a run, in the thread that has waited."""
 
+    def name_of_code(self, filename: str) -> str:
+        """Returns the name of a file of code for a message: "model.py", "cell 4"."""
+        return Path(filename).name
+
     def how_to_resume(self, _logdir: Path, wait: Wait) -> str:
         """Returns how to resume the paused run of a folder, and what an interrupt would do."""
         if wait is Wait.LOOP:

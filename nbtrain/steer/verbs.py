@@ -354,6 +354,14 @@ _TABLE = (
         secs=300.0,
     ),
     Verb(
+        "why_nan",
+        "find the operation and the line from which a NaN comes",
+        commands.WhyNan,
+        more="Ask while the run is paused at a NaN. The run takes its last steps again from a good "
+        "state and watches their operations; afterwards it is where it was.",
+        secs=300.0,
+    ),
+    Verb(
         "note",
         "add a note to the history of a run, also after its end",
         lambda text: commands.Note(checked_note(text)),

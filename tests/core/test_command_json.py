@@ -23,6 +23,7 @@ from nbtrain.core.commands import (
     Set,
     Stop,
     Try,
+    name_of,
 )
 from nbtrain.core.errors import ArgumentError
 
@@ -51,7 +52,7 @@ def test_a_command_arrives_as_it_was_sent(command: Command) -> None:
     assert command_of(json.loads(json.dumps(fields_of(command)))) == command
 
 
-@pytest.mark.parametrize("name", [each.__name__.lower() for each in get_args(Command)])
+@pytest.mark.parametrize("name", [*map(name_of, get_args(Command))])
 def test_each_command_is_documented(name: str) -> None:
     page = Path(__file__).parents[2] / "docs" / "other_processes.md"
     table = page.read_text("utf-8").partition("| command | further names |")[2]

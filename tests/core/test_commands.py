@@ -17,6 +17,7 @@ from nbtrain.core.commands import (
     Set,
     Stop,
     Try,
+    WhyNan,
 )
 from nbtrain.core.errors import WaitError
 from nbtrain.core.receipts import Outcome, Receipt
@@ -194,6 +195,7 @@ def test_every_command_has_a_name() -> None:
         "save": Save,
         "restore": Restore,
         "evaluate": Evaluate,
+        "why_nan": WhyNan,
     } == WITHOUT_ARGUMENTS
     assert [Receipt(make()).name for make in WITHOUT_ARGUMENTS.values()] == list(WITHOUT_ARGUMENTS)
     assert Receipt(Set({"learning_rate": 0.1})).name == "set"

@@ -55,6 +55,7 @@ export interface Here extends News {
 
 export type Command =
   | { command: "pause" | "resume" | "save" | "stop" | "evaluate" }
+  | { command: "why_nan" }
   | ({ command: "restore" } & RestoreArguments)
   | ({ command: "set" } & SetArguments)
   | { command: "note"; text: string }
@@ -187,7 +188,8 @@ export type MarkActions = [number: number, actions: Action[]];
 /** reason: why the action is not possible now; null if it is. */
 export type Action =
   | [text: string, command: "restore", arguments_: RestoreArguments, reason: string | null]
-  | [text: string, command: "set", arguments_: SetArguments, reason: string | null];
+  | [text: string, command: "set", arguments_: SetArguments, reason: string | null]
+  | [text: string, command: "why_nan", arguments_: Record<string, never>, reason: string | null];
 
 /** The index of a curve, its stride, the first sent bucket, and the number of sent buckets. */
 export type SeriesUpdate =

@@ -26,6 +26,7 @@ GLYPHS = {
     "undone": "≠",
     "set": "◆",
     "evaluate": "□",
+    "why_nan": "?",
     "pause": "❚❚",
     "resume": "▶",
     "best": "★",

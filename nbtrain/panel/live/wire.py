@@ -22,7 +22,7 @@ from typing import cast
 
 import numpy as np
 
-from nbtrain.core.commands import Restore
+from nbtrain.core.commands import Restore, Set, name_of
 from nbtrain.panel.live.marks import glyph, kind_of, rank
 from nbtrain.panel.live.trial_table import trial_of, without_results
 from nbtrain.panel.live.view import Fields, last_of
@@ -225,11 +225,13 @@ def _action(action: Action) -> list[object]:
     if isinstance(command, Restore):
         halve = {} if command.halve is None else {"halve": command.halve}
         arguments = {"checkpoint": command.checkpoint, **halve}
-    else:
+    elif isinstance(command, Set):
         arguments = {
             "values": {name: plain(cast(float, value)) for name, value in command.values.items()}
         }
-    return [action.text, type(command).__name__.lower(), arguments, action.reason]
+    else:
+        arguments = {}
+    return [action.text, name_of(type(command)), arguments, action.reason]
 
 
 def _with_buckets(content: dict[str, object], curves: Sequence[Curve]) -> Message:

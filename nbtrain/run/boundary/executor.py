@@ -26,6 +26,7 @@ from nbtrain.core.commands import (
     Stop,
     Tag,
     Try,
+    WhyNan,
 )
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.receipts import Outcome, Receipt
@@ -39,6 +40,7 @@ from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.trials.metric import TrialMetric
 from nbtrain.run.trials.trials import Trials
 from nbtrain.run.tuning.control import HyperparameterControl
+from nbtrain.run.why.questions import Questions
 from nbtrain.rundir.answers import fields_of_arm
 from nbtrain.steer.annotations import described as described_note
 
@@ -66,6 +68,7 @@ class CommandExecutor:
             evaluator, context.recorder, context.steps, context.settings.directions
         )
         self.trials = Trials(context, policy, control, metric, self.open_segment)
+        self.questions = Questions(context, policy, control)
 
     def next_command(self) -> Receipt | None:
         """Returns the next command at this step, or None; waits for one while paused."""
@@ -114,6 +117,7 @@ class CommandExecutor:
             **({} if outcome.kept is None else {"kept": outcome.kept}),
             **({"tags": [*receipt.command.tags]} if isinstance(receipt.command, Tag) else {}),
             **({"arms": [*map(fields_of_arm, outcome.arms)]} if outcome.arms else {}),
+            **({"answer": dict(outcome.answer)} if outcome.answer else {}),
             **receipt.sender.entry,
         )
         return outcome
@@ -272,6 +276,9 @@ class CommandExecutor:
             case Evaluate():
                 self._check_not_stopping("evaluate")
                 return done(described(self.evaluator.now()))
+            case WhyNan():
+                self._check_not_stopping("look for the cause")
+                return self.questions.why_nan()
             case Try():
                 self._check_not_stopping("try", unless=self.trials.has(receipt))
                 return self.trials.advance(receipt, receipt.command)

@@ -198,8 +198,15 @@ class Loop:
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         """Calls `step` and records its result until the loop must end."""
-        if self.should_stop():
-            return
+        questions = self._boundary.executor.questions
+        questions.step = step
+        try:
+            if not self.should_stop():
+                self._begin_driving(step)
+        finally:
+            questions.step = None
+
+    def _begin_driving(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         self._count_by(_DRIVE)
         try:
             self._drive(step)
@@ -329,6 +336,8 @@ class Loop:
             ArgumentError: `values` is no mapping, a new tag has a value that is no scalar, or
                 `step` is below 1.
         """
+        if self._steps.repeats:
+            return
         # The type first: a check against the abstract class costs more than everything else.
         if type(values) is not dict:
             values = by_tag(values, "record() was given")

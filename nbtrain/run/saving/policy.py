@@ -20,6 +20,8 @@ from nbtrain.core.cadence import Every
 from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError, CheckpointError
 from nbtrain.core.states import Checkpoint
+from nbtrain.core.text.text_table import some
+from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.run.beside.monitor import Monitor
 from nbtrain.run.beside.time_usage import RESTORE, SAVE
 from nbtrain.run.saving.catalog import Catalog, check_listed
@@ -27,8 +29,8 @@ from nbtrain.run.saving.draws import Draws
 from nbtrain.run.saving.health import Health
 from nbtrain.run.saving.restore_proof import RestoreProof
 from nbtrain.rundir.entries import entries
-from nbtrain.rundir.names import BEST, LAST_GOOD, TRIAL, TRIAL_BEST
-from nbtrain.rundir.timeline import run_of, side_folder
+from nbtrain.rundir.names import BEST, LAST_GOOD, PRESENT, TRIAL, TRIAL_BEST
+from nbtrain.rundir.timeline import name_of, run_of, side_folder
 
 
 class CheckpointPolicy:
@@ -201,6 +203,11 @@ class CheckpointPolicy:
     def non_finite(self) -> str | None:
         """The name of a variable that holds NaN or Inf but did not at first; None if none."""
         return self._health.non_finite(self.saver)
+
+    @property
+    def anomaly(self) -> Anomaly | None:
+        """What has gone bad up to the current step; None while all is well."""
+        return self._health.anomaly(self.saver)
 
     def check_sound(self) -> None:
         """Raises a CheckpointError if the training has gone bad, or was not restored as a whole."""
@@ -391,7 +398,8 @@ class Aside:
         self.start_is_alone = self.compares = False
 
     def drop_best(self, saver: Saver) -> None:
-        """Deletes the best state of a trial that has not ended: the run rewinds to its start."""
+        """Deletes what a killed process has left: the best state of a trial, which rewinds."""
+        delete_all(saver.directory / PRESENT)
         if listed(saver.directory / TRIAL):
             delete_all(saver.directory / TRIAL_BEST)
 
@@ -466,6 +474,54 @@ class Aside:
         if self._save(BEST, event=BEST, **entry) is None:
             raise CheckpointError("this run cannot save beside its checkpoints")
         self.saved_elsewhere()
+
+    @contextlib.contextmanager
+    def visiting(self) -> Iterator[Callable[[Checkpoint], None]]:
+        """Leaves the present state for a block, which gets a function that restores another one.
+
+        Nothing else learns of it: the curves, the timeline and the list of checkpoints stay.
+
+        Raises:
+            CheckpointError: The present state cannot be saved beside the checkpoints, or it could
+                not be restored after the block.
+        """
+        policy, step = self._policy, self._steps.step
+        saver = policy.saver
+        side = None if saver is None else saver.side_saver(PRESENT, 1)
+        if saver is None or side is None:
+            raise CheckpointError(
+                "The present state of this run cannot be saved beside its checkpoints, so it could "
+                "not be restored afterwards: start it with checkpoint= (a tf.train.Checkpoint)."
+            )
+        draws = Draws(saver)
+        besides = [(variable, variable.numpy()) for variable in saver.besides()]
+        policy.save_with(side)
+        (present,) = listed(side.directory)
+
+        def visit(held: Checkpoint) -> None:
+            restored = saver.restore(held.path)
+            self._steps.move_to(held.step)
+            if restored.valueless:
+                raise CheckpointError(
+                    f"{name_of(held.path)} has no values of {some(restored.valueless)}, which the "
+                    "first step has created: build the model before the start, for example by "
+                    "calling it once."
+                )
+
+        try:
+            yield visit
+        finally:
+            try:
+                visit(present)
+            except CheckpointError as error:
+                raise CheckpointError(
+                    f"The present state, step {step:,}, could not be restored: {error} What the "
+                    "run holds now is of an earlier step: restore a checkpoint."
+                ) from error
+            draws.again()
+            for variable, value in besides:
+                variable.assign(value)
+            delete_all(side.directory)
 
     def saved_elsewhere(self) -> None:
         """Deletes the start of a trial once another checkpoint contains the present state."""

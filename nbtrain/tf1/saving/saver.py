@@ -177,6 +177,10 @@ class GraphSaver:
         """Returns nothing: the random operations of a graph have no states to save."""
         return ()
 
+    def besides(self) -> list[tf.Variable]:
+        """Returns nothing: a graph's saver has all variables that were given to it."""
+        return []
+
     def vary_data(self, _repeat: int, _steps: int) -> bool:
         """Does nothing: a graph draws its own data."""
         return False

@@ -306,11 +306,15 @@ def test_the_message_of_a_loss_that_is_nan_has_actions(
     texts = asked.all_inner_texts()
     assert texts[0] == f"{texts[1]} and halve learning_rate"
     assert int(texts[1].removeprefix("Restore step ").replace(",", "")) >= saved
-    assert ask(panel, "× nan").get_by_role("button").all_inner_texts()[:2] == texts
+    assert texts[2:] == ["Find the cause"]
+    assert ask(panel, "× nan").get_by_role("button").all_inner_texts()[:3] == texts
     keyboard.press("Escape")
+    answers = message_actions(panel).locator("[data-role=answers]")
+    asked.last.click()
+    # The rate was set from outside, which the steps that are taken again do not do.
+    expect(answers).to_contain_text("✓ no cause found: the steps ")
     asked.first.focus()
     keyboard.press("Enter")
-    answers = message_actions(panel).locator("[data-role=answers]")
     expect(answers).to_contain_text("learning_rate 0.001 → 0.0005")
     expect(answers).to_contain_text("✓ restored ckpt-")
     for each in (panel, second):
@@ -360,7 +364,7 @@ def test_the_way_back_is_closed_where_the_kernel_is_gone(
     save(panel)
     paced.optimizer.learning_rate.assign(float("nan"))
     buttons = message_actions(panel).get_by_role("button")
-    expect(buttons).to_have_count(2)
+    expect(buttons).to_have_count(3)
     for button in buttons.all():
         expect(button).to_be_enabled()
     page.kernel.die()

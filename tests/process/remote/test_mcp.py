@@ -24,8 +24,8 @@ from tests.process.followed import phase, train
 
 READING = ["list_runs", "get_status", "get_curves", "get_journal", "get_log"]
 STEERING = [
-    *("pause", "resume", "save", "trial", "find_learning_rate", "evaluate", "note"),
-    *("stop", "restore", "set", "tag"),
+    *("pause", "resume", "save", "trial", "find_learning_rate", "evaluate", "why_nan"),
+    *("note", "stop", "restore", "set", "tag"),
 ]
 
 # A server beside which something prints all the time.

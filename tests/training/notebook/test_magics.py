@@ -792,7 +792,18 @@ def completed(shell: Any, text: str) -> list[str]:
 
 def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
     verbs = ["pause", "resume", "stop", "save", "restore", "set", "try", "find_learning_rate"]
-    verbs += ["evaluate", "note", "tag", "list", "runs", "open", "show", "actions", "replay"]
+    verbs += [
+        "evaluate",
+        "why_nan",
+        "note",
+        "tag",
+        "list",
+        "runs",
+        "open",
+        "show",
+        "actions",
+        "replay",
+    ]
     verbs += ["wait", "log", "delete", "rename", "scalars", "images", "histograms"]
     verbs += ["distributions", "text", "audio", "pr_curves", "graphs", "hparams"]
     verbs += ["custom_scalars", "compare"]

@@ -46,7 +46,7 @@ export class ActionList {
     /** @param {Action} action */
     const isNew = ([text, , more]) => listed.size < listed.add(JSON.stringify([text, more])).size;
     const items = marks.map((mark) => ({ mark, actions: mark.actions.filter(isNew) }));
-    const waiting = ["restore", "set"].filter((command) => this.clicks.of(command));
+    const waiting = ["restore", "set", "why_nan"].filter((command) => this.clicks.of(command));
     const shown = JSON.stringify([items, silentSince, waiting]);
     if (shown === this.shown) return;
     this.shown = shown;

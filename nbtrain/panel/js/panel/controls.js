@@ -9,7 +9,7 @@ import { Trial } from "./trial.js";
 /** @import { Checkpoint, Command, Phase, Receipt, Status } from "../protocol.d.ts" */
 /** @import { Clicks } from "./clicks.js" */
 
-/** @typedef {Exclude<Command["command"], "set" | "try" | "note" | "tag">} Plain A command that a button sends. */
+/** @typedef {Exclude<Command["command"], "set" | "try" | "note" | "tag" | "why_nan">} Plain A command that a button sends. */
 
 /** @type {Record<Phase, string>} */
 const GLYPHS = {

@@ -1,0 +1,85 @@
+"""Says in words, and as plain data, where a NaN or an infinity comes from."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nbtrain.run.why.cause import fault_of, origin_of, share_of
+from nbtrain.run.why.operation import Operation, Place, Values
+from nbtrain.steer import surroundings
+
+Answer = tuple[str, Mapping[str, Any]]
+
+
+def answer_of(step: int, found: Sequence[Operation], variable: str | None) -> Answer:
+    """Returns where the bad values of a step come from.
+
+    Args:
+        step: The number of the step.
+        found: The operations with bad outputs; empty if none was seen.
+        variable: The name of a variable that is not finite after the step; None if all are.
+    """
+    if not found:
+        if variable is None:
+            return f"step {step:,} was finite when its operations were watched", {"step": step}
+        what = f"{variable} is not finite after the update of step {step:,}"
+        return f"{what}, whose operations gave finite values", {"step": step, "variable": variable}
+    origin = origin_of(found)
+    fault, share = fault_of(origin), share_of(origin)
+    place = origin.lines[0] if origin.lines else None
+    where = "" if place is None else f" in {shown(place)}"
+    answer: dict[str, Any] = {
+        "step": step,
+        "fault": fault,
+        "operation": origin.kind,
+        **({"name": origin.name} if origin.name else {}),
+        **({"variable": origin.variable} if origin.variable else {}),
+        **({"share": share} if share else {}),
+        "inputs": [*map(summary, origin.inputs)],
+        "outputs": [*map(summary, origin.outputs)],
+        "rows": [*next((each.rows for each in origin.outputs if each.rows), ())],
+    }
+    if place is not None:
+        line = linecache.getline(place.filename, place.line).strip()
+        answer |= {"file": place.filename, "line": place.line, "function": place.function}
+        answer |= {"code": line} if line else {}
+    return f"{fault}{where} at step {step:,}{f': {share}' if share else ''}", answer
+
+
+def unexplained(good: int, last: int, differs: int | None) -> Answer:
+    """Returns what is said if the steps taken again gave no NaN.
+
+    Args:
+        good: The step from which they were taken again.
+        last: The last step.
+        differs: The first step whose scalars differed from the recorded ones; None if none did.
+    """
+    said = f"no cause found: the steps {good + 1:,} to {last:,} gave no NaN when taken again"
+    if differs is None:
+        return f"{said}, and the same scalars as before", {}
+    said += f"; from step {differs:,} on their scalars differed from the recorded ones"
+    return f"{said}, so they had other data, random draws or settings", {"differs": differs}
+
+
+def shown(place: Place) -> str:
+    """Returns a place in the program: "loss_fn (model.py, line 7)"."""
+    where = f"{surroundings.current.name_of_code(place.filename)}, line {place.line:,}"
+    return f"{place.function} ({where})" if place.function.isidentifier() else where
+
+
+def summary(values: Values) -> str:
+    """Returns a tensor in words: "float32 (64, 10), 0 to 0.98, 3 zeros, 1 NaN"."""
+    shape = f"({', '.join(map(str, values.shape))}{',' * (len(values.shape) == 1)})"
+    counts = {
+        "zeros": values.zeros,
+        "negative": values.negative,
+        "NaN": values.nan,
+        "infinite": values.infinite,
+    }
+    parts = [f"{values.dtype} {shape}"]
+    if values.least == values.least:
+        parts.append(f"{values.least:.4g} to {values.most:.4g}")
+    parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+    return ", ".join(parts)

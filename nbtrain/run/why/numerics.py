@@ -1,0 +1,185 @@
+"""Watches the operations of a step: which of them has an output that is NaN or infinite.
+
+with Watch() as watch:
+    step(batch)           # traced anew, with each operation watched
+watch.found               # the operations with bad outputs, in the order of their execution
+
+Nothing raises: the step goes on as it would without the watch. Within a traced function, each
+floating-point operation gets a `tf.numpy_function` beside it, which TensorFlow executes in the
+order of the program. An operation costs some twenty microseconds more, so only single steps are
+watched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbtrain.core.text.tracebacks import callers, is_of_the_user
+from nbtrain.inner.tensorflow import (
+    add_callback,
+    is_meant,
+    remove_callback,
+    tracing_anew,
+    variable_read_by,
+)
+from nbtrain.run.why.operation import DATA, Operation, Place, Values, scope_of_derivative
+
+# Operations whose outputs are inputs, or parts of them. TensorFlow also adds identities behind the
+# end of a function, which nothing may depend on.
+_MOVE = frozenset(
+    {
+        *("Identity", "IdentityN", "StopGradient", "PreventGradient", "Placeholder", "Const"),
+        *("Reshape", "Squeeze", "ExpandDims", "Transpose", "Concat", "ConcatV2", "Pack", "Unpack"),
+        *("Slice", "StridedSlice", "Split", "SplitV", "Fill", "Tile", "BroadcastTo", "Gather"),
+        *("GatherV2", "GatherNd", "Pad", "PadV2", "TensorListStack", "TensorListGetItem"),
+        *("PyFunc", "EagerPyFunc", "PyFuncStateless", "Snapshot"),
+    }
+)
+# Operations that draw elements of data.
+_DRAW = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
+
+
+class Watch:
+    """Watches the operations of the calling thread, as a context manager.
+
+    Attributes:
+        found: The operations with bad outputs, in the order of their execution.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Operation] = []
+        self._around = contextlib.ExitStack()
+        self._watched: list[tf.Operation] = []
+        self._numbers: dict[tf.Operation, int] = {}  # the places of operations in that list
+        self._is_seeing = False  # whether the present operation is one of this object's own
+
+    def __enter__(self) -> Watch:
+        self._around.enter_context(tracing_anew(self._check_arguments))
+        add_callback(self._see)
+        self._around.callback(remove_callback, self._see)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._around.close()
+
+    def _check_arguments(self, arguments: Any) -> None:
+        """Notes arguments of a `tf.function` that are not finite."""
+        for each in tf.nest.flatten(arguments, expand_composites=True):
+            is_eager = tf.is_tensor(each) and hasattr(each, "numpy")
+            if isinstance(each, np.ndarray) or (is_eager and _is_real(each)):
+                self._note_data(np.asarray(each))
+
+    def _note_data(self, array: np.ndarray[Any, Any]) -> None:
+        """Notes an element of the data if it is not finite."""
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            self.found.append(Operation(DATA, "", (), (), (Values.of(array),), -1, (), ""))
+
+    def _see(
+        self,
+        kind: str | bytes,
+        inputs: Sequence[Any],
+        _attributes: object,
+        outputs: Sequence[Any],
+        _name: object = None,
+        graph: Any = None,
+        **_more: object,
+    ) -> None:
+        """Is called by TensorFlow after each operation was executed or added to a graph."""
+        kind = kind.decode() if isinstance(kind, bytes) else kind
+        if self._is_seeing or kind in _MOVE:
+            return
+        seen = [each for i, each in enumerate(outputs) if _is_real(each) and is_meant(kind, i)]
+        if not seen:
+            return
+        given = [each for each in inputs if _is_real(each)]
+        self._is_seeing = True
+        try:
+            if graph is None:
+                self._note(kind, None, seen, given)
+            else:
+                self._add_note(kind, outputs[0].op, seen, given)
+        finally:
+            self._is_seeing = False
+
+    def _add_note(
+        self, kind: str, operation: tf.Operation, seen: Sequence[Any], given: Sequence[Any]
+    ) -> None:
+        """Adds the check of an operation's outputs to its graph."""
+        self._numbers[operation] = len(self._watched)
+        self._watched.append(operation)
+
+        def note(*arrays: Any) -> None:
+            self._note(kind, operation, arrays[: len(seen)], arrays[len(seen) :])
+
+        tf.numpy_function(note, [*seen, *given], [])
+
+    def _note(
+        self,
+        kind: str,
+        operation: tf.Operation | None,
+        outputs: Sequence[Any],
+        inputs: Sequence[Any],
+    ) -> None:
+        """Notes an operation that was executed if an output is not finite."""
+        outputs = [np.asarray(each) for each in outputs]
+        if kind in _DRAW:
+            for each in outputs:
+                self._note_data(each)
+            return
+        if all(np.isfinite(each).all() for each in outputs):
+            return
+        lines = tuple(Place(code.co_filename, line, code.co_name) for code, line in callers())
+        self.found.append(
+            Operation(
+                kind=kind,
+                name="" if operation is None else operation.name,
+                lines=lines if operation is None else self._lines_of(operation),
+                inputs=tuple(Values.of(np.asarray(each)) for each in inputs),
+                outputs=tuple(map(Values.of, outputs)),
+                number=-1 if operation is None else self._numbers[operation],
+                sources=() if operation is None else (*self._sources_of(operation),),
+                variable="" if operation is None else variable_read_by(operation),
+            )
+        )
+
+    def _sources_of(self, operation: tf.Operation) -> Iterator[int]:
+        """Yields the numbers of the watched operations from which inputs come."""
+        waiting, seen = [*operation.inputs], set()
+        while waiting:
+            source = waiting.pop(0).op
+            if source in seen:
+                continue
+            seen.add(source)
+            if source in self._numbers:
+                yield self._numbers[source]
+            else:
+                waiting += source.inputs
+
+    def _lines_of(self, operation: tf.Operation) -> tuple[Place, ...]:
+        """Returns the lines that led to an operation; for a derivative, those of what it is of."""
+        of = operation if (scope := scope_of_derivative(operation.name)) is None else None
+        for each in self._watched if scope else ():
+            if scope_of_derivative(each.name) is None and f"{each.name}/".startswith(f"{scope}/"):
+                of = each
+        waiting, seen = deque([operation]), {operation}
+        while of is None and waiting:  # the nearest source that no tape has added
+            sources = [self._watched[each] for each in self._sources_of(waiting.popleft())]
+            of = next((each for each in sources if scope_of_derivative(each.name) is None), None)
+            waiting += (each for each in sources if each not in seen)
+            seen.update(sources)
+        of = of or operation
+        return tuple(
+            Place(frame.filename, frame.lineno, frame.name)
+            for frame in reversed(of.traceback)
+            if is_of_the_user(frame.filename)
+        )
+
+
+def _is_real(tensor: Any) -> bool:
+    return bool(tensor.dtype.is_floating)

@@ -1,0 +1,116 @@
+"""An operation of a step whose output is NaN or infinite, with its values in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_LONGEST = 3  # rows that are named
+_DERIVATIVE = "gradient_tape/"  # in the name of an operation that a tape has added
+
+# The kind of an element of the data, which is noted like an operation.
+DATA = "data"
+
+
+def scope_of_derivative(name: str) -> str | None:
+    """Returns the scope of the operation that an operation is a derivative of; None if of none.
+
+    The scope is the name of the operation or of what is around it; "" if there is nothing.
+    """
+    _, tape, of = name.rpartition(_DERIVATIVE)
+    return of.rpartition("/")[0] if tape else None
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of a tensor, in numbers.
+
+    Attributes:
+        shape: The shape.
+        dtype: The name of the type, such as "float32".
+        least, most: The least and the greatest finite value; NaN without one.
+        zeros, negative, nan, infinite: The numbers of values that are 0, below 0, NaN and infinite.
+        highest: The number of values that are +∞.
+        rows: The first indices along the first axis with a value that is not finite; three at most.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    least: float
+    most: float
+    zeros: int
+    negative: int
+    nan: int
+    infinite: int
+    highest: int
+    rows: tuple[int, ...]
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Values:
+        """Counts the values of an array of floating-point numbers."""
+        wide = np.asarray(array, np.float64)
+        finite = np.isfinite(wide)
+        rows = ~finite.reshape(len(wide), -1).all(axis=1) if wide.size and wide.ndim else ()
+        kept = wide[finite]
+        return cls(
+            shape=wide.shape,
+            dtype=array.dtype.name,
+            least=float(kept.min()) if kept.size else float("nan"),
+            most=float(kept.max()) if kept.size else float("nan"),
+            zeros=int((wide == 0).sum()),
+            negative=int((wide < 0).sum()),
+            nan=int(np.isnan(wide).sum()),
+            infinite=int(np.isinf(wide).sum()),
+            highest=int(np.isposinf(wide).sum()),
+            rows=tuple(map(int, np.flatnonzero(rows)[:_LONGEST])),
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def is_finite(self) -> bool:
+        """True if no value is NaN or infinite."""
+        return not self.nan and not self.infinite
+
+
+class Place(NamedTuple):
+    """A line of the user's program: the file or the name of a cell's code, and the function."""
+
+    filename: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation with an output that is NaN or infinite.
+
+    Attributes:
+        kind: The type of the operation, such as "Log"; or `DATA`.
+        name: Its name in the graph, with the layers as scopes; "" if it was executed eagerly.
+        lines: The lines of the user's program that led to it, the innermost first; for a
+            derivative, those of the operation that it is of.
+        inputs, outputs: Its floating-point inputs and outputs.
+        number: Its place in the order in which the operations were traced.
+        sources: The numbers of the operations whose outputs it has as inputs, as far as known.
+        variable: The name of the variable that it reads; "" for other operations.
+    """
+
+    kind: str
+    name: str
+    lines: tuple[Place, ...]
+    inputs: tuple[Values, ...]
+    outputs: tuple[Values, ...]
+    number: int
+    sources: tuple[int, ...]
+    variable: str
+
+    @property
+    def derivative_of(self) -> str:
+        """The scope of the operation that this one is a derivative of; "" if none is known."""
+        return scope_of_derivative(self.name) or ""

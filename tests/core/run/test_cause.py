@@ -1,0 +1,140 @@
+"""The operation from which a NaN comes, among all that gave a bad value in a step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nbtrain.run.why.answer import answer_of, summary
+from nbtrain.run.why.cause import fault_of, origin_of, share_of
+from nbtrain.run.why.operation import DATA, Operation, Place, Values
+
+GOOD, NAN, INF, LOW = [1.0, 2.0], [1.0, math.nan], [math.inf, 1.0], [-math.inf, -math.inf]
+
+
+def operation(
+    kind: str,
+    inputs: list[list[float]],
+    output: list[float],
+    number: int = -1,
+    sources: tuple[int, ...] = (),
+    *,
+    name: str = "",
+) -> Operation:
+    given = tuple(Values.of(np.array(each, np.float32)) for each in inputs)
+    place = Place("/home/ada/model.py", 7, "loss_fn")
+    made = (Values.of(np.array(output, np.float32)),)
+    return Operation(kind, name, (place,), given, made, number, sources, "")
+
+
+def test_the_first_that_makes_nan_of_finite_values_is_the_origin() -> None:
+    log = operation("Log", [[0.0, -1.0]], NAN, 3)
+    later = operation("Mul", [NAN, GOOD], NAN, 4, (3,))
+    assert origin_of([log, later]) is log
+
+
+def test_an_infinity_is_followed_to_the_operation_that_has_made_it() -> None:
+    harmless = operation("Exp", [[100.0, 1.0]], INF, 0)
+    exp = operation("Exp", [[100.0, 1.0]], INF, 1)
+    scaled = operation("Mul", [INF, GOOD], INF, 2, (1,))
+    minus = operation("Sub", [INF, INF], NAN, 3, (2,))
+    assert origin_of([harmless, exp, scaled, minus]) is exp
+
+
+def test_an_infinity_that_the_program_has_set_is_no_origin() -> None:
+    mask = operation("SelectV2", [INF, GOOD], LOW, 0)
+    softmax = operation("Softmax", [LOW], NAN, 1, (0,))
+    assert origin_of([mask, softmax]) is softmax
+    assert fault_of(softmax) == "softmax over values that are all −∞"
+
+
+def test_an_infinite_loss_comes_from_the_first_infinity() -> None:
+    mask = operation("SelectV2", [INF, GOOD], INF, 0)
+    log = operation("Log", [[0.0, 1.0]], [-math.inf, 0.0], 1)
+    assert origin_of([mask, log]) is log
+
+
+def test_the_forward_operation_is_named_in_the_place_of_its_derivative() -> None:
+    division = operation("RealDiv", [GOOD, [0.0, 1.0]], INF, 0, name="model/truediv")
+    tape = "gradient_tape/model/truediv"
+    derivative = operation("RealDiv", [GOOD, [0.0, 1.0]], INF, 1, name=f"{tape}/RealDiv")
+    product = operation("Mul", [INF, [0.0, 0.0]], NAN, 2, (1,), name=f"{tape}/Mul")
+    assert origin_of([division, derivative, product]) is division
+    assert origin_of([derivative, product]) is derivative
+
+
+def test_a_variable_that_is_read_is_an_origin_only_without_another() -> None:
+    read = operation("ReadVariableOp", [], NAN, 0)
+    log = operation("Log", [[0.0, -1.0]], NAN, 1)
+    assert origin_of([read, log]) is log
+    assert origin_of([read]) is read
+
+
+def test_data_come_before_what_is_made_of_them() -> None:
+    batch = operation(DATA, [], INF)
+    minus = operation("Sub", [INF, INF], NAN, 3)
+    assert origin_of([batch, minus]) is batch
+    assert (fault_of(batch), share_of(batch)) == (
+        "infinite in the data",
+        "1 of 2 values is not finite, first in row 0",
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "output", "fault", "share"),
+    [
+        ("Log", [[0.0, 1.0]], INF, "log of 0", "1 of 2 values is 0"),
+        ("Sqrt", [[-1.0, -2.0]], NAN, "sqrt of a negative number", "2 of 2 values are negative"),
+        ("Reciprocal", [[0.0, 0.0]], INF, "division by 0", "2 of 2 values are 0"),
+        ("Pow", [[0.0, 1.0], [-1.0]], INF, "negative power of 0", "1 of 2 values is 0"),
+        ("Exp", [[89.0, 1.0]], INF, "overflow of exp(89) in float32", ""),
+        ("Acos", [[2.0, 1.0]], NAN, "Acos of values for which it is not defined", ""),
+        ("Xdivy", [[1.0], [0.0, 1.0]], INF, "division by 0", "1 of 2 divisors is 0"),
+        ("Mul", [[1e30], [1e30]], INF, "overflow of Mul in float32", "as large as 1e+30"),
+        ("Mul", [[1.0], [2.0]], INF, "Mul of values for which it is not defined", ""),
+        ("Minimum", [NAN, GOOD], NAN, "Minimum of values that are NaN", ""),
+    ],
+)
+def test_the_fault_in_words(
+    kind: str, inputs: list[list[float]], output: list[float], fault: str, share: str
+) -> None:
+    found = operation(kind, inputs, output)
+    assert fault_of(found).startswith(fault)
+    assert share_of(found).endswith(share)
+
+
+def test_an_answer_is_a_sentence_and_plain_data() -> None:
+    text, answer = answer_of(12, [operation("Log", [[0.0, 1.0]], INF, name="losses/Log")], None)
+    assert text == "log of 0 in loss_fn (model.py, line 7) at step 12: 1 of 2 values is 0"
+    assert answer == {
+        "step": 12,
+        "fault": "log of 0",
+        "operation": "Log",
+        "name": "losses/Log",
+        "share": "1 of 2 values is 0",
+        "inputs": ["float32 (2,), 0 to 1, 1 zeros"],
+        "outputs": ["float32 (2,), 1 to 1, 1 infinite"],
+        "rows": [0],
+        "file": "/home/ada/model.py",
+        "line": 7,
+        "function": "loss_fn",
+    }
+
+
+def test_an_update_of_which_nothing_was_seen_is_said() -> None:
+    text, answer = answer_of(3, [], "dense/kernel")
+    assert text.startswith("dense/kernel is not finite after the update of step 3")
+    assert answer == {"step": 3, "variable": "dense/kernel"}
+    assert answer_of(3, [], None)[0] == "step 3 was finite when its operations were watched"
+
+
+def test_the_values_of_a_tensor_in_words() -> None:
+    bad = np.array([[1.0, -2.0], [math.nan, math.inf], [0.0, 4.0]], np.float16)
+    assert summary(Values.of(bad)) == (
+        "float16 (3, 2), -2 to 4, 1 zeros, 1 negative, 1 NaN, 1 infinite"
+    )
+    assert Values.of(bad).rows == (1,)
+    assert summary(Values.of(np.zeros((0, 2), np.float32))) == "float32 (0, 2)"
+    assert summary(Values.of(np.array(math.nan, np.float32))) == "float32 (), 1 NaN"
