@@ -9,6 +9,7 @@ Some methods of other libraries are replaced while a run trains, by these module
     `train_step`, `train_function` of a model,
       and methods of its metrics                           keras/loss, trackers after the fit
     `evaluate` of a model under a `RunCallback`            keras/fit_validation after the fit
+    `__call__` of each `tf.function`, for one thread       inner/tensorflow     after a question
     `collect`, `assign_add` and `assign_sub` of a
       hyperparameter's variable                            engines/eager_variable when the run ends
     `run` and `make_callable` of a Supervisor's session    tf1/session_mutex    when it closes

@@ -33,6 +33,7 @@ class Anomaly:
         text: A description.
         good: Checkpoints of steps below this one are good, as a good loss followed them.
         variable: Whether it is a variable, which can be checked again.
+        jumped: Whether the value is finite, but has jumped.
     """
 
     step: int
@@ -40,6 +41,7 @@ class Anomaly:
     text: str
     good: int
     variable: bool = False
+    jumped: bool = False
 
     def __str__(self) -> str:
         """Returns the description."""
@@ -75,7 +77,8 @@ class LossMonitor:
         if first:
             good = self._good[tag] = int(steps[first - 1])
         if text and self.anomaly is None:
-            self.anomaly = Anomaly(int(steps[first]), tag, text, good)
+            jumped = bool(np.isfinite(values[first]))
+            self.anomaly = Anomaly(int(steps[first]), tag, text, good, jumped=jumped)
         elif not text and self._acknowledged and self.anomaly and self.anomaly.name == tag:
             self.anomaly, self._acknowledged = None, False
 

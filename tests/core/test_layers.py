@@ -53,6 +53,7 @@ ROOMS_OF_RUN = [
     "context",
     "saving",
     "trials",
+    "why",
     "boundary",
     "output",
 ]

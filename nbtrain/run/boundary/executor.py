@@ -278,6 +278,7 @@ class CommandExecutor:
                 return done(described(self.evaluator.now()))
             case WhyNan():
                 self._check_not_stopping("look for the cause")
+                self.trials.check_none()
                 return self.questions.why_nan()
             case Try():
                 self._check_not_stopping("try", unless=self.trials.has(receipt))

@@ -205,6 +205,11 @@ class CheckpointPolicy:
         return self._health.non_finite(self.saver)
 
     @property
+    def checks_values(self) -> bool:
+        """True if the run looks for values that have gone bad."""
+        return self._health.is_checked
+
+    @property
     def anomaly(self) -> Anomaly | None:
         """What has gone bad up to the current step; None while all is well."""
         return self._health.anomaly(self.saver)

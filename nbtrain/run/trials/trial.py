@@ -151,6 +151,16 @@ class Trial:
             f"{self.begun:,}: wait for its end{self._way_out}."
         )
 
+    def refuse_question(self) -> NoReturn:
+        """Raises a PhaseError: a question leaves the present state, which a trial has set."""
+        what = "look for a cause"
+        if self.apart:
+            self._refuse(what)
+        raise PhaseError(
+            f"Cannot {what} while a trial of {self.what} is under way, since step "
+            f"{self.begun:,}: wait for its end{self._way_out}."
+        )
+
     def _refuse(self, what: str) -> NoReturn:
         raise PhaseError(
             f"Cannot {what} while {len(self.arms)} settings are tried from step {self.begun:,}: "

@@ -85,6 +85,11 @@ class Trials:
         self.report()
         return None
 
+    def check_none(self) -> None:
+        """Raises a PhaseError if a question cannot be answered because of a trial."""
+        if self._trial is not None:
+            self._trial.refuse_question()
+
     def check_free(self, names: Collection[str]) -> None:
         """Raises a PhaseError if hyperparameters cannot be set because of a trial."""
         if self._trial is not None:

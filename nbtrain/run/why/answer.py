@@ -13,19 +13,22 @@ from nbtrain.steer import surroundings
 Answer = tuple[str, Mapping[str, Any]]
 
 
-def answer_of(step: int, found: Sequence[Operation], variable: str | None) -> Answer:
+def answer_of(step: int, found: Sequence[Operation], gone_bad: Sequence[str]) -> Answer:
     """Returns where the bad values of a step come from.
 
     Args:
         step: The number of the step.
         found: The operations with bad outputs; empty if none was seen.
-        variable: The name of a variable that is not finite after the step; None if all are.
+        gone_bad: The scalars and a variable that are not finite after the step.
     """
     if not found:
-        if variable is None:
+        if not gone_bad:
             return f"step {step:,} was finite when its operations were watched", {"step": step}
-        what = f"{variable} is not finite after the update of step {step:,}"
-        return f"{what}, whose operations gave finite values", {"step": step, "variable": variable}
+        text = (
+            f"{' and '.join(gone_bad)} went bad at step {step:,}, in operations that cannot be "
+            "watched: those of a tf.distribute strategy, of a loaded function or of an update"
+        )
+        return text, {"step": step, "names": [*gone_bad]}
     origin = origin_of(found)
     fault, share = fault_of(origin), share_of(origin)
     place = origin.lines[0] if origin.lines else None

@@ -76,6 +76,13 @@ class Questions:
     def _good(self) -> Checkpoint:
         """Returns the last checkpoint before what is NaN or infinite now."""
         anomaly = self._policy.anomaly
+        if not self._policy.checks_values:
+            raise PhaseError(
+                "This run does not look for NaN, so it is not known which states are good: start "
+                "it without on_nan=None."
+            )
+        if anomaly is not None and anomaly.jumped:
+            raise PhaseError(f"{anomaly}: it is finite, so no operation has given NaN or infinity.")
         if anomaly is None:
             raise PhaseError(
                 "No loss and no saved variable is NaN or infinite at present: there is no cause to "
@@ -108,8 +115,9 @@ class Questions:
         for _ in self._again(visit, good, bad - 1):
             pass
         with Watch() as watch:
-            self._take()
-        return answer_of(bad, watch.found, self._policy.non_finite())
+            values = self._take()
+        gone_bad = [tag for tag, value in values.items() if not math.isfinite(value)]
+        return answer_of(bad, watch.found, [*gone_bad, *filter(None, [self._policy.non_finite()])])
 
     def _again(
         self, visit: Callable[[Checkpoint], None], good: Checkpoint, last: int

@@ -106,7 +106,7 @@ def test_the_fault_in_words(
 
 
 def test_an_answer_is_a_sentence_and_plain_data() -> None:
-    text, answer = answer_of(12, [operation("Log", [[0.0, 1.0]], INF, name="losses/Log")], None)
+    text, answer = answer_of(12, [operation("Log", [[0.0, 1.0]], INF, name="losses/Log")], [])
     assert text == "log of 0 in loss_fn (model.py, line 7) at step 12: 1 of 2 values is 0"
     assert answer == {
         "step": 12,
@@ -123,11 +123,11 @@ def test_an_answer_is_a_sentence_and_plain_data() -> None:
     }
 
 
-def test_an_update_of_which_nothing_was_seen_is_said() -> None:
-    text, answer = answer_of(3, [], "dense/kernel")
-    assert text.startswith("dense/kernel is not finite after the update of step 3")
-    assert answer == {"step": 3, "variable": "dense/kernel"}
-    assert answer_of(3, [], None)[0] == "step 3 was finite when its operations were watched"
+def test_a_step_of_which_nothing_was_seen_is_said() -> None:
+    text, answer = answer_of(3, [], ["loss", "dense/kernel"])
+    assert text.startswith("loss and dense/kernel went bad at step 3, in operations that cannot be")
+    assert answer == {"step": 3, "names": ["loss", "dense/kernel"]}
+    assert answer_of(3, [], [])[0] == "step 3 was finite when its operations were watched"
 
 
 def test_the_values_of_a_tensor_in_words() -> None:

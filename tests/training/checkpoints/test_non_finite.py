@@ -429,7 +429,7 @@ def test_the_action_offered_for_a_nan_is_done_in_one_command(
 ) -> None:
     run = start(8 * BAD, steps=400)
     paused(run)
-    halve, restore = run.actions()
+    halve, restore, *_ = run.actions()
     good = run.checkpoints[-1]
     assert halve.text == f"Restore step {good.step:,} and halve learning_rate"
     assert repr(restore) == f"run.restore({name_of(good.path)!r})"

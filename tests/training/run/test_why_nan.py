@@ -19,6 +19,7 @@ from tests.gate import SOON, Gate
 from tests.models import Counter, Line, applied, reached, refused
 from tests.training import faulty
 from tests.training.faulty import BAD, BATCH, ROW, Faulty, line_of
+from tests.training.slopes import Slope
 
 
 def ended(run: Run) -> None:
@@ -198,6 +199,12 @@ def test_a_question_without_an_answer_is_refused_in_words() -> None:
     healthy = nbtrain.train(line.step, checkpoint=line.checkpoint, name="healthy")
     assert "there is no cause to find" in refused(healthy.why_nan()).text
     ended(healthy)
+    unchecked = Faulty(faulty.log_of, 0.0).start(on_nan=None, name="unchecked")
+    assert "start it without on_nan=None" in refused(unchecked.why_nan()).text
+    ended(unchecked)
+    jumping = Faulty(faulty.square_of, 1e6).at_nan(jump=100, name="jumping")
+    assert "it is finite, so no operation" in refused(jumping.why_nan()).text
+    ended(jumping)
     bare = Faulty(faulty.log_of, 0.0)
     bare.checkpoint = None
     unsaved = bare.at_nan(name="unsaved")
@@ -207,6 +214,18 @@ def test_a_question_without_an_answer_is_refused_in_words() -> None:
     assert "why_nan needs a step function" in refused(loop.why_nan()).text
     ended(loop)
     assert "the run has ended" in refused(loop.why_nan()).text
+
+
+def test_a_trial_comes_before_a_question() -> None:
+    trying = Slope().run()
+    for values, words in ((2e-3, "a trial of learning_rate"), ([2e-3, 3e-3], "2 settings are")):
+        receipt = trying.trial(learning_rate=values, steps=10**6, keep_if="loss")
+        trying.resume().wait(SOON)  # only the first trial finds it paused
+        reached(trying, lambda run: bool(run.status.message))
+        assert f"Cannot look for a cause while {words}" in refused(trying.why_nan()).text
+        applied(trying.restore())
+        assert not receipt.wait(SOON).applied
+    ended(trying)
 
 
 def test_a_good_state_without_the_variables_of_later_is_refused() -> None:
