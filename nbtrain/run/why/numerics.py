@@ -41,6 +41,8 @@ _MOVE = frozenset(
         *("PyFunc", "EagerPyFunc", "PyFuncStateless", "Snapshot"),
     }
 )
+# In the names of files that AutoGraph makes of functions; elsewhere it gives the user's own lines.
+_CONVERTED = "__autograph_generated_file"
 # Operations that draw elements of data.
 _DRAW = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
 
@@ -177,7 +179,7 @@ class Watch:
         return tuple(
             Place(frame.filename, frame.lineno, frame.name)
             for frame in reversed(of.traceback)
-            if is_of_the_user(frame.filename)
+            if is_of_the_user(frame.filename) and _CONVERTED not in frame.filename
         )
 
 

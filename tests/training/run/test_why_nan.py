@@ -216,6 +216,30 @@ def test_a_question_without_an_answer_is_refused_in_words() -> None:
     assert "the run has ended" in refused(loop.why_nan()).text
 
 
+def test_a_step_under_a_strategy_is_watched_without_lines_that_nobody_wrote() -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        weight = tf.Variable(1.0)
+    count = tf.Variable(0.0)
+
+    def replica() -> Any:
+        if count < BAD:  # AutoGraph makes another function of this one
+            return weight * 1.0
+        return tf.math.log(-weight)
+
+    @tf.function
+    def step() -> dict[str, Any]:
+        count.assign_add(1.0)
+        return {"loss": strategy.reduce("SUM", strategy.run(replica), axis=None)}
+
+    run = nbtrain.train(step, checkpoint=tf.train.Checkpoint(weight=weight, count=count))
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    outcome = applied(run.why_nan())
+    assert outcome.text.startswith("log of a negative number")
+    assert "autograph" not in str(outcome.answer)
+    ended(run)
+
+
 def test_a_trial_comes_before_a_question() -> None:
     trying = Slope().run()
     for values, words in ((2e-3, "a trial of learning_rate"), ([2e-3, 3e-3], "2 settings are")):
