@@ -26,8 +26,7 @@ from nbtrain.run.why.numerics import Watch
 
 Step = Callable[[], Mapping[str, SupportsFloat]]
 
-# A loss that differs from the recorded one by less is the same: a step that is traced anew adds in
-# another order.
+# A scalar that differs from the recorded one by less is the same: a sum may be in another order.
 _SAME = 1e-3
 
 
@@ -47,6 +46,7 @@ class Questions:
         self._policy = policy
         self._control = control
         self._steps = context.steps
+        self._differs: int | None = None  # the first step that was another when taken again
 
     def why_nan(self) -> Outcome:
         """Finds the operation from which the NaN or infinity of the training comes.
@@ -65,12 +65,15 @@ class Questions:
                 "nbtrain.train(step, checkpoint=...) calls it."
             )
         good, last = self._good(), self._steps.step
-        with self._policy.aside.visiting() as visit, self._unrecorded():
-            bad = self._first_bad(visit, good, last)
-            if bad is None:
-                text, answer = unexplained(good.step, last, self._differs)
-            else:
-                text, answer = self._watched(visit, good, bad)
+        try:
+            with self._policy.aside.visiting() as visit, self._unrecorded():
+                bad = self._first_bad(visit, good, last)
+                if bad is None:
+                    text, answer = unexplained(good.step, last, self._differs)
+                else:
+                    text, answer = self._watched(visit, good, bad)
+        finally:
+            self._control.now()  # reads the present values again
         return Outcome(True, self._steps.step, text, answer=answer)
 
     def _good(self) -> Checkpoint:
@@ -100,7 +103,7 @@ class Questions:
         self, visit: Callable[[Checkpoint], None], good: Checkpoint, last: int
     ) -> int | None:
         """Returns the first step that gives NaN or infinity if they are taken again; or None."""
-        self._differs: int | None = None
+        self._differs = None
         for step, values in self._again(visit, good, last):
             if not all(map(math.isfinite, values.values())) or self._policy.non_finite():
                 return step
