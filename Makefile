@@ -24,7 +24,7 @@ help:
 	@echo 'make test   all of that, and the training, process, notebook and browser tests'
 	@echo 'make soak   draw faults for a minute in each test: kills, full disks, hostile input'
 	@echo 'make lowest test with the oldest versions; make newest PYTHON=python3.13, with the newest;'
-	@echo '            make next, with release candidates and nightly builds'
+	@echo '            make next, with release candidates and the nightly Keras'
 	@echo 'make matrix try every front end, and write docs/compatibility.md'
 	@echo 'make demo   run the quickstart without a screen; leaves it and its HTML in demo/'
 	@echo 'make dist   the source distribution and the wheel, tried in an empty environment'
@@ -149,8 +149,8 @@ lowest: .venv/made
 newest: .venv/made
 	$(call smoke,.venv-newest)
 
-# Release candidates and nightly builds, of TensorFlow, Keras and everything else. A TensorFlow that is
-# not released brings keras-nightly, which has the files of Keras: it must be installed last.
+# Release candidates of TensorFlow and everything else, and the nightly build of Keras. A TensorFlow
+# that is not released brings keras-nightly, which has the files of Keras: it must be installed last.
 next: .venv/made
 	$(call smoke,.venv-next,--prerelease allow,keras-nightly)
 

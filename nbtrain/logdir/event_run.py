@@ -40,6 +40,9 @@ KINDS = (
 )
 _SCALARS = ("scalars", None)  # for a tag without a stated kind
 
+# The folders that Keras writes below the folder of a fit.
+_OF_KERAS = ("train", "validation")
+
 # The most bytes of a run that is read together with others: about ten thousand scalars.
 SMALL = 1 << 18
 _FIELDS = {"simple_value": "scalars", "image": "images", "histo": "histograms", "audio": "audio"}
@@ -60,8 +63,8 @@ class EventRun:
     Args:
         folder: The folder.
         decoder: A decoder that knows the records of other runs; None for a new one.
-        depth: The number of folders above it that may belong to the same run, such as that of
-            Keras's `train`.
+        within: Whether the folder above it is one of the logdir's too. It is that of the run if
+            this one is Keras's `train` or `validation`, and no run itself.
 
     Attributes:
         series: The scalars by tag, in the order in which the tags first appeared.
@@ -74,9 +77,12 @@ class EventRun:
         unreadable: Files that could not be read since the last scan, and why.
     """
 
-    def __init__(self, folder: str, decoder: Decoder | None = None, depth: int = 0) -> None:
+    def __init__(
+        self, folder: str, decoder: Decoder | None = None, *, within: bool = False
+    ) -> None:
         self.folder = folder
-        self._about_it = (Path(folder), *Path(folder).parents[:depth])
+        self._own = Path(folder)
+        self._has_above = within and self._own.name in _OF_KERAS
         self.unreadable: dict[str, str] = {}
         self._decoder = Decoder() if decoder is None else decoder
         self._timelines = Polled(RunTimeline.of, FILE)
@@ -200,27 +206,36 @@ class EventRun:
         return status.tags if status else ()
 
     @property
+    def _home(self) -> Path | None:
+        """The folder with the journal and the status of the run; None on another machine."""
+        if is_remote(self.folder):
+            return None
+        return (
+            self._own.parent if self._has_above and not (self._own / FILE).exists() else self._own
+        )
+
+    @property
     def _status(self) -> Status | None:
-        """The contents of the status file here or nearest above; None without one."""
-        for folder in self._about_it:
-            with contextlib.suppress(OSError, Untrusted):
-                return self._signs.of(folder).status
+        """The contents of the status file of the run; None without one."""
+        with contextlib.suppress(OSError, Untrusted):
+            return self._signs.of(home).status if (home := self._home) else None
         return None
 
     def about(self) -> About | None:
-        """Returns what the journal here or nearest above says of the run; None without one.
+        """Returns the config, tags, notes and duration of the run; None without a journal.
 
         Any thread may call it at any time.
         """
-        for folder in self._about_it:
-            try:
-                found = self._abouts.of(folder)
-            except OSError:
-                continue
-            with contextlib.suppress(OSError, Untrusted):
-                found = found.until(self._signs.of(folder).alive)
-            return found
-        return None
+        home = self._home
+        if home is None:
+            return None
+        try:
+            found = self._abouts.of(home)
+        except OSError:
+            return None
+        with contextlib.suppress(OSError, Untrusted):
+            found = found.until(self._signs.of(home).alive)
+        return found
 
     def points(self, tag: str) -> Points:
         """Returns all points of a tag.

@@ -88,7 +88,7 @@ class Reader:
             return self._runs[run].labels if run in self._runs else ()
 
     def about(self, run: str) -> About | None:
-        """Returns config, tags, notes and duration from the nearest journal at or above a run."""
+        """Returns the config, tags, notes and duration of a run; None for one without a journal."""
         with self._lock:
             found = self._runs.get(run)
         return found.about() if found else None  # without the lock: it may read a long journal
@@ -139,8 +139,7 @@ class Reader:
             there = set()
             for run, folder, names in self._folders.scan():
                 if run not in self._runs:
-                    depth = 0 if run == "." else run.count("/") + 1
-                    self._runs[run] = EventRun(folder, self._decoder, depth)
+                    self._runs[run] = EventRun(folder, self._decoder, within=run != ".")
                 self._runs[run].scan(names)
                 there.add(run)
             gone = sorted(self._runs.keys() - there)

@@ -23,7 +23,7 @@ from nbtrain.core.text.text_table import counted, some
 from nbtrain.rundir import files, processes, status_file
 from nbtrain.rundir.entries import FILE, Entry, entries, entry_of, parent_of
 from nbtrain.rundir.files import Untrusted
-from nbtrain.rundir.folder import check_name, shown
+from nbtrain.rundir.folder import BASE, check_name, shown
 from nbtrain.rundir.lock import RunLock
 
 
@@ -129,7 +129,9 @@ def rename(folder: Path, name: str) -> Path:
 def _check(folder: Path) -> None:
     """Checks that a folder is that of one run."""
     if not folder.is_dir():
-        raise ArgumentError(f"There is no folder {shown(folder)}.")
+        named = BASE / folder.name
+        instead = f" Give the folder of the run: {named}." if named.is_dir() else ""
+        raise ArgumentError(f"There is no folder {shown(folder)}.{instead}")
     if folder.is_symlink():
         raise ArgumentError(f"{shown(folder)} is a link: give the folder to which it leads.")
     if not (folder / FILE).is_file():

@@ -371,7 +371,14 @@ _TABLE = (
         "tag",
         "replace the tags of a run",
         lambda tags: commands.Tag(checked(tags)),
-        (Argument("tags", TAGS, "words by which the run can be found again, such as baseline"),),
+        (
+            Argument(
+                "tags",
+                TAGS,
+                "words by which the run can be found again, such as baseline; without any, it has "
+                "none afterwards",
+            ),
+        ),
         is_destructive=True,
     ),
 )

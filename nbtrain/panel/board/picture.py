@@ -173,7 +173,7 @@ def svg(scalars: Scalars, want: Want, lines: Sequence[Line], *, log: bool, outli
         ]
         points += _draw(axes, buckets[0], line.style, raw=bool(want.smooth))
         if len(buckets) == 3:
-            points += _draw_band(axes, buckets[1], buckets[2], line.style)
+            points += _draw_band(axes, buckets, line.style)
     if log:
         axes.set_yscale("log", nonpositive="mask")
     if not outliers:
@@ -198,16 +198,20 @@ def svg(scalars: Scalars, want: Want, lines: Sequence[Line], *, log: bool, outli
 
 
 def _draw_band(
-    axes: Axes, low: FloatArray, high: FloatArray, style: dict[str, Any]
+    axes: Axes, buckets: Sequence[FloatArray], style: dict[str, Any]
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Draws the band between two bounds, and returns the places and values of both.
 
     Bounds with other places than the curve have no band on the page, which says so; here they have
     none either.
+
+    Args:
+        buckets: Those of the curve, of the lower and of the upper bound.
     """
-    place, least, most = low[:, 0], low[:, 1], high[:, 1]
-    if not np.array_equal(place, high[:, 0]):
+    place, *others = (each[:, 0] for each in buckets)
+    if not all(np.array_equal(place, other) for other in others):
         return []
+    least, most = (each[:, 1] for each in buckets[1:])
     least, most = (np.clip(each, -_MOST, _MOST) for each in (least, most))
     where = np.isfinite(least) & np.isfinite(most)
     axes.fill_between(place, least, most, where=where, color=style["color"], alpha=0.2, lw=0)

@@ -167,6 +167,10 @@ def test_a_layouts_chart_is_downloaded_as_a_drawing(
     for name in (title, *names):
         assert f"<!-- {name} -->" in drawing, name
     assert drawing.count("PolyCollection_") == bands
+    wrong = chart_of(board, "wrong")
+    with page.page.expect_download():
+        wrong.locator("[data-act=SVG]").click()
+    expect(wrong).to_contain_text("No run has a tag that 'nothing.*' matches.")
     assert ("stroke-dasharray" in drawing) is (title == "losses")
 
 

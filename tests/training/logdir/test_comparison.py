@@ -201,23 +201,12 @@ def test_the_folders_of_a_keras_fit_have_the_journal_of_the_run_above_them(tmp_p
     assert found.directions["epoch_wins"] is Direction.HIGHEST
     reader = found.scalars.reader
     assert reader.labels("a/train") == ("best",)
-    # Folders above the logdir do not belong to its runs.
+    # A folder above the logdir is none of its runs, and other folders below a run are others'.
     alone = nbtrain.compare(tmp_path / "runs" / "a" / "train")
     assert (alone.runs, alone.tags) == (["."], {})
-
-
-def test_times_that_are_not_finite_count_for_no_duration(tmp_path: Path) -> None:
-    wrong = [
-        simple("loss", step, 1.0, at) for step, at in enumerate((math.nan, 5.0, math.inf, 8.0))
-    ]
-    written(tmp_path / "a" / NAME, wrong)
-    written(tmp_path / "b" / NAME, [simple("loss", 0, 1.0, math.nan)])
-    assert nbtrain.compare(tmp_path).durations == {"a": 3.0, "b": 0.0}
-
-
-def test_equal_hyperparameters_are_shown_on_one_line(tmp_path: Path) -> None:
-    for run in "ab":
-        values = [told(name="a\n\x1b[31m" + "x" * 99), simple("loss", 1, 2.0)]
-        written(tmp_path / run / NAME, values)
-    last = repr(nbtrain.compare(tmp_path)).splitlines()[-1]
-    assert last == "the same in all: name=a" + 2 * "\N{REPLACEMENT CHARACTER}" + f"[31m{'x' * 20}…"
+    written(tmp_path / "runs" / "a" / "old" / NAME, [simple("loss", 1, 0.5)])
+    other = nbtrain.compare(tmp_path / "runs", runs="old").scalars.reader
+    assert (other.labels("a/old"), other.about("a/old")) == ((), None)
+    (tmp_path / "runs" / "a" / "train" / "steering.jsonl").write_text("")
+    own = nbtrain.compare(tmp_path / "runs").scalars.reader
+    assert own.labels("a/train") == ()

@@ -539,7 +539,7 @@ def test_a_chart_of_several_tags_is_drawn_with_its_dashes_and_bounds(tmp_path: P
         )
 
     assert bands("low", "high") == 1
-    assert bands("low", "short") == bands("low", "gone") == 0
+    assert bands("low", "short") == bands("short", "short") == bands("low", "gone") == 0
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,12 @@ def test_a_launched_process_and_a_held_folder_of_checkpoints_are_respected(
     assert Path("runs/a/steering.jsonl").is_file()
 
 
+def test_the_name_of_a_run_alone_is_answered_with_its_folder() -> None:
+    nbtrain.train(Counter().step, steps=1, name="a").wait(SOON)
+    with pytest.raises(ArgumentError, match=r"There is no folder a\. Give the folder .*: runs/a\."):
+        rename("a", "b")
+
+
 def test_a_long_line_of_a_branch_stays_as_it_is() -> None:
     run, _ = parent()
     run.branch(10, name="b").wait(SOON)

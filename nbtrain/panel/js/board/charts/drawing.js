@@ -7,7 +7,7 @@ import { download } from "../download.js";
 /** @import { OverlayChart } from "./overlay_chart.js" */
 
 /**
- * Lets the browser save a drawing of a chart.
+ * Lets the browser save a drawing of a chart. What is said below the chart stays, unless it is refused.
  * @param {BoardConnection} connection
  * @param {OverlayChart} chart
  * @param {DrawnLine[]} lines
@@ -22,5 +22,5 @@ export async function saveDrawing(connection, chart, lines) {
   });
   if (content.t === "file")
     download(new Blob([buffers[0]], { type: "image/svg+xml" }), tag, ".svg");
-  chart.say(content.t === "refused" ? content.text : "");
+  else if (content.t === "refused") chart.say(content.text);
 }
