@@ -38,8 +38,10 @@ def origin_of(found: Sequence[Operation]) -> Operation:
     found = [each for each in found if each.kind not in _READS] or found
     made = [each for each in found if all(values.is_finite for values in each.inputs)]
     nan = next((each for each in found if _gives_nan(each)), None)
-    if nan is None or nan in made:
-        return nan or (made or found)[0]
+    if nan is None:  # data may have an infinity that is meant
+        return next((each for each in made if each.kind != DATA), (made or found)[0])
+    if nan in made:
+        return nan
     known = {each.number: each for each in found if each.number >= 0}
     waiting, seen = deque(nan.sources), set()
     while waiting:

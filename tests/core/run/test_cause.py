@@ -54,6 +54,7 @@ def test_an_infinite_loss_comes_from_the_first_infinity() -> None:
     mask = operation("SelectV2", [INF, GOOD], INF, 0)
     log = operation("Log", [[0.0, 1.0]], [-math.inf, 0.0], 1)
     assert origin_of([mask, log]) is log
+    assert origin_of([operation(DATA, [], INF), log]) is log, "data may have a mask"
 
 
 def test_the_forward_operation_is_named_in_the_place_of_its_derivative() -> None:
