@@ -164,7 +164,7 @@ def _locked(folder: Path) -> Iterator[None]:
         for each in sorted({folder, *(path.parent for path in folder.rglob("run.lock"))}):
             lock = RunLock(each, folder.name)
             try:
-                lock.acquire()
+                lock.acquire(otherwise=f"In a terminal: nbtrain stop {shown(folder)}.")
             except OSError as error:
                 raise ArgumentError(f"{shown(each)} cannot be locked: {error}") from None
             held.callback(lock.release)

@@ -195,6 +195,7 @@ def test_a_launched_process_and_a_held_folder_of_checkpoints_are_respected(
     with pytest.raises(BusyError, match="ckpts is held by the run 'a'") as refusal:
         delete("runs/a", asks=False)
     assert "name=" not in str(refusal.value)
+    assert "In a terminal: nbtrain stop runs/a. nbtrain." in str(refusal.value)
     further.release()
     sign = status_file.read(run.logdir)
     process = psutil.Process()
