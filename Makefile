@@ -136,7 +136,7 @@ dist: .venv/made
 	rm -rf dist
 	$(BIN)/python -m pip install --quiet build uv
 	$(BIN)/python -m build --outdir dist
-	@find dist -name '*.whl' -size -1024k | grep -q . || { echo 'The wheel is larger than 1 MiB.'; exit 1; }
+	@find dist -name '*.whl' -size -1050k | grep -q . || { echo 'The wheel is larger than 1,050 KiB.'; exit 1; }
 	$(BIN)/uv venv --quiet --clear --python "$(PYTHON)" .venv-dist
 	$(BIN)/uv pip install --quiet --python .venv-dist dist/*.whl
 	env PATH="$(CURDIR)/.venv-dist/bin" .venv-dist/bin/python -I tests/smoke.py
