@@ -36,7 +36,7 @@ def train_step(batch):
 """,
     """\
 checkpoint = tf.train.Checkpoint(model=model, adam=adam)
-run = nbtrain.train(train_step, data=data, epochs=50, checkpoint=checkpoint, name="digits")
+run = nbtrain.train(train_step, data=data, epochs=50, checkpoint=checkpoint, name="cause")
 """,
 )
 
