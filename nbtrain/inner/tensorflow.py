@@ -176,9 +176,11 @@ def is_meant(kind: str, output: int) -> bool:
 
 
 def variable_read_by(operation: tf.Operation) -> str:
-    """Returns the name of the variable that an operation of a function reads; "" if unknown."""
-    if operation.type not in ("ReadVariableOp", "ResourceGather", "ResourceGatherNd"):
-        return ""
+    """Returns the name of the variable that an operation of a function reads; "" if unknown.
+
+    Args:
+        operation: An operation whose first input is the handle of a variable.
+    """
     handle, graph = operation.inputs[0], operation.graph
     while (outer := next((o for o, own in graph.captures if own is handle), None)) is not None:
         handle = outer

@@ -142,22 +142,17 @@ class Trial:
                 f"{self._way_out}."
             )
 
-    def refuse_another(self) -> NoReturn:
-        """Raises a PhaseError: a run has one trial at a time."""
-        if self.apart:
-            self._refuse("try")
-        raise PhaseError(
-            f"Cannot try while another trial is under way, of {self.what} since step "
-            f"{self.begun:,}: wait for its end{self._way_out}."
-        )
+    def refuse(self, what: str, trial: str = "a trial") -> NoReturn:
+        """Raises a PhaseError: the trial comes first.
 
-    def refuse_question(self) -> NoReturn:
-        """Raises a PhaseError: a question leaves the present state, which a trial has set."""
-        what = "look for a cause"
+        Args:
+            what: What was asked for, as a verb.
+            trial: The words for this trial.
+        """
         if self.apart:
             self._refuse(what)
         raise PhaseError(
-            f"Cannot {what} while a trial of {self.what} is under way, since step "
+            f"Cannot {what} while {trial} is under way, of {self.what} since step "
             f"{self.begun:,}: wait for its end{self._way_out}."
         )
 

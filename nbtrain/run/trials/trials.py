@@ -73,7 +73,7 @@ class Trials:
         if (trial := self._trial) is None:
             ends = self._begin(receipt, asked)
         elif trial.receipt is not receipt:
-            trial.refuse_another()
+            trial.refuse("try", "another trial")
         elif self._is_stopping:
             self._end_undecided(trial, self._steps.step, "the run ended")
             return None
@@ -88,7 +88,7 @@ class Trials:
     def check_none(self) -> None:
         """Raises a PhaseError if a question cannot be answered because of a trial."""
         if self._trial is not None:
-            self._trial.refuse_question()
+            self._trial.refuse("look for the cause")
 
     def check_free(self, names: Collection[str]) -> None:
         """Raises a PhaseError if hyperparameters cannot be set because of a trial."""

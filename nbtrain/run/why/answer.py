@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nbtrain.core.text.text_table import counted
 from nbtrain.run.why.cause import fault_of, origin_of, share_of
-from nbtrain.run.why.operation import Operation, Place, Values
+from nbtrain.run.why.operation import CodeLine, Operation, Values
 from nbtrain.steer import surroundings
 
 Answer = tuple[str, Mapping[str, Any]]
@@ -25,8 +27,9 @@ def answer_of(step: int, found: Sequence[Operation], gone_bad: Sequence[str]) ->
         if not gone_bad:
             return f"step {step:,} was finite when its operations were watched", {"step": step}
         text = (
-            f"{' and '.join(gone_bad)} went bad at step {step:,}, in operations that cannot be "
-            "watched: those of a tf.distribute strategy, of a loaded function or of an update"
+            f"{' and '.join(gone_bad)} went bad at step {step:,}, but no operation that is watched "
+            "gave NaN or infinity. Code of Python and NumPy, loaded functions, further replicas "
+            "and the updates of variables are not watched"
         )
         return text, {"step": step, "names": [*gone_bad]}
     origin = origin_of(found)
@@ -66,7 +69,7 @@ def unexplained(good: int, last: int, differs: int | None) -> Answer:
     return f"{said}, so they had other data, random draws or settings", {"differs": differs}
 
 
-def shown(place: Place) -> str:
+def shown(place: CodeLine) -> str:
     """Returns a place in the program: "loss_fn (model.py, line 7)"."""
     where = f"{surroundings.current.name_of_code(place.filename)}, line {place.line:,}"
     return f"{place.function} ({where})" if place.function.isidentifier() else where
@@ -75,14 +78,11 @@ def shown(place: Place) -> str:
 def summary(values: Values) -> str:
     """Returns a tensor in words: "float32 (64, 10), 0 to 0.98, 3 zeros, 1 NaN"."""
     shape = f"({', '.join(map(str, values.shape))}{',' * (len(values.shape) == 1)})"
-    counts = {
-        "zeros": values.zeros,
-        "negative": values.negative,
-        "NaN": values.nan,
-        "infinite": values.infinite,
-    }
     parts = [f"{values.dtype} {shape}"]
-    if values.least == values.least:
+    if not math.isnan(values.least):
         parts.append(f"{values.least:.4g} to {values.most:.4g}")
+    if values.zeros:
+        parts.append(counted(values.zeros, "zero"))
+    counts = {"negative": values.negative, "NaN": values.nan, "infinite": values.infinite}
     parts += [f"{count:,} {what}" for what, count in counts.items() if count]
     return ", ".join(parts)

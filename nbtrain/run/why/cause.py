@@ -11,12 +11,17 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from nbtrain.run.why.operation import DATA, Operation, Values
+from nbtrain.run.why.operation import (
+    DATA,
+    READS,
+    Operation,
+    Values,
+    is_within,
+    scope_of_derivative,
+)
 
 # The greatest finite numbers of the types.
 _MOST = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.4028235e38, "float64": 1.8e308}
-
-_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
 
 # So many products of small numbers are not added up: what is infinite then is no overflow.
 _MANY = 1000
@@ -35,7 +40,7 @@ def origin_of(found: Sequence[Operation]) -> Operation:
     Args:
         found: The operations with bad outputs, in the order of their execution; one or more.
     """
-    found = [each for each in found if each.kind not in _READS] or found
+    found = [each for each in found if each.kind not in READS] or found
     made = [each for each in found if all(values.is_finite for values in each.inputs)]
     nan = next((each for each in found if _gives_nan(each)), None)
     if nan is None:  # data may have an infinity that is meant
@@ -60,8 +65,8 @@ def origin_of(found: Sequence[Operation]) -> Operation:
 
 def _forward_of(operation: Operation, made: Sequence[Operation]) -> Operation:
     """Returns the operation of which this is a derivative if that has given an infinity too."""
-    of = operation.derivative_of
-    return next((each for each in made if of and f"{each.name}/".startswith(f"{of}/")), operation)
+    of = scope_of_derivative(operation.name)
+    return next((each for each in made if of and is_within(each.name, of)), operation)
 
 
 def _gives_nan(operation: Operation) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,21 @@ from nbtrain.inner.tensorflow import (
     tracing_anew,
     variable_read_by,
 )
-from nbtrain.run.why.operation import DATA, Operation, Place, Values, scope_of_derivative
+from nbtrain.run.why.operation import (
+    DATA,
+    READS,
+    CodeLine,
+    Operation,
+    Values,
+    is_within,
+    scope_of_derivative,
+)
 
 # Operations whose outputs are inputs, or parts of them. TensorFlow also adds identities behind the
 # end of a function, which nothing may depend on.
 _MOVE = frozenset(
     {
-        *("Identity", "IdentityN", "StopGradient", "PreventGradient", "Placeholder", "Const"),
+        *("Identity", "IdentityN", "StopGradient", "PreventGradient", "CodeLineholder", "Const"),
         *("Reshape", "Squeeze", "ExpandDims", "Transpose", "Concat", "ConcatV2", "Pack", "Unpack"),
         *("Slice", "StridedSlice", "Split", "SplitV", "Fill", "Tile", "BroadcastTo", "Gather"),
         *("GatherV2", "GatherNd", "Pad", "PadV2", "TensorListStack", "TensorListGetItem"),
@@ -136,19 +145,26 @@ class Watch:
             return
         if all(np.isfinite(each).all() for each in outputs):
             return
-        lines = tuple(Place(code.co_filename, line, code.co_name) for code, line in callers())
-        self.found.append(
-            Operation(
-                kind=kind,
-                name="" if operation is None else operation.name,
-                lines=lines if operation is None else self._lines_of(operation),
-                inputs=tuple(Values.of(np.asarray(each)) for each in inputs),
-                outputs=tuple(map(Values.of, outputs)),
-                number=-1 if operation is None else self._numbers[operation],
-                sources=() if operation is None else (*self._sources_of(operation),),
-                variable="" if operation is None else variable_read_by(operation),
-            )
+        found = Operation(
+            kind=kind,
+            name="",
+            lines=tuple(CodeLine(code.co_filename, line, code.co_name) for code, line in callers()),
+            inputs=tuple(Values.of(np.asarray(each)) for each in inputs),
+            outputs=tuple(map(Values.of, outputs)),
+            number=-1,
+            sources=(),
+            variable="",
         )
+        if operation is not None:
+            found = replace(
+                found,
+                name=operation.name,
+                lines=self._lines_of(operation),
+                number=self._numbers[operation],
+                sources=(*self._sources_of(operation),),
+                variable=variable_read_by(operation) if kind in READS else "",
+            )
+        self.found.append(found)
 
     def _sources_of(self, operation: tf.Operation) -> Iterator[int]:
         """Yields the numbers of the watched operations from which inputs come."""
@@ -163,12 +179,13 @@ class Watch:
             else:
                 waiting += source.inputs
 
-    def _lines_of(self, operation: tf.Operation) -> tuple[Place, ...]:
+    def _lines_of(self, operation: tf.Operation) -> tuple[CodeLine, ...]:
         """Returns the lines that led to an operation; for a derivative, those of what it is of."""
-        of = operation if (scope := scope_of_derivative(operation.name)) is None else None
-        for each in self._watched if scope else ():
-            if scope_of_derivative(each.name) is None and f"{each.name}/".startswith(f"{scope}/"):
-                of = each
+        scope = scope_of_derivative(operation.name)
+        of = operation if scope is None else None
+        if scope:
+            forward = (each for each in self._watched if scope_of_derivative(each.name) is None)
+            of = next((each for each in forward if is_within(each.name, scope)), None)
         waiting, seen = deque([operation]), {operation}
         while of is None and waiting:  # the nearest source that no tape has added
             sources = [self._watched[each] for each in self._sources_of(waiting.popleft())]
@@ -177,7 +194,7 @@ class Watch:
             seen.update(sources)
         of = of or operation
         return tuple(
-            Place(frame.filename, frame.lineno, frame.name)
+            CodeLine(frame.filename, frame.lineno, frame.name)
             for frame in reversed(of.traceback)
             if is_of_the_user(frame.filename) and _CONVERTED not in frame.filename
         )

@@ -23,6 +23,15 @@ def scope_of_derivative(name: str) -> str | None:
     return of.rpartition("/")[0] if tape else None
 
 
+def is_within(name: str, scope: str) -> bool:
+    """Returns whether an operation has the name of a scope, or is in it."""
+    return f"{name}/".startswith(f"{scope}/")
+
+
+# The operations that read a variable.
+READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """The values of a tensor, in numbers.
@@ -78,7 +87,7 @@ class Values:
         return not self.nan and not self.infinite
 
 
-class Place(NamedTuple):
+class CodeLine(NamedTuple):
     """A line of the user's program: the file or the name of a cell's code, and the function."""
 
     filename: str
@@ -103,14 +112,9 @@ class Operation:
 
     kind: str
     name: str
-    lines: tuple[Place, ...]
+    lines: tuple[CodeLine, ...]
     inputs: tuple[Values, ...]
     outputs: tuple[Values, ...]
     number: int
     sources: tuple[int, ...]
     variable: str
-
-    @property
-    def derivative_of(self) -> str:
-        """The scope of the operation that this one is a derivative of; "" if none is known."""
-        return scope_of_derivative(self.name) or ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 import numpy as np
 import tensorflow as tf
@@ -21,10 +21,11 @@ from nbtrain.recording.tags import by_tag
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
-from nbtrain.run.why.answer import answer_of, unexplained
+from nbtrain.run.why.answer import Answer, answer_of, unexplained
 from nbtrain.run.why.numerics import Watch
 
 Step = Callable[[], Mapping[str, SupportsFloat]]
+Visit = Callable[[Checkpoint], None]
 
 # A scalar that differs from the recorded one by less is the same: a sum may be in another order.
 _SAME = 1e-3
@@ -46,7 +47,6 @@ class Questions:
         self._policy = policy
         self._control = control
         self._steps = context.steps
-        self._differs: int | None = None  # the first step that was another when taken again
 
     def why_nan(self) -> Outcome:
         """Finds the operation from which the NaN or infinity of the training comes.
@@ -65,16 +65,20 @@ class Questions:
                 "nbtrain.train(step, checkpoint=...) calls it."
             )
         good, last = self._good(), self._steps.step
+        before = self._control.now()
         try:
             with self._policy.aside.visiting() as visit, self._unrecorded():
-                bad = self._first_bad(visit, good, last)
-                if bad is None:
-                    text, answer = unexplained(good.step, last, self._differs)
-                else:
-                    text, answer = self._watched(visit, good, bad)
+                text, answer = self._explained(visit, good, last)
         finally:
-            self._control.now()  # reads the present values again
+            self._set_back(before)
         return Outcome(True, self._steps.step, text, answer=answer)
+
+    def _set_back(self, before: Mapping[str, float]) -> None:
+        """Sets hyperparameters back that the checkpoint of the present state lacks."""
+        now = self._control.now()
+        changed = {name: old for name, old in before.items() if old != now[name]}
+        if changed := {name: old for name, old in changed.items() if math.isfinite(old)}:
+            self._control.hyperparameters.set(changed)
 
     def _good(self) -> Checkpoint:
         """Returns the last checkpoint before what is NaN or infinite now."""
@@ -99,46 +103,49 @@ class Questions:
             )
         return good[-1]
 
-    def _first_bad(
-        self, visit: Callable[[Checkpoint], None], good: Checkpoint, last: int
-    ) -> int | None:
-        """Returns the first step that gives NaN or infinity if they are taken again; or None."""
-        self._differs = None
+    def _explained(self, visit: Visit, good: Checkpoint, last: int) -> Answer:
+        """Takes the steps from a good state again; explains the first that goes bad."""
+        differs: int | None = None
         for step, values in self._again(visit, good, last):
-            if not all(map(math.isfinite, values.values())) or self._policy.non_finite():
-                return step
-            if self._differs is None and not self._agrees(step, values):
-                self._differs = step
-        return None
+            if _bad(values) or self._policy.non_finite():
+                return self._watched(visit, good, step)
+            if differs is None and not self._agrees(step, values):
+                differs = step
+        return unexplained(good.step, last, differs)
 
-    def _watched(
-        self, visit: Callable[[Checkpoint], None], good: Checkpoint, bad: int
-    ) -> tuple[str, Mapping[str, Any]]:
+    def _watched(self, visit: Visit, good: Checkpoint, bad: int) -> Answer:
         """Takes the steps up to the bad one again, and watches that one."""
-        for _ in self._again(visit, good, bad - 1):
-            pass
-        with Watch() as watch:
-            values = self._take()
-        gone_bad = [tag for tag, value in values.items() if not math.isfinite(value)]
-        return answer_of(bad, watch.found, [*gone_bad, *filter(None, [self._policy.non_finite()])])
+        watch = Watch()
+        for _, values in self._again(visit, good, bad, watch):
+            gone_bad = _bad(values)
+        variable = self._policy.non_finite()
+        return answer_of(bad, watch.found, [*gone_bad, *([variable] if variable else [])])
 
     def _again(
-        self, visit: Callable[[Checkpoint], None], good: Checkpoint, last: int
+        self, visit: Visit, good: Checkpoint, last: int, watch: Watch | None = None
     ) -> Iterator[tuple[int, dict[str, float]]]:
-        """Takes the steps from a checkpoint to the last one again; yields number and scalars."""
+        """Takes the steps from a checkpoint to the last one again; yields number and scalars.
+
+        Args:
+            watch: Watches the last step; None if nothing does.
+        """
         visit(good)
         edits = [
             mark
             for mark in self._context.monitor.marks
             if mark.edits and not mark.abandoned and mark.order > good.order
         ]
+        if begun := {name: old for mark in edits[::-1] for name, old, _ in mark.edits}:
+            self._control.hyperparameters.set(begun)  # the checkpoint may lack them
         for step in range(good.step, last):
             if self._context.lifecycle.phase is Phase.STOPPING:
                 raise PhaseError("The run was asked to stop before the cause was found.")
             for mark in edits:
                 if mark.place == step:
                     self._control.hyperparameters.set({name: new for name, _, new in mark.edits})
-            yield step + 1, self._take()
+            with watch if watch and step + 1 == last else contextlib.nullcontext():
+                values = self._take()
+            yield step + 1, values
 
     def _take(self) -> dict[str, float]:
         """Takes one step; returns its scalars."""
@@ -169,3 +176,8 @@ class Questions:
             for tag, value in values.items()
             if tag in recorded
         )
+
+
+def _bad(values: Mapping[str, float]) -> list[str]:
+    """Returns the names of the scalars that are not finite."""
+    return [tag for tag, value in values.items() if not math.isfinite(value)]

@@ -9,7 +9,7 @@ import pytest
 
 from nbtrain.run.why.answer import answer_of, summary
 from nbtrain.run.why.cause import fault_of, origin_of, share_of
-from nbtrain.run.why.operation import DATA, Operation, Place, Values
+from nbtrain.run.why.operation import DATA, CodeLine, Operation, Values
 
 GOOD, NAN, INF, LOW = [1.0, 2.0], [1.0, math.nan], [math.inf, 1.0], [-math.inf, -math.inf]
 
@@ -24,7 +24,7 @@ def operation(
     name: str = "",
 ) -> Operation:
     given = tuple(Values.of(np.array(each, np.float32)) for each in inputs)
-    place = Place("/home/ada/model.py", 7, "loss_fn")
+    place = CodeLine("/home/ada/model.py", 7, "loss_fn")
     made = (Values.of(np.array(output, np.float32)),)
     return Operation(kind, name, (place,), given, made, number, sources, "")
 
@@ -115,7 +115,7 @@ def test_an_answer_is_a_sentence_and_plain_data() -> None:
         "operation": "Log",
         "name": "losses/Log",
         "share": "1 of 2 values is 0",
-        "inputs": ["float32 (2,), 0 to 1, 1 zeros"],
+        "inputs": ["float32 (2,), 0 to 1, 1 zero"],
         "outputs": ["float32 (2,), 1 to 1, 1 infinite"],
         "rows": [0],
         "file": "/home/ada/model.py",
@@ -126,7 +126,9 @@ def test_an_answer_is_a_sentence_and_plain_data() -> None:
 
 def test_a_step_of_which_nothing_was_seen_is_said() -> None:
     text, answer = answer_of(3, [], ["loss", "dense/kernel"])
-    assert text.startswith("loss and dense/kernel went bad at step 3, in operations that cannot be")
+    assert text.startswith(
+        "loss and dense/kernel went bad at step 3, but no operation that is watched"
+    )
     assert answer == {"step": 3, "names": ["loss", "dense/kernel"]}
     assert answer_of(3, [], [])[0] == "step 3 was finite when its operations were watched"
 
@@ -134,7 +136,7 @@ def test_a_step_of_which_nothing_was_seen_is_said() -> None:
 def test_the_values_of_a_tensor_in_words() -> None:
     bad = np.array([[1.0, -2.0], [math.nan, math.inf], [0.0, 4.0]], np.float16)
     assert summary(Values.of(bad)) == (
-        "float16 (3, 2), -2 to 4, 1 zeros, 1 negative, 1 NaN, 1 infinite"
+        "float16 (3, 2), -2 to 4, 1 zero, 1 negative, 1 NaN, 1 infinite"
     )
     assert Values.of(bad).rows == (1,)
     assert summary(Values.of(np.zeros((0, 2), np.float32))) == "float32 (0, 2)"

@@ -114,6 +114,29 @@ def test_an_edit_since_the_good_state_is_made_again_at_its_step() -> None:
     ended(run)
 
 
+def test_an_edit_just_before_the_bad_step_of_a_value_that_no_checkpoint_has() -> None:
+    scale, weight = tf.Variable(1.0), tf.Variable(1.0)
+
+    def step() -> dict[str, Any]:
+        weight.assign_add(0.01)
+        return {"loss": tf.math.log(scale) * weight}
+
+    run = nbtrain.train(
+        step,
+        checkpoint=tf.train.Checkpoint(weight=weight),
+        hyperparameters={"scale": scale},
+        start=False,
+    )
+    run.post(nbtrain.core.commands.Set({"scale": 0.0}), at=20)
+    run.start()
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    outcome = applied(run.why_nan())
+    assert outcome.text.startswith("log of 0 in step (test_why_nan.py, line ")
+    assert outcome.answer["step"] == 21
+    assert run.hyperparameters["scale"] == float(scale.numpy()) == 0.0
+    ended(run)
+
+
 def test_the_question_is_in_the_journal_and_on_the_curve_and_nothing_else_is_recorded() -> None:
     training = Faulty(faulty.division_by, 0.0)
     step = training.step
@@ -242,11 +265,14 @@ def test_a_step_under_a_strategy_is_watched_without_lines_that_nobody_wrote() ->
 
 def test_a_trial_comes_before_a_question() -> None:
     trying = Slope().run()
-    for values, words in ((2e-3, "a trial of learning_rate"), ([2e-3, 3e-3], "2 settings are")):
+    for values, words in (
+        (2e-3, "a trial is under way, of learning_rate"),
+        ([2e-3, 3e-3], "2 settings are"),
+    ):
         receipt = trying.trial(learning_rate=values, steps=10**6, keep_if="loss")
         trying.resume().wait(SOON)  # only the first trial finds it paused
         reached(trying, lambda run: bool(run.status.message))
-        assert f"Cannot look for a cause while {words}" in refused(trying.why_nan()).text
+        assert f"Cannot look for the cause while {words}" in refused(trying.why_nan()).text
         applied(trying.restore())
         assert not receipt.wait(SOON).applied
     ended(trying)
