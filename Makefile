@@ -48,7 +48,7 @@ lab: .venv/made
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(NOTEBOOK) \
 		$(if $(SCREEN),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root)
 
-# Makes two targets at a time. What each says is shown when it has ended, and if one fails the others
+# Makes two targets at a time. The output of each is shown at its end, and if one fails the others
 # go on to their ends.
 TWO := $(MAKE) --no-print-directory --keep-going --jobs 2 \
 	$(if $(filter output-sync,$(.FEATURES)),--output-sync=target)

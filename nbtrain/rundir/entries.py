@@ -47,17 +47,8 @@ UNMARKED = frozenset(
 # All events of the journal.
 EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
-    *(
-        "evaluate",
-        "evaluated",
-        "why_nan",
-        "nan",
-        "recovery",
-        "folder",
-        "finished",
-        "stopped",
-        "failed",
-    ),
+    *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
+    "why_nan",
     *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
     *("best", "patience"),  # a better value; no better value for too long
     *("lost", "returned"),  # tasks of its cluster

@@ -90,7 +90,7 @@ def png(scalars: Scalars, *, x: str = "step", smooth: float = 0.0) -> bytes | No
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnLine:
     """A curve of a chart that is drawn as a page shows it.
 
     Attributes:
@@ -113,7 +113,7 @@ class Line:
     bounds: tuple[str, str] | None
 
     @staticmethod
-    def of(content: object) -> Line:
+    def of(content: object) -> DrawnLine:
         """Parses the description of a line.
 
         Raises:
@@ -130,7 +130,7 @@ class Line:
                 "bounds": (None | [str(), str()]) as bounds,
             } if all(each is None or _is_index(each) for each in (look, dash)):
                 pair = None if bounds is None else (bounds[0], bounds[1])
-                return Line(run, tag, name, look, dash, validates, pair)
+                return DrawnLine(run, tag, name, look, dash, validates, pair)
         raise ArgumentError(f"{content!r:.200} does not describe a line of a chart.")
 
     @property
@@ -148,7 +148,9 @@ def _is_index(number: object) -> bool:
     return type(number) is int and number >= 0
 
 
-def svg(scalars: Scalars, want: Want, lines: Sequence[Line], *, log: bool, outliers: bool) -> bytes:
+def svg(
+    scalars: Scalars, want: Want, lines: Sequence[DrawnLine], *, log: bool, outliers: bool
+) -> bytes:
     """Draws one chart as a page shows it.
 
     Args:

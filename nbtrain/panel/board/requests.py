@@ -72,7 +72,7 @@ def _svg(found: Selections, content: Mapping[str, Any]) -> Sent:
     want, lines = Want.of(content), content.get("lines")
     if not isinstance(lines, list):
         raise ArgumentError(f"lines={lines!r:.80} is not a list of lines of a chart.")
-    described = [*map(picture.Line.of, lines)]
+    described = [*map(picture.DrawnLine.of, lines)]
     log, outliers = content.get("log") is True, content.get("outliers") is True
     with DRAWING:
         drawn = picture.svg(_scalars(found), want, described, log=log, outliers=outliers)

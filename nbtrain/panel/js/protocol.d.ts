@@ -450,7 +450,7 @@ export interface ChartLook {
   outliers: boolean;
 }
 
-/** A line of a chart; see `Line` in panel/board/picture.py. */
+/** A line of a chart; see panel/board/picture.py. */
 export interface DrawnLine {
   run: string;
   tag: string;

@@ -501,7 +501,7 @@ class Aside:
         draws = Draws(saver)
         besides = [(variable, variable.numpy()) for variable in saver.besides()]
         policy.save_with(side)
-        (present,) = listed(side.directory)
+        present = listed(side.directory)[-1]
 
         def visit(held: Checkpoint) -> None:
             restored = saver.restore(held.path)
@@ -520,8 +520,8 @@ class Aside:
                 visit(present)
             except CheckpointError as error:
                 raise CheckpointError(
-                    f"The present state, step {step:,}, could not be restored: {error} What the "
-                    "run holds now is of an earlier step: restore a checkpoint."
+                    f"The present state, step {step:,}, could not be restored from {present.path}: "
+                    f"{error} The run holds the state of an earlier step now: restore a checkpoint."
                 ) from error
             draws.again()
             for variable, value in besides:

@@ -7,7 +7,7 @@ import { download } from "../download.js";
 /** @import { OverlayChart } from "./overlay_chart.js" */
 
 /**
- * Lets the browser save a drawing of a chart. What is said below the chart stays, unless it is refused.
+ * Lets the browser save a drawing of a chart. The words below the chart stay, unless it is refused.
  * @param {BoardConnection} connection
  * @param {OverlayChart} chart
  * @param {DrawnLine[]} lines
