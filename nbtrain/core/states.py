@@ -141,8 +141,8 @@ class Lifecycle:
             return self._phase
 
 
-# The engine of a run whose steps nbtrain calls itself, so that it can take them again.
-STEP_FUNCTION = "step function"
+# The kinds of engines whose steps nbtrain calls itself, so that it can take them again.
+REPEATING = STEP_FUNCTION, KERAS_FIT = "step function", "Keras fit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,16 @@ def state_of_thread() -> dict[str, object]:
     return {} if module is None else vars(module.GLOBAL_STATE_TRACKER)
 
 
+def layer_at_hand() -> str:
+    """Returns the path of the layer that the calling thread calls, below the model; "" if none.
+
+    Keras notes each in the scopes of names (`name_scope_stack`).
+    """
+    scopes: Any = state_of_thread().get("name_scope_stack") or ()
+    names = [scope.name for scope in scopes if scope.caller is not None]
+    return "/".join(names[1:] or names)
+
+
 def global_seed() -> Any:
     """Returns the state of the generator of the whole process; None if there is none."""
     attribute = getattr(sys.modules.get(_GLOBAL_STATE), "get_global_attribute", None)

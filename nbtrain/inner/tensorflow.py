@@ -191,6 +191,9 @@ def variable_read_by(operation: tf.Operation) -> str:
     return str(held.get(id(handle), ""))
 
 
+_CALLING = threading.Lock()  # protects the method that each call of a `tf.function` goes through
+
+
 @contextlib.contextmanager
 def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
     """Makes the calling thread trace each `tf.function` anew within a block, and without XLA.
@@ -201,7 +204,7 @@ def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
     Args:
         called: Is called before each call, with its arguments.
     """
-    thread, original = threading.get_ident(), Function.__call__
+    thread = threading.get_ident()
     copies: dict[int, tuple[Any, Any]] = {}  # each with its function, whose id stays its own
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -212,11 +215,13 @@ def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
         called((args, kwargs))
         return original(copies[id(function)][1], *args, **kwargs)
 
-    Function.__call__ = call
-    try:
-        yield
-    finally:
-        Function.__call__ = original
+    with _CALLING:
+        original = Function.__call__
+        Function.__call__ = call
+        try:
+            yield
+        finally:
+            Function.__call__ = original
 
 
 def _without_xla(function: Any) -> Any:

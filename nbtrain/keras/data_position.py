@@ -68,6 +68,14 @@ class DataPosition(Position):
         iterators = self.data.iterators
         return None if iterators is None or iterators.lost else iterators
 
+    def trained(self, batch: int) -> int:
+        """Moves to the end of this batch of the epoch; returns how many came since the last."""
+        steps = self.data.steps
+        done = batch if steps is None else min(batch, steps)
+        count = max(done - self.batch, 0)
+        self.batch += count
+        return count
+
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """Ends the epoch, with these logs."""
         self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}
@@ -177,6 +185,11 @@ class DataPosition(Position):
         )
 
     @property
+    def metrics(self) -> list[tf.Variable]:
+        """The variables of the model's metrics that exist by now."""
+        return [each for metric in self._model.metrics for each in metric.variables]
+
+    @property
     def has_begun(self) -> bool:
         """True if batches were trained, in this start or an earlier one."""
         return self.batch > 0 or self.epoch > self.data.first_epoch
@@ -236,7 +249,7 @@ class DataPosition(Position):
         self._held = {key: self._held[key] for key in self._held if key[0] != _METRICS}
 
     def _variables(self) -> dict[str, list[Any]]:
-        metrics = [variable for metric in self._model.metrics for variable in metric.variables]
+        metrics = self.metrics
         known = {id(item) for item in tf.train.TrackableView(self._model).descendants()}
         known |= {id(item) for item in metrics}
         # The variables of the random generators, in layers such as Dropout.

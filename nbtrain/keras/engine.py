@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from keras.callbacks import TensorBoard
 from nbtrain.checkpoints.files import Restored, listed
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
+from nbtrain.core.states import KERAS_FIT
 from nbtrain.core.values.hyperparameters import Variable
 from nbtrain.engines.keras_layers import described
 from nbtrain.engines.object_saver import ObjectSaver, roots_of
@@ -24,6 +26,7 @@ from nbtrain.keras.building import build, has_keras_fit
 from nbtrain.keras.callback_state import CallbackState
 from nbtrain.keras.data.data import Data
 from nbtrain.keras.data_position import DataPosition
+from nbtrain.keras.experiment_fit import ExperimentFit
 from nbtrain.keras.fit_callbacks import FitCallbacks, StopFit
 from nbtrain.keras.guard import Guard
 from nbtrain.keras.python_scalars import PythonScalars
@@ -33,6 +36,7 @@ from nbtrain.keras.validation import StoppedError, Validation
 from nbtrain.run.handle import LoopHandle
 from nbtrain.run.run import Run
 from nbtrain.run.thread.threads import Coordinator
+from nbtrain.run.why.experiment import Experiment
 from nbtrain.rundir.folder import Logdir
 
 
@@ -49,6 +53,10 @@ class FitSaver(ObjectSaver):
             self._position.memory.restore({}, [])
         return restored
 
+    def besides(self) -> list[tf.Variable]:
+        """Returns the metrics too, which a checkpoint has only within an epoch."""
+        return [*super().besides(), *self._position.metrics]
+
     def _remedy(self, names: Iterable[str]) -> str:
         model = roots_of(self._checkpoint)["model"]
         lines = [f"self.{f'{name}_2' if hasattr(model, name) else name} = {name}" for name in names]
@@ -64,7 +72,7 @@ class FitEngine:
         stage: The name of the stage of the training, as in `ObjectSaver`.
     """
 
-    kind = "Keras fit"
+    kind = KERAS_FIT
     functions = ()
     origin: str | None = None
 
@@ -191,11 +199,12 @@ class FitEngine:
         if not boards:  # which have writers of their own
             # Until the callbacks have ended.
             loop.host.left_open.enter_context(loop.summaries())
-        while True:
-            self._fit(loop, fit_callbacks)
-            ends = position.epoch >= self.epochs or not position.moved
-            if ends or loop.host.asked_to_stop():
-                break
+        with loop.taken_by(functools.partial(self._take, loss)):
+            while True:
+                self._fit(loop, fit_callbacks)
+                ends = position.epoch >= self.epochs or not position.moved
+                if ends or loop.host.asked_to_stop():
+                    break
         loop.host.at_end(lambda: self._end(fit_callbacks))
         if (
             self._model.stop_training
@@ -259,17 +268,50 @@ class FitEngine:
                 return
             if model.stop_training:
                 return
-        arguments = {**self._arguments, **position.begin_fit(), "initial_epoch": position.epoch}
+        data = position.begin_fit()
         loop.note("position", position.note)
         loop.note("numbers", position.numbers.note)
         try:
-            model.fit(**{**arguments, "callbacks": fit_callbacks})
-        except StopFit:
+            self._call(data, fit_callbacks)
+        finally:
             loop.note("evaluating", None)
+            fit_callbacks.count_current()
+
+    def _call(
+        self, data: Mapping[str, Any], callbacks: keras.callbacks.CallbackList, **other: Any
+    ) -> None:
+        """Calls Keras's fit from the current position; `StopFit` ends it.
+
+        Args:
+            data: The data arguments for this call.
+            other: Arguments that differ from those of the run.
+        """
+        position, model = self.position, self._model
+        given = {**self._arguments, "initial_epoch": position.epoch, **data, **other}
+        try:
+            model.fit(**{**given, "callbacks": callbacks})
+        except StopFit:
             vars(model).pop("_eval_epoch_iterator", None)  # Keras's iterator of its validation
         finally:
-            fit_callbacks.count_current()
             position.data.end_fit()
+
+    def _take(self, loss: ResumedLoss, experiment: Experiment) -> None:
+        """Takes the batches of an experiment, from the current position, by fits of their own."""
+        position, model = self.position, self._model
+        stops = model.stop_training
+        with contextlib.closing(ExperimentFit(experiment, model, position, loss)) as callbacks:
+            while not experiment.is_over:
+                position.moved = False
+                if position.batch and position.batch == position.data.steps_of(position.epoch):
+                    position.end_epoch({})
+                self._call(
+                    position.begin_fit(),
+                    callbacks,
+                    epochs=sys.maxsize,
+                    validation_data=None,
+                    verbose=0,
+                )
+        model.stop_training = stops
 
     def _end_epoch(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """Ends an epoch that was interrupted during its validation, which starts over.

@@ -157,10 +157,8 @@ class FitCallbacks(keras.callbacks.CallbackList):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Records the batch, or the last of an execution of several."""
         position = self._position
-        done, steps = self._begun + self._loss.count, position.data.steps
-        if steps is not None and done > steps:
-            done = steps
-        if done <= position.batch:
+        count = position.trained(self._begun + self._loss.count)
+        if not count:
             return  # trained before
         try:
             if self._at_end and (values := _as_floats(logs)) is not None:
@@ -169,7 +167,6 @@ class FitCallbacks(keras.callbacks.CallbackList):
             elif self._at_end:
                 super().on_train_batch_end(batch, logs)
         finally:  # the batch was trained, even if a callback raises
-            count, position.batch = done - position.batch, done
             if count == 1:
                 self._run.record(self._loss.scalars)
             else:

@@ -40,6 +40,7 @@ class LoopHandle:
         note: Shows a warning in the panel; None clears it.
         inform: Shows a message that is not a warning.
         inform_too: Adds a paragraph to that message.
+        taken_by: Has a function take the steps of experiments within a block.
         log: The lines that TensorFlow logged in the training thread.
     """
 
@@ -61,6 +62,7 @@ class LoopHandle:
         self.record_execution = loop.record_execution
         self.count, self.end = loop.count, loop.end_counting
         self.collect_changes = boundary.collect_changes
+        self.taken_by = boundary.executor.questions.taken_by
         self.complete_restore = boundary.policy.complete_restore
         self.bindings, self.time_usage = context.bindings, context.monitor.time_usage
         notices = context.monitor.notices

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nbtrain.core.commands import Restore, Set, WhyNan
-from nbtrain.core.states import STEP_FUNCTION, Checkpoint, Phase, Status
+from nbtrain.core.states import REPEATING, Checkpoint, Phase, Status
 from nbtrain.core.values.arms import ArmResult
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.rundir.journal import Mark, Marks
@@ -95,7 +95,7 @@ class Actions:
         self._own = {h.order: h for h in self._checkpoints if not side_folder(h.path)}
         self._values = {each.name: each.value for each in status.hyperparameters}
         self._reason = _reason(status.phase)
-        self._can_repeat = status.engine == STEP_FUNCTION
+        self._can_repeat = status.engine in REPEATING
         # The index of the newest mark of each saved checkpoint. A checkpoint that was saved twice
         # in a row has the same order, but contains the later state.
         self._saved = {mark.order: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}

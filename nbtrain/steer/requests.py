@@ -216,15 +216,16 @@ class Requests:
     def why_nan(self) -> Receipt:
         """Finds the operation from which a NaN or an infinity comes, and its line of the program.
 
-        To be asked while the run is paused at a NaN. It goes back to the last good state, usually
-        some seconds of training, takes the same steps again, and watches each operation of the one
-        that goes bad. Then the run is where it was: weights, slots of the optimizer, metrics,
-        position in the data and random draws. Nothing of it is recorded. `answer` of the outcome
-        has the step, the operation, file, line and function, and its inputs in numbers.
+        To be asked while the run is paused at a NaN. It goes back to the last checkpoint before
+        the bad step, usually some seconds of training, takes the same steps again, and watches each
+        operation of the one that goes bad. Then the run is where it was: weights, slots of the
+        optimizer, metrics, position in the data and random draws. Nothing of it is recorded.
+        `answer` of the outcome has the step, the operation, file, line and function, the layer of
+        Keras, and its inputs in numbers.
 
-        It needs a step function (`nbtrain.train`) and `checkpoint=`. A step that draws random
-        numbers without a `tf.random.Generator`, or its data by itself, may not go bad again; the
-        outcome then says so.
+        It needs a step function (`nbtrain.train`) and `checkpoint=`, or `nbtrain.fit`. A step that
+        draws random numbers without a `tf.random.Generator`, or its data by itself, may not go bad
+        again; the outcome then says so.
 
         Example:
             >>> run.why_nan().wait().text

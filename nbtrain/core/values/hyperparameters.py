@@ -229,13 +229,10 @@ class Hyperparameters:
             ArgumentError: An unknown name, or an impossible value; nothing has changed.
             Exception: The error of a variable; the others have their old values.
         """
-        # Factors first: writing one also writes the value that it acts on.
         asked = self.check(values)
-        wanted = dict(sorted(asked.items(), key=lambda item: not item[0].endswith(FACTOR)))
-        old = {name: self._variables[name].read() for name in wanted}
+        old = {name: self._variables[name].read() for name in _factors_first(asked)}
         with self._putting_back(old):
-            for name, value in wanted.items():
-                self._variables[name].write(value)
+            self._write(asked)
             edits = tuple(Edit(name, old[name], self._variables[name].read()) for name in asked)
             for edit in edits:
                 value = asked[edit.name]
@@ -246,6 +243,15 @@ class Hyperparameters:
                     )
             self.read()
         return edits
+
+    def set_back(self, values: Mapping[str, float]) -> None:
+        """Sets values that some have had before; training thread, between two steps."""
+        self._write(values)
+        self.read()
+
+    def _write(self, values: Mapping[str, float]) -> None:
+        for name in _factors_first(values):
+            self._variables[name].write(values[name])
 
     def check(self, values: Mapping[str, object]) -> dict[str, float]:
         """Returns the values as numbers.
@@ -307,3 +313,8 @@ class Hyperparameters:
                 advice = f". A schedule gives the {name}; {factor} multiplies it"
             raise ArgumentError(f"There is no hyperparameter {name!r} in this run; {has}{advice}.")
         return checked(name, value, whole=self._variables[name].whole)
+
+
+def _factors_first(names: Iterable[str]) -> list[str]:
+    """Orders names as they are written: writing a factor also writes the value that it acts on."""
+    return sorted(names, key=lambda name: not name.endswith(FACTOR))

@@ -18,6 +18,7 @@ caches of the processor, every Python call costs a microsecond.
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -31,6 +32,7 @@ from nbtrain.media.samples import kept_copy
 from nbtrain.recording.tags import KnownTags, by_tag
 from nbtrain.run.boundary.boundary import Boundary
 from nbtrain.run.context import Context
+from nbtrain.run.why.experiment import Experiment
 
 _NEVER = sys.maxsize
 
@@ -198,13 +200,9 @@ class Loop:
 
     def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         """Calls `step` and records its result until the loop must end."""
-        questions = self._boundary.executor.questions
-        questions.step = step
-        try:
+        with self._boundary.executor.questions.taken_by(functools.partial(_take_steps, step)):
             if not self.should_stop():
                 self._begin_driving(step)
-        finally:
-            questions.step = None
 
     def _begin_driving(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
         self._count_by(_DRIVE)
@@ -427,3 +425,11 @@ def _whole(step: object) -> int:
     raise ArgumentError(
         f"step={step!r}: the number of a step that was done is a whole number of at least 1."
     )
+
+
+def _take_steps(step: Callable[[], Mapping[str, SupportsFloat]], experiment: Experiment) -> None:
+    """Takes the steps of an experiment by calls of a step function."""
+    while not experiment.is_over:
+        with experiment.step():
+            values = step()
+        experiment.took(values)

@@ -3,6 +3,7 @@
 changes.collect(step)                 # training thread: the assigned values belong to this step
 changes.flush()                      # monitor thread: reads the values, records the changed ones
 changes.edited(edits, step)          # an edit by the user, which the program may change again
+changes.since(step)                  # the values that were set from a step on, by their steps
 
 Assignments are recorded at their exact step if they are made by Python (a callback, a step, a
 cell), by a `tf.function` that is traced under the run or is the step itself, or by the train op of
@@ -45,6 +46,8 @@ class Changes:
         self._waiting: deque[tuple[int, str, float, Any]] = deque(maxlen=_MOST_WAITING)
         self._recorded: dict[str, tuple[int, float]] = {}  # step and value, by name
         self._edits: dict[str, tuple[int, Edit]] = {}  # edits in effect, with their steps
+        # Step, name and value; a change that came without notice has no known step.
+        self._history: deque[tuple[int, str, float]] = deque(maxlen=_MOST_WAITING)
         self._flushing = threading.RLock()  # protects the order in which values are recorded
 
     def collect(self, step: int, *, over: bool = False) -> None:
@@ -68,7 +71,9 @@ class Changes:
         with self._flushing:  # waits until another thread has recorded the values that it removed
             while self._waiting:
                 step, name, wall, value = self._waiting.popleft()
-                self._record_change(step, name, wall, self._hyperparameters.number(name, value))
+                number = self._hyperparameters.number(name, value)
+                if self._record_change(step, name, wall, number):
+                    self._history.append((step, name, number))
 
     def compare(self, step: int) -> None:
         """Compares the values that were read again; records a difference as an unnoticed change."""
@@ -81,6 +86,21 @@ class Changes:
         """Stores values that another part has recorded."""
         with self._flushing:
             self._recorded.update({name: (step, value) for name, value in values.items()})
+            self._history.extend((step, name, value) for name, value in values.items())
+
+    def since(self, step: int) -> dict[int, dict[str, float]]:
+        """Returns the values that were set at a step of this start and later, by step and name.
+
+        Those hyperparameters also have their values of that step, set earlier.
+        """
+        with self._flushing:
+            self.flush()
+            names = {name for at, name, _ in self._history if at >= step}
+            found: dict[int, dict[str, float]] = {step: {}}
+            for at, name, value in self._history:
+                if name in names:
+                    found.setdefault(max(at, step), {})[name] = value
+        return found
 
     def edited(self, edits: Iterable[Edit], step: int) -> None:
         """Stores edits of the user, to report if the program changes them."""
@@ -88,9 +108,11 @@ class Changes:
             self._edits.update({edit.name: (step, edit) for edit in edits})
             self._monitor.notices.note("undone", None)
 
-    def went_back(self) -> None:
-        """Forgets edits and assignments, which a restore has undone on request."""
+    def went_back(self, step: int) -> None:
+        """Forgets edits and assignments, which a restore of a step has undone on request."""
         with self._flushing:
+            while self._history and self._history[-1][0] > step:
+                self._history.pop()
             self._hyperparameters.changed(assigned_alone=True)  # they belong to no step
             self._edits.clear()
             self._monitor.notices.note("undone", None)

@@ -107,7 +107,7 @@ class HyperparameterControl:
     def rewind(self) -> None:
         """Reads the values that a checkpoint has restored; forgets earlier assignments."""
         self.hyperparameters.begin(restored=True)
-        self.changes.went_back()
+        self.changes.went_back(self._steps.step)
         self._read()
         self._record(values := self.hyperparameters.values)
         self._log_values(values)

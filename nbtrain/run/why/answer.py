@@ -9,7 +9,7 @@ from typing import Any
 
 from nbtrain.core.text.text_table import counted
 from nbtrain.run.why.cause import fault_of, origin_of, share_of
-from nbtrain.run.why.operation import CodeLine, Operation, Values
+from nbtrain.run.why.operation import CodeLine, Operation, Values, scope_of_derivative
 from nbtrain.steer import surroundings
 
 Answer = tuple[str, Mapping[str, Any]]
@@ -35,12 +35,13 @@ def answer_of(step: int, found: Sequence[Operation], gone_bad: Sequence[str]) ->
     origin = origin_of(found)
     fault, share = fault_of(origin), share_of(origin)
     place = origin.lines[0] if origin.lines else None
-    where = "" if place is None else f" in {shown(place)}"
+    where = shown(place) if place else _scope(origin)
     answer: dict[str, Any] = {
         "step": step,
         "fault": fault,
         "operation": origin.kind,
         **({"name": origin.name} if origin.name else {}),
+        **({"layer": origin.layer} if origin.layer else {}),
         **({"variable": origin.variable} if origin.variable else {}),
         **({"share": share} if share else {}),
         "inputs": [*map(summary, origin.inputs)],
@@ -51,7 +52,10 @@ def answer_of(step: int, found: Sequence[Operation], gone_bad: Sequence[str]) ->
         line = linecache.getline(place.filename, place.line).strip()
         answer |= {"file": place.filename, "line": place.line, "function": place.function}
         answer |= {"code": line} if line else {}
-    return f"{fault}{where} at step {step:,}{f': {share}' if share else ''}", answer
+    return (
+        f"{fault}{f' in {where}' if where else ''} at step {step:,}{f': {share}' if share else ''}",
+        answer,
+    )
 
 
 def unexplained(good: int, last: int, differs: int | None) -> Answer:
@@ -67,6 +71,14 @@ def unexplained(good: int, last: int, differs: int | None) -> Answer:
         return f"{said}, and the same scalars as before", {}
     said += f"; from step {differs:,} on their scalars differed from the recorded ones"
     return f"{said}, so they had other data, random draws or settings", {"differs": differs}
+
+
+def _scope(operation: Operation) -> str:
+    """Returns where an operation is that no line of the user's program has made."""
+    if operation.layer:
+        return f"layer {operation.layer}"
+    scope = scope_of_derivative(operation.name)
+    return operation.name.rpartition("/")[0] if scope is None else scope
 
 
 def shown(place: CodeLine) -> str:

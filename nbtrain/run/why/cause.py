@@ -102,7 +102,9 @@ def share_of(operation: Operation) -> str:
     if fault.endswith("negative number"):
         return _counted(values.negative, values, "negative")
     if fault.startswith("overflow ") and "exp(" not in fault:
-        return f"its inputs are as large as {_largest(operation.inputs):.4g}"
+        dtype = operation.outputs[0].dtype
+        most = f", and the greatest {dtype} is {_MOST[dtype]:.4g}" if dtype in _MOST else ""
+        return f"its inputs are as large as {_largest(operation.inputs):.4g}{most}"
     return ""
 
 
@@ -178,7 +180,7 @@ def _overflow(operation: Operation) -> str:
         return ""
     narrower = operation.kind == "Cast" and given != {dtype}
     what = "" if narrower else f" of {operation.kind}"
-    return f"overflow{what} in {dtype}, whose greatest number is {most:.5g}"
+    return f"overflow{what} in {dtype}"
 
 
 _DIVISIONS = ("RealDiv", "Div", "Mod", "FloorMod", "FloorDiv", "Xdivy")

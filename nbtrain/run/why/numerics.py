@@ -22,6 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbtrain.core.text.tracebacks import callers, is_of_the_user
+from nbtrain.inner.keras import layer_at_hand
 from nbtrain.inner.tensorflow import (
     add_callback,
     is_meant,
@@ -43,7 +44,7 @@ from nbtrain.run.why.operation import (
 # end of a function, which nothing may depend on.
 _MOVE = frozenset(
     {
-        *("Identity", "IdentityN", "StopGradient", "PreventGradient", "CodeLineholder", "Const"),
+        *("Identity", "IdentityN", "StopGradient", "PreventGradient", "Placeholder", "Const"),
         *("Reshape", "Squeeze", "ExpandDims", "Transpose", "Concat", "ConcatV2", "Pack", "Unpack"),
         *("Slice", "StridedSlice", "Split", "SplitV", "Fill", "Tile", "BroadcastTo", "Gather"),
         *("GatherV2", "GatherNd", "Pad", "PadV2", "TensorListStack", "TensorListGetItem"),
@@ -68,6 +69,7 @@ class Watch:
         self._around = contextlib.ExitStack()
         self._watched: list[tf.Operation] = []
         self._numbers: dict[tf.Operation, int] = {}  # the places of operations in that list
+        self._layers: dict[tf.Operation, str] = {}  # the paths of the layers that they are of
         self._is_seeing = False  # whether the present operation is one of this object's own
 
     def __enter__(self) -> Watch:
@@ -89,7 +91,7 @@ class Watch:
     def _note_data(self, array: np.ndarray[Any, Any]) -> None:
         """Notes an element of the data if it is not finite."""
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            self.found.append(Operation(DATA, "", (), (), (Values.of(array),), -1, (), ""))
+            self.found.append(Operation(DATA, "", (), "", (), (Values.of(array),), -1, (), ""))
 
     def _see(
         self,
@@ -123,6 +125,7 @@ class Watch:
     ) -> None:
         """Adds the check of an operation's outputs to its graph."""
         self._numbers[operation] = len(self._watched)
+        self._layers[operation] = layer_at_hand()
         self._watched.append(operation)
 
         def note(*arrays: Any) -> None:
@@ -149,6 +152,7 @@ class Watch:
             kind=kind,
             name="",
             lines=tuple(CodeLine(code.co_filename, line, code.co_name) for code, line in callers()),
+            layer=layer_at_hand(),
             inputs=tuple(Values.of(np.asarray(each)) for each in inputs),
             outputs=tuple(map(Values.of, outputs)),
             number=-1,
@@ -156,10 +160,12 @@ class Watch:
             variable="",
         )
         if operation is not None:
+            of = self._forward_of(operation)
             found = replace(
                 found,
                 name=operation.name,
-                lines=self._lines_of(operation),
+                lines=_lines_of(of),
+                layer=self._layers.get(of, ""),
                 number=self._numbers[operation],
                 sources=(*self._sources_of(operation),),
                 variable=variable_read_by(operation) if kind in READS else "",
@@ -179,8 +185,8 @@ class Watch:
             else:
                 waiting += source.inputs
 
-    def _lines_of(self, operation: tf.Operation) -> tuple[CodeLine, ...]:
-        """Returns the lines that led to an operation; for a derivative, those of what it is of."""
+    def _forward_of(self, operation: tf.Operation) -> tf.Operation:
+        """Returns the operation of which this is a derivative; itself if of none."""
         scope = scope_of_derivative(operation.name)
         of = operation if scope is None else None
         if scope:
@@ -192,12 +198,16 @@ class Watch:
             of = next((each for each in sources if scope_of_derivative(each.name) is None), None)
             waiting += (each for each in sources if each not in seen)
             seen.update(sources)
-        of = of or operation
-        return tuple(
-            CodeLine(frame.filename, frame.lineno, frame.name)
-            for frame in reversed(of.traceback)
-            if is_of_the_user(frame.filename) and _CONVERTED not in frame.filename
-        )
+        return of or operation
+
+
+def _lines_of(operation: tf.Operation) -> tuple[CodeLine, ...]:
+    """Returns the lines of the user's program that led to an operation."""
+    return tuple(
+        CodeLine(frame.filename, frame.lineno, frame.name)
+        for frame in reversed(operation.traceback)
+        if is_of_the_user(frame.filename) and _CONVERTED not in frame.filename
+    )
 
 
 def _is_real(tensor: Any) -> bool:

@@ -104,6 +104,8 @@ class Operation:
         name: Its name in the graph, with the layers as scopes; "" if it was executed eagerly.
         lines: The lines of the user's program that led to it, the innermost first; for a
             derivative, those of the operation that it is of.
+        layer: The path of the Keras layer that it is of, or that it is a derivative of, below the
+            model; "" if it is of none.
         inputs, outputs: Its floating-point inputs and outputs.
         number: Its place in the order in which the operations were traced.
         sources: The numbers of the operations whose outputs it has as inputs, as far as known.
@@ -113,6 +115,7 @@ class Operation:
     kind: str
     name: str
     lines: tuple[CodeLine, ...]
+    layer: str
     inputs: tuple[Values, ...]
     outputs: tuple[Values, ...]
     number: int

@@ -26,7 +26,7 @@ def operation(
     given = tuple(Values.of(np.array(each, np.float32)) for each in inputs)
     place = CodeLine("/home/ada/model.py", 7, "loss_fn")
     made = (Values.of(np.array(output, np.float32)),)
-    return Operation(kind, name, (place,), given, made, number, sources, "")
+    return Operation(kind, name, (place,), "", given, made, number, sources, "")
 
 
 def test_the_first_that_makes_nan_of_finite_values_is_the_origin() -> None:
@@ -103,7 +103,7 @@ def test_the_fault_in_words(
 ) -> None:
     found = operation(kind, inputs, output)
     assert fault_of(found).startswith(fault)
-    assert share_of(found).endswith(share)
+    assert share in share_of(found)
 
 
 def test_an_answer_is_a_sentence_and_plain_data() -> None:

@@ -34,7 +34,7 @@ PROGRAMS = [
     (derivative(tf.math.reduce_std), [1.0, 1.0], "derivative of sqrt at 0", "1 of 1 values is 0"),
     (lambda x: tf.exp(x) - tf.exp(x), [100.0, 1.0], "overflow of exp(100) in float32", ""),
     (lambda x: tf.cast(x, tf.float16), [7e4, 1.0], "overflow in float16", "as large as 7e+04"),
-    (lambda x: tf.reduce_sum(x**2), [1e30, 1.0], "overflow of Pow in float32", "as 1e+30"),
+    (lambda x: tf.reduce_sum(x**2), [1e30, 1.0], "overflow of Pow in float32", "large as 1e+30"),
     (lambda x: x**0.5, [-1.0, 1.0], "fractional power of a negative", "1 of 2 values is negative"),
     (lambda x: tf.nn.softmax(tf.where(x > 0, x, -np.inf)), [-1.0], "softmax over values", ""),
     (
@@ -59,7 +59,7 @@ def test_the_fault_of_a_program_is_found(
         compile_it(function)(tf.constant(values))
     origin = origin_of(watch.found)
     assert fault_of(origin).startswith(fault)
-    assert share_of(origin).endswith(share)
+    assert share in share_of(origin)
 
 
 @pytest.mark.parametrize(
