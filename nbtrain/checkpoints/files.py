@@ -194,6 +194,10 @@ class Saver(Protocol):
     def besides(self) -> Sequence[tf.Variable]:
         """Returns variables that the steps may change and no checkpoint contains: metrics."""
 
+    @property
+    def one_way(self) -> str | None:
+        """Why a restore cannot go back in the data; None if it can, or draws no data."""
+
     def vary_data(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could.
 

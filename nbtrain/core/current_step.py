@@ -53,11 +53,23 @@ class CurrentStep(StepCounter):
         samples: Other values recorded for the current step: tag, wall time, value, and the number
             of images.
         tracked: Whether a tracked loop counts the steps, so that `should_stop` does not.
-        repeats: Whether a step is taken again, of which nothing is recorded.
+        present: The step to which the run returns from steps that it takes again, of which nothing
+            is recorded; None while it takes none.
+        repeated: The scalars of a step that is taken again.
     """
 
     __slots__ = (
-        *("items", "most_items", "next", "repeats", "samples", "tags", "thread", "tracked"),
+        *(
+            "items",
+            "most_items",
+            "next",
+            "present",
+            "repeated",
+            "samples",
+            "tags",
+            "thread",
+            "tracked",
+        ),
         "values",
     )
 
@@ -67,9 +79,17 @@ class CurrentStep(StepCounter):
         self.values: Sequence[Any] | None = None
         self.tags: tuple[str, ...] = ()
         self.samples: list[tuple[str, float, Any, int]] = []
-        self.tracked = self.repeats = False
+        self.tracked = False
+        self.present: int | None = None
+        self.repeated: dict[str, Any] = {}
         self.items = items
         self.most_items = most_items
+
+    @property
+    def shown(self) -> int:
+        """The step to show: the present one while steps are taken again. Any thread."""
+        present = self.present
+        return self.step if present is None else present
 
     @property
     def holds(self) -> bool:

@@ -141,10 +141,6 @@ class Lifecycle:
             return self._phase
 
 
-# The kinds of engines whose steps nbtrain calls itself, so that it can take them again.
-REPEATING = STEP_FUNCTION, KERAS_FIT = "step function", "Keras fit"
-
-
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """One saved state of the variables.

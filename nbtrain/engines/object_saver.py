@@ -260,6 +260,11 @@ class ObjectSaver:
         """Returns variables that the steps may change and no checkpoint contains: metrics."""
         return [] if self._trained is None else self._trained.besides(self._objects())
 
+    @property
+    def one_way(self) -> str | None:
+        """Why a restore cannot go back in the data; None if it can, or draws no data."""
+        return None if self._position is None else self._position.one_way
+
     def vary_data(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could."""
         return self._position is not None and self._position.vary(repeat, steps)

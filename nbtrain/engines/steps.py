@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.states import STEP_FUNCTION
 from nbtrain.engines.data.passes import Passes, passes_over
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.hyperparameters import held_by
@@ -43,7 +42,7 @@ class StepEngine(LoopEngine):
         given: Optimizers that the function trains, as in `Trained`.
     """
 
-    kind = STEP_FUNCTION
+    kind = "step function"
 
     def __init__(
         self,

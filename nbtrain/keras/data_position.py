@@ -76,6 +76,11 @@ class DataPosition(Position):
         self.batch += count
         return count
 
+    @property
+    def one_way(self) -> str | None:
+        """Why batches that were drawn cannot be drawn again; None if they can."""
+        return self.data.one_way or self.data.inexact
+
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """Ends the epoch, with these logs."""
         self.epoch, self.batch, self.logs = self.epoch + 1, 0, {}

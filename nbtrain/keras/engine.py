@@ -16,7 +16,6 @@ from keras.callbacks import TensorBoard
 from nbtrain.checkpoints.files import Restored, listed
 from nbtrain.core.epoch import Epoch
 from nbtrain.core.errors import ArgumentError
-from nbtrain.core.states import KERAS_FIT
 from nbtrain.core.values.hyperparameters import Variable
 from nbtrain.engines.keras_layers import described
 from nbtrain.engines.object_saver import ObjectSaver, roots_of
@@ -72,7 +71,7 @@ class FitEngine:
         stage: The name of the stage of the training, as in `ObjectSaver`.
     """
 
-    kind = KERAS_FIT
+    kind = "Keras fit"
     functions = ()
     origin: str | None = None
 

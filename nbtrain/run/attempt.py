@@ -121,7 +121,7 @@ class Attempt:
             self.context.monitor.each_tick["machine"] = Machine(
                 context.folder.path,
                 context.recorder.aside,
-                lambda: (context.lifecycle.phase, context.steps.step),
+                lambda: (context.lifecycle.phase, context.steps.shown),
             ).tick
         self.context.monitor.folder.list_again = self.boundary.policy.list_again
         self.unsaved = Unsaved(context, self.boundary.policy)

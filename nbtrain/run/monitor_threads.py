@@ -127,7 +127,7 @@ class MonitorThreads:
         context.commands.call()
         phase = context.lifecycle.phase
         self.is_over = phase.ended  # even if the run ends meanwhile
-        context.monitor.tick(phase, steps.step, steps.steps_done, self._training)
+        context.monitor.tick(phase, steps.shown, steps.steps_done, self._training)
 
     def _encode(self) -> None:
         context = self._context

@@ -85,6 +85,6 @@ def words_of_pause(context: Context, wait: Wait) -> str | None:
     waits = "so is its loop" if wait is Wait.LOOP else "this waits for its end"
     how = surroundings.current.how_to_resume(context.folder.path, wait)
     return (
-        f"The run {context.folder.name!r} is paused at step {context.steps.step:,}, and {waits}. "
+        f"The run {context.folder.name!r} is paused at step {context.steps.shown:,}, and {waits}. "
         f"{how}{why}"
     )

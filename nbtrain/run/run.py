@@ -81,6 +81,10 @@ class NotStartedError(PhaseError, AttributeError):
     """The run was not started, so the attribute does not exist yet; `hasattr` returns False."""
 
 
+# Why the program's own commands are refused while its steps are taken again.
+_AGAIN = "the step is taken again for a question: what it asks for was done the first time"
+
+
 class Run(Requests):
     """A training that runs in the background and is steered from anywhere.
 
@@ -361,10 +365,14 @@ class Run(Requests):
     ) -> Receipt:
         """Queues a command; see `Requests.post`."""
         at = planned(command, at)
+        if self._steps.present is not None and self.trains_here() and not isinstance(command, Stop):
+            again = Receipt(command, thread=get_ident(), sender=sender)
+            again.answer(Outcome(applied=False, step=self._steps.step, text=_AGAIN))
+            return again
         if at is None and (receipt := self._after_end(command, sender)) is not None:
             self.receipts.append(receipt)
             return receipt
-        step, why = self._steps.step, self._unknown(command) if at is None else None
+        step, why = self._steps.shown, self._unknown(command) if at is None else None
         receipt = self._commands.post(command, step=step, at=at, sender=sender, refusal=why)
         if receipt.sender is not sender:
             return receipt  # the receipt of the same command, which came first
@@ -541,7 +549,7 @@ class Run(Requests):
     @property
     def _step(self) -> int:
         """Completed steps; until the checkpoint is restored, the steps of the checkpoint."""
-        step, attempt = self._steps.step, self._attempt
+        step, attempt = self._steps.shown, self._attempt
         known = attempt is None or attempt.loop.resumed or self._lifecycle.phase.ended
         return step if known else step or self._first_step
 

@@ -195,6 +195,7 @@ _FIELDS: dict[str, Callable[[object], bool]] = {
     "good": _or_none(_is_step),
     "applied": lambda value: isinstance(value, bool),
     "kept": lambda value: isinstance(value, bool),
+    "why_nan": lambda value: isinstance(value, bool),
     "edits": _is_named,
     "values": _is_named,
     "config": _is_named,

@@ -63,6 +63,7 @@ class Mark:
         edits: Changed hyperparameters: name, old and new value.
         kept: For the end of a trial, whether its edits stay; otherwise None.
         good: For a "nan", the step of the last good checkpoint; None if there is none.
+        why_nan: For a "nan", whether the run can look for its cause.
         arms: For the end of a trial of several values, the result of each.
         arm: For the beginning of one of these values, its turn, from 0, and its name.
         order: The place in the timeline of the run.
@@ -77,6 +78,7 @@ class Mark:
     edits: tuple[tuple[str, float, float], ...] = ()
     kept: bool | None = None
     good: int | None = None
+    why_nan: bool = False
     arms: tuple[ArmResult, ...] = field(default=(), compare=False, repr=False)
     arm: tuple[int, str] | None = None
     order: float = field(default=0.0, compare=False, repr=False)
@@ -114,8 +116,20 @@ class Mark:
         edits = tuple(edits_of(entry))
         to, good = (at if type(at := entry.get(key)) is int else None for key in ("to", "good"))
         kept = was if type(was := entry.get("kept")) is bool else None
-        arms, arm, at = results_in(entry), arm_of(entry), entry["step"]
-        return cls(event, at, when(entry), text, to, edits, kept, good, arms, arm, order)
+        return cls(
+            event,
+            entry["step"],
+            when(entry),
+            text,
+            to=to,
+            edits=edits,
+            kept=kept,
+            good=good,
+            why_nan=entry.get("why_nan") is True,
+            arms=results_in(entry),
+            arm=arm_of(entry),
+            order=order,
+        )
 
 
 class Marks:

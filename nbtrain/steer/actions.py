@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nbtrain.core.commands import Restore, Set, WhyNan
-from nbtrain.core.states import REPEATING, Checkpoint, Phase, Status
+from nbtrain.core.states import Checkpoint, Phase, Status
 from nbtrain.core.values.arms import ArmResult
 from nbtrain.core.values.hyperparameters import Edit
 from nbtrain.rundir.journal import Mark, Marks
@@ -95,7 +95,6 @@ class Actions:
         self._own = {h.order: h for h in self._checkpoints if not side_folder(h.path)}
         self._values = {each.name: each.value for each in status.hyperparameters}
         self._reason = _reason(status.phase)
-        self._can_repeat = status.engine in REPEATING
         # The index of the newest mark of each saved checkpoint. A checkpoint that was saved twice
         # in a row has the same order, but contains the later state.
         self._saved = {mark.order: at for at, mark in enumerate(self.marks) if mark.event in _SAVED}
@@ -176,7 +175,7 @@ class Actions:
 
     def _questions(self, at: int) -> Iterator[Action]:
         """Yields the question for the cause of a NaN at which the run has paused."""
-        if self._can_repeat and at == self.open_nan:
+        if self.marks[at].why_nan and at == self.open_nan:
             yield Action("Find the cause", WhyNan(), self._reason)
 
     def _blamed(self, at: int) -> int | None:

@@ -223,9 +223,9 @@ class Requests:
         `answer` of the outcome has the step, the operation, file, line and function, the layer of
         Keras, and its inputs in numbers.
 
-        It needs a step function (`nbtrain.train`) and `checkpoint=`, or `nbtrain.fit`. A step that
-        draws random numbers without a `tf.random.Generator`, or its data by itself, may not go bad
-        again; the outcome then says so.
+        For `nbtrain.train`, `fit`, `track` and `run.track`, with a checkpoint, and data that can be
+        drawn again. A step that draws random numbers without a `tf.random.Generator`, or its data
+        by itself, may not go bad again; the outcome then says so.
 
         Example:
             >>> run.why_nan().wait().text

@@ -20,7 +20,7 @@ from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.whole import whole
 from nbtrain.engines.data.as_read import AsRead, as_json
 from nbtrain.engines.data.iterators import DISTRIBUTED, NAMES, OTHER_PIPELINE, Iterators
-from nbtrain.engines.data.position import Position
+from nbtrain.engines.data.position import ONE_WAY, Position
 from nbtrain.run.beside.time_usage import DrawTimes
 from nbtrain.run.handle import LoopHandle
 
@@ -193,6 +193,12 @@ class Passes(Iterator[Any], Position):
     def iterators(self) -> Iterators | None:
         """The iterators whose states are saved; None if the position is only a number."""
         return None if self._behind or self._iterators.lost else self._iterators
+
+    @property
+    def one_way(self) -> str | None:
+        """Why elements that were drawn cannot be drawn again; None if they can."""
+        iterators = self._iterators
+        return ONE_WAY if iterators.lost and not iterators.again else None
 
     def vary(self, repeat: int, steps: int) -> bool:
         """Skips the elements of earlier repeats; returns False if the data might end before."""

@@ -13,6 +13,9 @@ from typing import Any, ClassVar
 from nbtrain.engines.data.as_read import AsRead
 from nbtrain.engines.data.iterators import Iterators
 
+# Why the elements of an iterator cannot be drawn again.
+ONE_WAY = "an iterator cannot go back"
+
 
 class Position(abc.ABC):
     """The position of a training in its data; training thread only.
@@ -27,6 +30,11 @@ class Position(abc.ABC):
     @abc.abstractmethod
     def iterators(self) -> Iterators | None:
         """The `tf.data` iterators whose states are saved with it; None if there are none."""
+
+    @property
+    def one_way(self) -> str | None:
+        """Why elements that were drawn cannot be drawn again; None if they can."""
+        return None
 
     @abc.abstractmethod
     def saved(self) -> dict[str, Any]:

@@ -294,6 +294,11 @@ class Tracks(Position):
         """The iterators of the present pipeline that are saved; None if there are none."""
         return None if self._data is None else self._data[1].iterators
 
+    @property
+    def one_way(self) -> str | None:
+        """Why elements that were drawn cannot be drawn again; None if they can."""
+        return next(filter(None, (each.source.one_way for each in self._open)), None)
+
     def saved(self) -> dict[str, Any]:
         """Returns the objects that save the position, by name; none if no loop was tracked."""
         path = self._ended or self._waiting() or self._path()

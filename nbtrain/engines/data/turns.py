@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
+from nbtrain.engines.data.position import ONE_WAY
 from nbtrain.run.handle import LoopHandle
 
 # Counters by iterator: each has one less for each element that was drawn, as a later run may
@@ -51,6 +52,11 @@ class Turns:
     def number(self) -> int:
         """The number of elements that were drawn, or must still be drawn up to the position."""
         return sys.maxsize - length_hint(self._left) - (self._before or 0) + self._missing
+
+    @property
+    def one_way(self) -> str | None:
+        """Why elements that were drawn cannot be drawn again; None if they can."""
+        return ONE_WAY if isinstance(self._iterable, Iterator) else None
 
     @property
     def is_behind(self) -> bool:

@@ -47,12 +47,15 @@ class Data:
         seed: The seed of the order, if it is drawn here; saved with the position.
         batch_size: Rows of a batch; None if unknown.
         inexact: Why the position in the data is not exact; None if it is.
+        one_way: Why batches that were drawn cannot be drawn again in this process; None if they
+            can, or if `inexact` says it.
         iterators: The `tf.data` iterators to save with the position; None if Keras has its own.
         sample: A batch to compare, if the user's own code makes the batches: see `DataSample`.
         repeats: What the user can do so that the same batches come after a restart.
     """
 
     inexact: str | None = "the position of such an object cannot be saved"
+    one_way: str | None = None
     batch_size: int | None = None
     iterators: Iterators | None = None
     sample: DataSample | None = None

@@ -19,6 +19,7 @@ class Stream(Data):
     """
 
     inexact = None
+    one_way = "a generator cannot go back"
     sample: DataSample
     repeats = (
         "A new generator is drawn from up to the batch: have it make its random numbers from a "
@@ -45,7 +46,7 @@ class Stream(Data):
                 self._drop(number)
             self.inexact = None
             if self._first > number:
-                self.inexact = "a generator cannot go back: its batches go on where they were"
+                self.inexact = f"{self.one_way}: its batches go on where they were"
             self._next = max(self._first, number)
         return {"x": self._from(self._next), **self._more}
 

@@ -50,6 +50,7 @@ class Notices(Notes):
         self._clock = clock
         self._began = self._stack_due = clock()
         self._stop_asked: float | None = None
+        self._muted = 0  # the thread whose messages are dropped
         self._at: tuple[str, float] | None = None  # the current long work, and since when
         self.log: Callable[[str], object] = lambda _text: None
         self._done, self._longest = 0, 0.0  # the steps, and the most seconds that one has taken
@@ -61,13 +62,22 @@ class Notices(Notes):
         """The warnings for the user, one paragraph each; None if there are none."""
         return "\n".join(self.texts) or None
 
+    def note(self, topic: str, text: str | None) -> None:
+        """Sets or (None) clears the message about a topic."""
+        if threading.get_ident() != self._muted:
+            super().note(topic, text)
+
     def inform(self, text: str | None) -> None:
         """Shows a message that is not a warning until the run has run a while; None clears it."""
+        if threading.get_ident() == self._muted:
+            return
         with self._lock:
             self.notice, self._read_from = text, None
 
     def inform_too(self, text: str) -> None:
         """Adds a paragraph to the message that `inform` shows."""
+        if threading.get_ident() == self._muted:
+            return
         with self._lock:
             self.notice = f"{self.notice}\n{text}" if self.notice else text
             self._read_from = None
@@ -80,6 +90,19 @@ class Notices(Notes):
             yield
         finally:
             self._at = None
+
+    @contextlib.contextmanager
+    def muted(self, text: str) -> Iterator[None]:
+        """Shows what the training thread is doing if it takes long, and drops its other messages.
+
+        Training thread only.
+        """
+        self._muted = threading.get_ident()
+        try:
+            with self.busy(text):
+                yield
+        finally:
+            self._muted = 0
 
     def stop_asked(self) -> None:
         """Notes the time of the first request to stop."""

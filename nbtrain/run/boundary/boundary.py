@@ -16,7 +16,7 @@ import sys
 import time
 
 from nbtrain.core.errors import PhaseError
-from nbtrain.core.receipts import Receipt
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Event, Phase
 from nbtrain.run.boundary.executor import CommandExecutor
 from nbtrain.run.boundary.recovery import Recovery
@@ -91,6 +91,9 @@ class Boundary:
             ended: Whether the user's code has ended the loop. Bad values do not pause the run then.
         """
         steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
+        if self.executor.questions.open:
+            self._answered(self.executor.take_step())
+            return self._command(last=last)
         if steps.step < self._later and not (self.must_end or commands.attention):
             self.collect_changes()
             return False
@@ -105,11 +108,20 @@ class Boundary:
         if lifecycle.phase is not Phase.STOPPING:
             self.executor.evaluator.if_due()
         self.best.update()
+        return self._command(last=last)
+
+    def _command(self, *, last: bool) -> bool:
+        """Executes the commands at a boundary; returns whether the loop must end."""
+        steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
         planned = commands.next_step <= steps.step  # for example the end of a trial
         at_end = last or self._is_last
-        if not at_end or planned or lifecycle.phase is Phase.PAUSED:
+        questions = self.executor.questions
+        if not questions.open and (not at_end or planned or lifecycle.phase is Phase.PAUSED):
             self._check_next_step()
             self._execute_waiting()
+        if questions.open:  # the next step is one of its own
+            steps.next = 0
+            return False
         at_end = last or self._is_last
         self._later = self._next_action()
         # Do not ask the coordinator: a Supervisor that prepares its session clears the stop.
@@ -147,6 +159,8 @@ class Boundary:
 
     def end(self, *, finished: bool) -> None:
         """Executes the commands that still wait after the loop."""
+        if self.executor.questions.open:
+            self._answered(self.executor.give_up())
         unused_reason = "" if finished else self._context.bindings.unused_reason()
         note = self._context.monitor.notices.note
         # Advice for a pause is useless now.
@@ -199,7 +213,7 @@ class Boundary:
         """Executes commands until none is left; waits for the next one while paused."""
         if self._context.lifecycle.phase is Phase.PAUSED:
             self.steps.complete()
-        while receipt := self.executor.next_command():
+        while not self.executor.questions.open and (receipt := self.executor.next_command()):
             self._execute(receipt)
 
     def _execute(self, receipt: Receipt) -> None:
@@ -207,5 +221,13 @@ class Boundary:
         outcome = self.executor.execute(receipt)
         self.executor.pause_if_unproven()  # before another step, whatever has restored
         if outcome is not None:
-            self._context.monitor.write_journal()  # a confirmed command survives a kill
-            receipt.answer(outcome)
+            self._answered((receipt, outcome))
+
+    def _answered(self, found: tuple[Receipt, Outcome] | None) -> bool:
+        """Answers the receipt of a command that has an outcome by now; returns whether it has."""
+        if found is None:
+            return False
+        receipt, outcome = found
+        self._context.monitor.write_journal()  # a confirmed command survives a kill
+        receipt.answer(outcome)
+        return True

@@ -8,7 +8,7 @@ receipt.answer(outcome)              # unless the answer comes later, as for a t
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,13 +82,16 @@ class CommandExecutor:
         return self._commands.get_unreached((Set, Try))
 
     def execute_at_once(self, receipt: Receipt) -> Outcome:
-        """Executes a command that is not a trial; an error refuses it."""
+        """Executes a command that has an outcome at once; an error refuses it."""
         outcome = self.execute(receipt)
-        assert outcome is not None, "only a trial has its outcome later"
+        assert outcome is not None, "only a trial and a question have their outcome later"
         return outcome
 
     def execute(self, receipt: Receipt) -> Outcome | None:
-        """Executes a command; an error refuses it. A trial has no outcome before its end."""
+        """Executes a command; an error refuses it.
+
+        A trial has no outcome before its end, nor has a question whose steps a loop takes.
+        """
         match receipt.command:
             case Restore(wanted, str(name)) if (
                 not self._lifecycle.phase.ended and name in self.control.known()
@@ -101,8 +104,37 @@ class CommandExecutor:
             outcome = Outcome(applied=False, step=step, text=error_text(error))
             if isinstance(receipt.command, Set) and receipt.command.needed:
                 self._miss(error)
+        if outcome is not None:
+            self._log(receipt, outcome, step)
+        return outcome
+
+    def take_step(self) -> tuple[Receipt, Outcome] | None:
+        """Takes over a step of the loop for the open question; returns its outcome at the end."""
+        return self._go_on(self.questions.go_on)
+
+    def give_up(self) -> tuple[Receipt, Outcome] | None:
+        """Ends the open question, as the loop has ended; returns its outcome."""
+        why = "The loop ended before the cause was found"
+        return self._go_on(lambda: self.questions.give_up(why))
+
+    def _go_on(self, call: Callable[[], Outcome | None]) -> tuple[Receipt, Outcome] | None:
+        asked = self.questions.open
+        assert asked is not None, "a question is open"
+        try:
+            outcome = call()
+        except Exception as error:  # noqa: BLE001 - a refusal is an answer
+            outcome = Outcome(applied=False, step=self._steps.step, text=error_text(error))
         if outcome is None:
             return None
+        self._log(asked.receipt, outcome, self._steps.step)
+        return asked.receipt, outcome
+
+    def _log(self, receipt: Receipt, outcome: Outcome, step: int) -> None:
+        """Writes the line of a command in the journal.
+
+        Args:
+            step: The step at which it was executed.
+        """
         if outcome.applied and isinstance(receipt.command, Note | Tag | Save):
             self._monitor.write_from_here()
         now = self._steps.step if outcome.applied else step
@@ -120,7 +152,6 @@ class CommandExecutor:
             **({"answer": dict(outcome.answer)} if outcome.answer else {}),
             **receipt.sender.entry,
         )
-        return outcome
 
     def halve(self, name: str, before: float) -> Outcome:
         """Halves a hyperparameter after a restore.
@@ -279,7 +310,7 @@ class CommandExecutor:
             case WhyNan():
                 self._check_not_stopping("look for the cause")
                 self.trials.check_none()
-                return self.questions.why_nan()
+                return self.questions.why_nan(receipt)
             case Try():
                 self._check_not_stopping("try", unless=self.trials.has(receipt))
                 return self.trials.advance(receipt, receipt.command)

@@ -159,7 +159,7 @@ class Loop:
         else:
             self.count()
         must_end = steps.step >= steps.next and boundary.act(last=last, ended=ended)
-        if self.counting is _ASKING and not self.tags.changing:
+        if self.counting is _ASKING and not self.tags.changing and steps.present is None:
             steps.thread = self._commands.thread
         return must_end
 
@@ -334,7 +334,8 @@ class Loop:
             ArgumentError: `values` is no mapping, a new tag has a value that is no scalar, or
                 `step` is below 1.
         """
-        if self._steps.repeats:
+        if self._steps.present is not None:
+            self._steps.repeated |= {**values, **scalars}
             return
         # The type first: a check against the abstract class costs more than everything else.
         if type(values) is not dict:

@@ -5,6 +5,8 @@ recovery.react()    # at a step boundary; a rewind also moves the step counter
 
 from __future__ import annotations
 
+from typing import Any
+
 from nbtrain.core.commands import Restore
 from nbtrain.core.receipts import Receipt
 from nbtrain.core.states import Checkpoint, Phase
@@ -70,9 +72,10 @@ class Recovery:
         if self._executor.trials.fail(str(anomaly), restore=True):
             self._reported = None  # reported later if it is still there
             return
-        why, good = "", self._good(anomaly)
+        why, entry = "", self._entry(anomaly)
+        good = entry["good"]
         if self._recover:
-            self._monitor.log(event="nan", step=anomaly.step, text=f"{anomaly}.", good=good)
+            self._monitor.log(**entry, text=f"{anomaly}.")
             bad = self._steps.step
             why = self._rewind(anomaly)
             if not why:
@@ -82,11 +85,18 @@ class Recovery:
                 why, good = f"{left} has gone bad, and is in no checkpoint", None
             why = f" The run could not recover: {why}."
         if not pauses:
-            self._monitor.log(event="nan", step=anomaly.step, text=f"{anomaly}.{why}", good=good)
+            self._monitor.log(**{**entry, "good": good}, text=f"{anomaly}.{why}")
             return
         # A run that recovers has logged the bad value already.
-        entry = {} if self._recover else {"event": "nan", "step": anomaly.step, "good": good}
+        entry = {} if self._recover else entry
         self._executor.pause("nan", f"{anomaly}.{why} {self._advice(anomaly, good)}", **entry)
+
+    def _entry(self, anomaly: Anomaly) -> dict[str, Any]:
+        """Returns the journal's line of a bad value, without the text."""
+        entry = {"event": "nan", "step": anomaly.step, "good": self._good(anomaly)}
+        return (
+            {**entry, "why_nan": True} if self._executor.questions.can_explain(anomaly) else entry
+        )
 
     def _advice(self, anomaly: Anomaly, good: int | None) -> str:
         if good is None:

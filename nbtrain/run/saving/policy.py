@@ -480,6 +480,26 @@ class Aside:
             raise CheckpointError("this run cannot save beside its checkpoints")
         self.saved_elsewhere()
 
+    def check_leaving(self) -> tuple[Saver, Saver]:
+        """Returns the saver, and the one that can save the present state beside the checkpoints.
+
+        Raises:
+            CheckpointError: There is none, or the data cannot be drawn again.
+        """
+        saver = self._policy.saver
+        side = None if saver is None else saver.side_saver(PRESENT, 1)
+        if saver is None or side is None:
+            raise CheckpointError(
+                "The present state of this run cannot be saved beside its checkpoints, so it could "
+                "not be restored afterwards: start it with checkpoint= (a tf.train.Checkpoint)."
+            )
+        if (one_way := saver.one_way) is not None:
+            raise CheckpointError(
+                f"This run cannot leave its present state, as it could not come back: {one_way}. "
+                "Draw the data from a tf.data.Dataset, or from something else that begins again."
+            )
+        return saver, side
+
     @contextlib.contextmanager
     def visiting(self) -> Iterator[Callable[[Checkpoint], None]]:
         """Leaves the present state for a block, which gets a function that restores another one.
@@ -487,17 +507,11 @@ class Aside:
         Nothing else learns of it: the curves, the timeline and the list of checkpoints stay.
 
         Raises:
-            CheckpointError: The present state cannot be saved beside the checkpoints, or it could
-                not be restored after the block.
+            CheckpointError: The present state cannot be saved beside the checkpoints, its data
+                cannot be drawn again, or it could not be restored after the block.
         """
         policy, step = self._policy, self._steps.step
-        saver = policy.saver
-        side = None if saver is None else saver.side_saver(PRESENT, 1)
-        if saver is None or side is None:
-            raise CheckpointError(
-                "The present state of this run cannot be saved beside its checkpoints, so it could "
-                "not be restored afterwards: start it with checkpoint= (a tf.train.Checkpoint)."
-            )
+        saver, side = self.check_leaving()
         draws = Draws(saver)
         besides = [(variable, variable.numpy()) for variable in saver.besides()]
         policy.save_with(side)

@@ -12,9 +12,11 @@ while not experiment.is_over:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, SupportsFloat
+
+import numpy as np
 
 from nbtrain.core.current_step import StepCounter
 from nbtrain.recording.tags import by_tag
@@ -35,6 +37,7 @@ class Experiment:
         self.answer: Answer | None = None
         self._course, self._steps = course, steps
         self._around: AbstractContextManager[object] | None = None
+        self._at = 0  # the step from which the next is taken
         self._go_on(lambda: next(course))
 
     @property
@@ -49,11 +52,31 @@ class Experiment:
     def took(self, values: Mapping[str, SupportsFloat], count: int = 1) -> None:
         """Counts a step, or several that were executed at once, with the scalars of the last."""
         self._steps.move_to(self._steps.step + count)
-        numbers = {tag: float(value) for tag, value in by_tag(values).items()}
+        numbers = dict(_numbers(by_tag(values)))
         self._go_on(lambda: self._course.send(numbers))
+
+    @property
+    def was_counted(self) -> bool:
+        """True if a loop has counted a step since the last was taken."""
+        return self._steps.step > self._at
+
+    def took_counted(self, values: Mapping[str, Any]) -> None:
+        """Takes over what a loop has counted, with what it has recorded for the last step."""
+        count = self._steps.step - self._at
+        self._steps.step = self._at
+        self.took(values, count)
 
     def _go_on(self, call: Callable[[], Any]) -> None:
         try:
             self._around = call()
         except StopIteration as end:
             self._around, self.answer = None, end.value
+        self._at = self._steps.step
+
+
+def _numbers(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yields the scalars among recorded values."""
+    for tag, value in values.items():
+        if np.ndim(value) == 0:
+            with contextlib.suppress(TypeError, ValueError):  # a figure or a text
+                yield tag, float(value)

@@ -1,6 +1,11 @@
 """Answers questions about a training by experiments at a step boundary.
 
-outcome = questions.why_nan()    # takes steps again from a good state, then restores the present
+outcome = questions.why_nan(receipt)  # takes steps again, then restores the present
+
+If a tracked loop of the program takes the steps, there is no outcome yet:
+
+outcome = questions.go_on()           # at each boundary: in the end the outcome
+questions.give_up(why)                # the loop has ended before
 """
 
 from __future__ import annotations
@@ -8,18 +13,21 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 import tensorflow as tf
 
 from nbtrain.core.errors import CheckpointError, PhaseError
-from nbtrain.core.receipts import Outcome
+from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase
 from nbtrain.core.text.tracebacks import named
+from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
-from nbtrain.run.why.answer import Answer, answer_of, unexplained
+from nbtrain.run.why.answer import answer_of, unexplained
 from nbtrain.run.why.experiment import Course, Experiment
 from nbtrain.run.why.numerics import Watch
 
@@ -27,16 +35,40 @@ from nbtrain.run.why.numerics import Watch
 Take = Callable[[Experiment], None]
 Visit = Callable[[Checkpoint], None]
 
+_BUSY = "Looking for the cause"
+
 # A scalar that differs from the recorded one by less is the same: a sum may be in another order.
 _SAME = 1e-3
 
 
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question whose steps a loop of the program takes.
+
+    Attributes:
+        receipt: The receipt of the command.
+        experiment: The steps.
+        present: Closed at the end; restores the present state.
+        step: Closed after each step; has what is around the step.
+    """
+
+    receipt: Receipt
+    experiment: Experiment
+    present: contextlib.ExitStack
+    step: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+
 class Questions:
-    """The questions about one start of a run; training thread only."""
+    """The questions about one start of a run; training thread only.
+
+    Attributes:
+        open: The question whose steps a loop of the program takes at present; None without one.
+    """
 
     def __init__(
         self, context: Context, policy: CheckpointPolicy, control: HyperparameterControl
     ) -> None:
+        self.open: OpenQuestion | None = None
         self._take: Take | None = None
         self._context = context
         self._policy = policy
@@ -52,43 +84,83 @@ class Questions:
         finally:
             self._take = None
 
-    def why_nan(self) -> Outcome:
+    def why_nan(self, receipt: Receipt) -> Outcome | None:
         """Finds the operation from which the NaN or infinity of the training comes.
 
-        Takes the steps since the last good state again, the bad one with each of its operations
-        watched. Afterwards the run is where it was.
+        Takes the steps since the last checkpoint before the bad one again, and the bad one with
+        each of its operations watched. Afterwards the run is where it was.
+
+        Returns:
+            The outcome; None if a tracked loop has to take the steps, which `go_on` follows.
 
         Raises:
             PhaseError: The steps of this run cannot be taken again, one of them has failed, nothing
                 is NaN or infinite, or the run was asked to stop meanwhile.
-            CheckpointError: There is no good state, or the present one cannot be saved.
+            CheckpointError: There is no good state, or the present one cannot be left.
         """
-        if self._take is None:
-            raise PhaseError(
-                "The steps of this run cannot be taken again: why_nan needs a step function, as "
-                "nbtrain.train(step, checkpoint=...) calls it, or nbtrain.fit."
-            )
-        good, last = self._good(), self._steps.step
-        before = self._control.now()
+        good, last = self._good(self._policy.anomaly), self._steps.step
+        with contextlib.ExitStack() as present:
+            present.enter_context(self._unrecorded())
+            present.callback(self._set_back, self._control.now())
+            visit = present.enter_context(self._policy.aside.visiting())
+            experiment = Experiment(self._cause(visit, good, last), self._steps)
+            if self._take is None:
+                self.open = OpenQuestion(receipt, experiment, present.pop_all())
+                return None
+            with self._failing():
+                self._take(experiment)
+        return self._outcome(experiment)
+
+    def go_on(self) -> Outcome | None:
+        """Handles a boundary of the loop that takes the steps; returns the outcome at the end.
+
+        Raises:
+            PhaseError: The run was asked to stop; the present is restored.
+            CheckpointError: The present cannot be restored.
+        """
+        assert self.open is not None, "a question is open"
+        experiment = self.open.experiment
+        if not experiment.was_counted:
+            return None
         try:
-            with self._policy.aside.visiting() as visit, self._unrecorded():
-                text, answer = self._answer(self._take, self._cause(visit, good, last))
-        finally:
-            self._set_back(before)
+            self.open.step.close()
+            experiment.took_counted(self._steps.repeated)
+            self._steps.repeated = {}
+            if not experiment.is_over:
+                self.open.step.enter_context(experiment.step())
+                return None
+        except BaseException:
+            self._close()
+            raise
+        self._close()
+        return self._outcome(experiment)
+
+    def give_up(self, why: str) -> NoReturn:
+        """Restores the present, because the loop takes no further steps; raises a PhaseError."""
+        self._close()
+        raise PhaseError(why)
+
+    def _close(self) -> None:
+        asked, self.open = self.open, None
+        assert asked is not None, "a question is open"
+        with asked.present:
+            asked.step.close()
+
+    def _outcome(self, experiment: Experiment) -> Outcome:
+        assert experiment.answer is not None, "the steps are taken until there is one"
+        text, answer = experiment.answer
         return Outcome(True, self._steps.step, text, answer=answer)
 
-    def _answer(self, take: Take, course: Course) -> Answer:
-        """Takes the steps of an experiment; returns its answer."""
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Raises a PhaseError for an error of a step within a block."""
         try:
-            experiment = Experiment(course, self._steps)
-            take(experiment)
+            yield
         except (PhaseError, CheckpointError):
             raise
         except Exception as error:
             step = self._steps.step + 1
             raise PhaseError(f"Step {step:,} failed when taken again: {named(error)}") from error
-        assert experiment.answer is not None, "the function takes steps until there is one"
-        return experiment.answer
 
     def _set_back(self, before: Mapping[str, float]) -> None:
         """Sets hyperparameters back that the checkpoint of the present state lacks."""
@@ -96,9 +168,23 @@ class Questions:
         if changed := {name: old for name, old in before.items() if old != now[name]}:
             self._control.hyperparameters.set_back(changed)
 
-    def _good(self) -> Checkpoint:
+    def can_explain(self, anomaly: Anomaly) -> bool:
+        """Returns whether `why_nan` could be asked about what has gone bad."""
+        try:
+            self._good(anomaly)
+            self._policy.aside.check_leaving()
+        except (PhaseError, CheckpointError):
+            return False
+        return True
+
+    def _good(self, anomaly: Anomaly | None) -> Checkpoint:
         """Returns the last checkpoint before what is NaN or infinite now."""
-        anomaly = self._policy.anomaly
+        if self._take is None and not self._steps.tracked:
+            raise PhaseError(
+                "The steps of this run cannot be taken again: why_nan needs a step function, as "
+                "nbtrain.train(step, checkpoint=...) calls it, nbtrain.fit, or a loop over "
+                "nbtrain.track or run.track that is under way."
+            )
         if not self._policy.checks_values:
             raise PhaseError(
                 "This run does not look for NaN, so it is not known which states are good: start "
@@ -157,13 +243,14 @@ class Questions:
 
     @contextlib.contextmanager
     def _unrecorded(self) -> Iterator[None]:
-        """Records nothing of what the step records itself, within a block."""
-        self._steps.repeats = True
+        """Records and shows nothing of what the step itself records, within a block."""
+        steps, muted = self._steps, self._context.monitor.notices.muted(_BUSY)
+        steps.present, steps.repeated, steps.thread = steps.step, {}, 0
         try:
-            with tf.summary.record_if(False):
+            with muted, tf.summary.record_if(False):
                 yield
         finally:
-            self._steps.repeats = False
+            steps.present = None
 
     def _agrees(self, values: Mapping[str, float]) -> bool:
         """Returns whether the last step has given the scalars that were recorded for it."""

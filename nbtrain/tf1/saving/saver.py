@@ -181,6 +181,11 @@ class GraphSaver:
         """Returns nothing: a graph's saver has all variables that were given to it."""
         return []
 
+    @property
+    def one_way(self) -> str | None:
+        """Why a restore cannot go back in the data: no checkpoint has them."""
+        return "a graph draws its data itself"
+
     def vary_data(self, _repeat: int, _steps: int) -> bool:
         """Does nothing: a graph draws its own data."""
         return False

@@ -27,7 +27,8 @@ def test_a_mark_has_the_fields_of_its_entry() -> None:
     mark = Mark.of({**ENTRY, "edits": edits, "to": 100})
     assert mark == Mark("set", 120, 5.0, "rate 2 → 1", 100, (("rate", 2.0, 1.0),))
     assert Mark.of({"event": "try", "step": 9, "kept": False}) == Mark("try", 9, 0.0, kept=False)
-    assert Mark.of({"event": "nan", "step": 9, "good": 0}) == Mark("nan", 9, 0.0, good=0)
+    entry = {"event": "nan", "step": 9, "good": 0, "why_nan": True}
+    assert Mark.of(entry) == Mark("nan", 9, 0.0, good=0, why_nan=True)
     assert Mark.of({"event": "nan", "step": 9, "good": True, "kept": 1}) == Mark("nan", 9, 0.0)
 
 
