@@ -176,6 +176,12 @@ class Saver(Protocol):
     def non_finite(self) -> tuple[str, ...]:
         """Returns the names of variables that hold NaN or Inf; much faster than a save."""
 
+    def largest(self) -> tuple[str, float]:
+        """Returns the trainable variable with the largest absolute value, and that value.
+
+        ("", 0.0) if there is none, or for a graph.
+        """
+
     def lacking(self) -> Lacking | None:
         """Describes trained variables that are not saved; returns None if there are none.
 

@@ -215,18 +215,33 @@ class ObjectSaver:
 
     def non_finite(self) -> tuple[str, ...]:
         """Returns the names of variables that hold NaN or Inf."""
-        found = {
-            id(item): item
-            for item in self._objects()
-            if is_variable(item) and tf.as_dtype(item.dtype).is_floating
-        }
+        found = self._real_variables()
         # A sum is finite only if all numbers are. Sums take half the time of checking each number.
-        sums = [tf.cast(tf.reduce_sum(item), tf.float32) for item in found.values()]
+        sums = [tf.cast(tf.reduce_sum(item), tf.float32) for item in found]
         suspect = ~np.isfinite(tf.stack(sums).numpy()) if sums else ()
         return tuple(
             _path(item)
-            for item, is_suspect in zip(found.values(), suspect, strict=True)
+            for item, is_suspect in zip(found, suspect, strict=True)
             if is_suspect and not np.isfinite(tf.cast(item, tf.float64).numpy()).all()
+        )
+
+    def largest(self) -> tuple[str, float]:
+        """Returns the name and the value of the largest weight, as in `Saver`."""
+        found = [item for item in self._real_variables() if item.trainable]
+        if not found:
+            return "", 0.0
+        sizes = tf.stack([tf.cast(tf.reduce_max(tf.abs(item)), tf.float32) for item in found])
+        at = int(np.argmax(sizes.numpy()))
+        return _path(found[at]), float(sizes[at].numpy())
+
+    def _real_variables(self) -> list[Any]:
+        """Returns the variables of real numbers that the checkpoint reaches, each once."""
+        return list(
+            {
+                id(item): item
+                for item in self._objects()
+                if is_variable(item) and tf.as_dtype(item.dtype).is_floating
+            }.values()
         )
 
     def lacking(self) -> Lacking | None:

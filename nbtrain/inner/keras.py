@@ -151,7 +151,7 @@ def layer_at_hand() -> str:
     Keras notes each in the scopes of names (`name_scope_stack`).
     """
     scopes: Any = state_of_thread().get("name_scope_stack") or ()
-    names = [scope.name for scope in scopes if scope.caller is not None]
+    names = [scope.name for scope in scopes if hasattr(scope.caller, "call")]  # no optimizer
     return "/".join(names[1:] or names)
 
 

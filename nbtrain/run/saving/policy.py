@@ -204,6 +204,10 @@ class CheckpointPolicy:
         """The name of a variable that holds NaN or Inf but did not at first; None if none."""
         return self._health.non_finite(self.saver)
 
+    def largest(self) -> tuple[str, float]:
+        """Returns the name and the value of the largest weight, as in `Saver`."""
+        return ("", 0.0) if self.saver is None else self.saver.largest()
+
     @property
     def checks_values(self) -> bool:
         """True if the run looks for values that have gone bad."""

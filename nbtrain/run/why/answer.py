@@ -14,14 +14,23 @@ from nbtrain.steer import surroundings
 
 Answer = tuple[str, Mapping[str, Any]]
 
+# The name and the absolute value of the largest weight before each of some steps.
+Growth = Sequence[tuple[str, float]]
 
-def answer_of(step: int, found: Sequence[Operation], gone_bad: Sequence[str]) -> Answer:
+# A weight that has become so many times larger in a few steps has grown.
+_GROWN = 10.0
+
+
+def answer_of(
+    step: int, found: Sequence[Operation], gone_bad: Sequence[str], growth: Growth = ()
+) -> Answer:
     """Returns where the bad values of a step come from.
 
     Args:
         step: The number of the step.
         found: The operations with bad outputs; empty if none was seen.
         gone_bad: The scalars and a variable that are not finite after the step.
+        growth: The largest weight before each of the last steps.
     """
     if not found:
         if not gone_bad:
@@ -52,10 +61,31 @@ def answer_of(step: int, found: Sequence[Operation], gone_bad: Sequence[str]) ->
         line = linecache.getline(place.filename, place.line).strip()
         answer |= {"file": place.filename, "line": place.line, "function": place.function}
         answer |= {"code": line} if line else {}
-    return (
-        f"{fault}{f' in {where}' if where else ''} at step {step:,}{f': {share}' if share else ''}",
-        answer,
-    )
+    if grown := _grown(growth):
+        names = {name for name, _ in growth}
+        answer["growth"] = {"variables": sorted(names), "values": [value for _, value in growth]}
+    details = "; ".join(filter(None, (share, grown)))
+    at = f"{f' in {where}' if where else ''} at step {step:,}"
+    return f"{fault}{at}{f': {details}' if details else ''}", answer
+
+
+def _grown(growth: Growth) -> str:
+    """Returns how much the largest weight has grown, as a part of a sentence; "" if little."""
+    finite = [each for each in growth if math.isfinite(each[1])]
+    if len(finite) < len(growth) or len(growth) < 2:
+        return ""
+    (_, first), (name, last) = growth[0], growth[-1]
+    if last < _GROWN * max(first, 1.0):
+        return ""
+    steps = counted(len(growth) - 1, "step")
+    return f"the largest weight, of {name}, grew from {first:.4g} to {last:.4g} in {steps}"
+
+
+def bad_values(step: int, values: Mapping[str, float]) -> Answer:
+    """Returns the answer for a step that had hyperparameters which are not finite."""
+    said = [f"{name} was {'NaN' if math.isnan(each) else each}" for name, each in values.items()]
+    text = " and ".join(said)
+    return f"{text} at step {step:,}", {"step": step, "fault": text, "names": [*values]}
 
 
 def unexplained(good: int, last: int, differs: int | None) -> Answer:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -27,7 +28,7 @@ from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
-from nbtrain.run.why.answer import answer_of, unexplained
+from nbtrain.run.why.answer import answer_of, bad_values, unexplained
 from nbtrain.run.why.experiment import Course, Experiment
 from nbtrain.run.why.numerics import Watch
 
@@ -36,6 +37,9 @@ Take = Callable[[Experiment], None]
 Visit = Callable[[Checkpoint], None]
 
 _BUSY = "Looking for the cause"
+
+# The steps for which the growth of the weights is told.
+_LAST = 10
 
 # A scalar that differs from the recorded one by less is the same: a sum may be in another order.
 _SAME = 1e-3
@@ -219,16 +223,25 @@ class Questions:
                 differs = self._steps.step
         else:
             return unexplained(good.step, last, differs)
+        rates = {
+            name: each for name, each in self._control.now().items() if not math.isfinite(each)
+        }
+        if rates:
+            return bad_values(self._steps.step, rates)
         visit(good)
+        growth: deque[tuple[str, float]] = deque(maxlen=_LAST)
         while self._steps.step < before:
             self._prepare(changes)
+            if before - self._steps.step < _LAST:
+                growth.append(self._policy.largest())
             yield None
         self._prepare(changes)
+        growth.append(self._policy.largest())
         watch = Watch()
         values = yield watch
         variable = self._policy.non_finite()
         gone_bad = [*_bad(values), *([variable] if variable else [])]
-        return answer_of(self._steps.step, watch.found, gone_bad)
+        return answer_of(self._steps.step, watch.found, gone_bad, growth)
 
     def _prepare(self, changes: Mapping[int, Mapping[str, float]]) -> None:
         """Sets what was set before the step that is taken next.

@@ -167,6 +167,10 @@ class GraphSaver:
             if not np.isfinite(value.sum()) and not np.isfinite(value.astype(np.float64)).all()
         )
 
+    def largest(self) -> tuple[str, float]:
+        """Returns nothing: no experiment is made with a graph."""
+        return "", 0.0
+
     def lacking(self) -> Lacking | None:
         """Names the variables that the training assigns to and the saver does not save."""
         owners = lacking(self._saved.graph, self._saved.saver)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from nbtrain.run.why.answer import answer_of, summary
+from nbtrain.run.why.answer import answer_of, bad_values, summary
 from nbtrain.run.why.cause import fault_of, origin_of, share_of
 from nbtrain.run.why.operation import DATA, CodeLine, Operation, Values
 
@@ -122,6 +122,25 @@ def test_an_answer_is_a_sentence_and_plain_data() -> None:
         "line": 7,
         "function": "loss_fn",
     }
+
+
+def test_the_growth_of_the_weights_is_told_if_it_is_large() -> None:
+    found = [operation("Mul", [[1e30], [1e30]], INF)]
+    growth = [("first/kernel", 2.0), ("last/kernel", 7e6), ("last/kernel", 2.5e12)]
+    text, answer = answer_of(12, found, [], growth)
+    assert text.endswith("; the largest weight, of last/kernel, grew from 2 to 2.5e+12 in 2 steps")
+    assert answer["growth"] == {
+        "variables": ["first/kernel", "last/kernel"],
+        "values": [2.0, 7e6, 2.5e12],
+    }
+    for few in (growth[:1], [("kernel", 0.1), ("kernel", 3.0)], [*growth, ("kernel", math.inf)]):
+        assert "growth" not in answer_of(12, found, [], few)[1]
+
+
+def test_a_hyperparameter_that_is_not_finite_is_the_cause() -> None:
+    text, answer = bad_values(7, {"learning_rate": math.nan, "scale": math.inf})
+    assert text == "learning_rate was NaN and scale was inf at step 7"
+    assert answer["names"] == ["learning_rate", "scale"]
 
 
 def test_a_step_of_which_nothing_was_seen_is_said() -> None:

@@ -311,8 +311,7 @@ def test_the_message_of_a_loss_that_is_nan_has_actions(
     keyboard.press("Escape")
     answers = message_actions(panel).locator("[data-role=answers]")
     asked.last.click()
-    # The rate was set from outside, which the steps that are taken again do not do.
-    expect(answers).to_contain_text("✓ no cause found: the steps ")
+    expect(answers).to_contain_text("✓ learning_rate was NaN at step ")
     asked.first.focus()
     keyboard.press("Enter")
     expect(answers).to_contain_text("learning_rate 0.001 → 0.0005")

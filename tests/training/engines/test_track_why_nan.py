@@ -28,16 +28,17 @@ def same(before: Sequence[Any], after: Sequence[Any]) -> None:
         np.testing.assert_array_equal(was, now)
 
 
-def in_background(training: Faulty, run_name: str, *, epochs: int = 10**6) -> LoopRun:
+def in_background(training: Faulty, run_name: str, *, steps: int | None = None) -> LoopRun:
     """A run of two tracked loops, one in the other."""
 
     @nbtrain.background(
         checkpoint=training.checkpoint,
         hyperparameters={"learning_rate": training.optimizer.learning_rate},
         name=run_name,
+        steps=steps,
     )
     def loops(run: LoopRun) -> None:
-        for _ in run.track(range(epochs)):
+        for _ in run.track(range(10**6)):
             for batch in run.track(training.data):
                 run.record(**training.step(batch), extra=1.0, note="a text")
                 tf.summary.scalar("mine", 1.0, step=run.status.step)
@@ -78,7 +79,7 @@ def test_a_run_that_was_asked_ends_as_one_that_was_not() -> None:
     states, scalars, steps_done = [], [], []
     for asks in (False, True):
         training = Faulty(faulty.log_of, 0.0, guarded=True)
-        run = in_background(training, f"asks-{asks}", epochs=3)
+        run = in_background(training, f"asks-{asks}", steps=3 * STEPS)
         answers = []
         while not run.status.phase.ended:
             reached(run, lambda run: run.status.phase is Phase.PAUSED or run.status.phase.ended)

@@ -109,6 +109,8 @@ def test_an_edit_since_the_good_state_is_made_again_at_its_step() -> None:
     outcome = applied(run.why_nan())
     assert 20 < outcome.answer["step"] <= 23
     assert "overflow of" in outcome.text
+    assert "; the largest weight, of " in outcome.text
+    assert max(outcome.answer["growth"]["values"]) > 1e9
     assert run.hyperparameters["learning_rate"] == rate
     assert float(training.optimizer.learning_rate.numpy()) == pytest.approx(1e25)
     ended(run)
