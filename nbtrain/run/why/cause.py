@@ -11,14 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from nbtrain.run.why.operation import (
-    DATA,
-    READS,
-    Operation,
-    Values,
-    is_within,
-    scope_of_derivative,
-)
+from nbtrain.run.why.operation import DATA, READS, Operation, Values
 
 # The greatest finite numbers of the types.
 _MOST = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.4028235e38, "float64": 1.8e308}
@@ -65,8 +58,7 @@ def origin_of(found: Sequence[Operation]) -> Operation:
 
 def _forward_of(operation: Operation, made: Sequence[Operation]) -> Operation:
     """Returns the operation of which this is a derivative if that has given an infinity too."""
-    of = scope_of_derivative(operation.name)
-    return next((each for each in made if of and is_within(each.name, of)), operation)
+    return next((each for each in made if each.number == operation.forward), operation)
 
 
 def _gives_nan(operation: Operation) -> bool:

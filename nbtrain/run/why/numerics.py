@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -91,7 +91,7 @@ class Watch:
     def _note_data(self, array: np.ndarray[Any, Any]) -> None:
         """Notes an element of the data if it is not finite."""
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            self.found.append(Operation(DATA, "", (), "", (), (Values.of(array),), -1, (), ""))
+            self.found.append(Operation(DATA, "", (), "", (), (Values.of(array),), -1, (), "", -1))
 
     def _see(
         self,
@@ -158,6 +158,7 @@ class Watch:
             number=-1,
             sources=(),
             variable="",
+            forward=-1,
         )
         if operation is not None:
             of = self._forward_of(operation)
@@ -169,6 +170,7 @@ class Watch:
                 number=self._numbers[operation],
                 sources=(*self._sources_of(operation),),
                 variable=variable_read_by(operation) if kind in READS else "",
+                forward=self._numbers[of],
             )
         self.found.append(found)
 
@@ -188,10 +190,11 @@ class Watch:
     def _forward_of(self, operation: tf.Operation) -> tf.Operation:
         """Returns the operation of which this is a derivative; itself if of none."""
         scope = scope_of_derivative(operation.name)
-        of = operation if scope is None else None
-        if scope:
-            forward = (each for each in self._watched if scope_of_derivative(each.name) is None)
-            of = next((each for each in forward if is_within(each.name, scope)), None)
+        if scope is None:
+            return operation
+        forward = [each for each in self._watched if scope_of_derivative(each.name) is None]
+        within = [each for each in forward if not scope or is_within(each.name, scope)]
+        of = _sharing(operation, within) or next(iter(within if scope else ()), None)
         waiting, seen = deque([operation]), {operation}
         while of is None and waiting:  # the nearest source that no tape has added
             sources = [self._watched[each] for each in self._sources_of(waiting.popleft())]
@@ -199,6 +202,20 @@ class Watch:
             waiting += (each for each in sources if each not in seen)
             seen.update(sources)
         return of or operation
+
+
+def _sharing(operation: tf.Operation, among: Sequence[tf.Operation]) -> tf.Operation | None:
+    """Returns the operation among these that a derivative is of, by its tensors; None if of none.
+
+    A derivative computes with an output of that operation ("SqrtGrad"), or with an input of it.
+    """
+    given = {each.ref() for each in operation.inputs}
+
+    def shares(tensors: Iterable[tf.Tensor]) -> bool:
+        return not given.isdisjoint(each.ref() for each in tensors)
+
+    made = (each for each in among if operation.type.endswith("Grad") and shares(each.outputs))
+    return next(made, None) or next((each for each in among if shares(each.inputs)), None)
 
 
 def _lines_of(operation: tf.Operation) -> tuple[CodeLine, ...]:

@@ -110,6 +110,7 @@ class Operation:
         number: Its place in the order in which the operations were traced.
         sources: The numbers of the operations whose outputs it has as inputs, as far as known.
         variable: The name of the variable that it reads; "" for other operations.
+        forward: The number of the operation that it is a derivative of; its own if it is of none.
     """
 
     kind: str
@@ -121,3 +122,4 @@ class Operation:
     number: int
     sources: tuple[int, ...]
     variable: str
+    forward: int

@@ -22,11 +22,23 @@ def operation(
     sources: tuple[int, ...] = (),
     *,
     name: str = "",
+    forward: int | None = None,
 ) -> Operation:
     given = tuple(Values.of(np.array(each, np.float32)) for each in inputs)
     place = CodeLine("/home/ada/model.py", 7, "loss_fn")
     made = (Values.of(np.array(output, np.float32)),)
-    return Operation(kind, name, (place,), "", given, made, number, sources, "")
+    return Operation(
+        kind,
+        name,
+        (place,),
+        "",
+        given,
+        made,
+        number,
+        sources,
+        "",
+        number if forward is None else forward,
+    )
 
 
 def test_the_first_that_makes_nan_of_finite_values_is_the_origin() -> None:
@@ -60,8 +72,8 @@ def test_an_infinite_loss_comes_from_the_first_infinity() -> None:
 def test_the_forward_operation_is_named_in_the_place_of_its_derivative() -> None:
     division = operation("RealDiv", [GOOD, [0.0, 1.0]], INF, 0, name="model/truediv")
     tape = "gradient_tape/model/truediv"
-    derivative = operation("RealDiv", [GOOD, [0.0, 1.0]], INF, 1, name=f"{tape}/RealDiv")
-    product = operation("Mul", [INF, [0.0, 0.0]], NAN, 2, (1,), name=f"{tape}/Mul")
+    derivative = operation("RealDiv", [GOOD, [0.0, 1.0]], INF, 1, name=f"{tape}/RealDiv", forward=0)
+    product = operation("Mul", [INF, [0.0, 0.0]], NAN, 2, (1,), name=f"{tape}/Mul", forward=0)
     assert origin_of([division, derivative, product]) is division
     assert origin_of([derivative, product]) is derivative
 

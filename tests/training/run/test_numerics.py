@@ -27,9 +27,16 @@ def derivative(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return call
 
 
+def log_of_part(x: Any) -> Any:
+    """An infinity of the forward pass, from which the derivative makes NaN, without any scope."""
+    chosen = tf.gather(tf.nn.softmax(x), [0])
+    return tf.reduce_mean(tf.math.log(chosen))
+
+
 PROGRAMS = [
     (lambda x: -tf.math.log(x), [0.0, 0.5, 0.0], "log of 0", "2 of 3 values are 0"),
     (lambda x: x / tf.reduce_sum(x), [0.0, 0.0], "division by 0", "1 of 1 divisors is 0"),
+    (derivative(log_of_part), [0.0, 1e3], "log of 0", "1 of 1 values is 0"),
     (derivative(tf.norm), [0.0, 0.0], "derivative of sqrt at 0", "1 of 1 values is 0"),
     (derivative(tf.math.reduce_std), [1.0, 1.0], "derivative of sqrt at 0", "1 of 1 values is 0"),
     (lambda x: tf.exp(x) - tf.exp(x), [100.0, 1.0], "overflow of exp(100) in float32", ""),
