@@ -16,6 +16,8 @@ from nbtrain.run.why.operation import DATA, READS, Operation, Values
 # The greatest finite numbers of the types.
 _MOST = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.4028235e38, "float64": 1.8e308}
 
+_OF = "derivative of"
+
 # So many products of small numbers are not added up: what is infinite then is no overflow.
 _MANY = 1000
 
@@ -68,6 +70,11 @@ def _gives_nan(operation: Operation) -> bool:
 
 def fault_of(operation: Operation) -> str:
     """Returns what is wrong, as a part of a sentence: "log of 0", "division by 0"."""
+    fault, of = _fault_of(operation), operation.derivative_of
+    return f"{fault} in the derivative of {of}" if of and not fault.startswith(_OF) else fault
+
+
+def _fault_of(operation: Operation) -> str:
     if operation.kind == DATA:
         return f"{_bad(operation.outputs)} in the data"
     if operation.variable or not operation.inputs:
@@ -79,7 +86,7 @@ def fault_of(operation: Operation) -> str:
 
 def share_of(operation: Operation) -> str:
     """Returns how much of the input is at fault, as a sentence without its end; or ""."""
-    fault = fault_of(operation)
+    fault = _fault_of(operation)
     if operation.kind == DATA:
         (values,) = operation.outputs
         rows = ", ".join(map(str, values.rows))
@@ -133,7 +140,7 @@ def _of(name: str) -> Callable[[Operation], str]:
 
 
 def _derivative(name: str) -> Callable[[Operation], str]:
-    return lambda operation: f"derivative of {name} at 0" if operation.inputs[0].zeros else ""
+    return lambda operation: f"{_OF} {name} at 0" if operation.inputs[0].zeros else ""
 
 
 def _division(operation: Operation) -> str:

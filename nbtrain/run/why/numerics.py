@@ -13,8 +13,8 @@ watched.
 from __future__ import annotations
 
 import contextlib
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +70,9 @@ class Watch:
         self._watched: list[tf.Operation] = []
         self._numbers: dict[tf.Operation, int] = {}  # the places of operations in that list
         self._layers: dict[tf.Operation, str] = {}  # the paths of the layers that they are of
+        # The operations that no tape has added, by the tensors that they make and use.
+        self._makers: dict[Any, tf.Operation] = {}
+        self._users: defaultdict[Any, list[tf.Operation]] = defaultdict(list)
         self._is_seeing = False  # whether the present operation is one of this object's own
 
     def __enter__(self) -> Watch:
@@ -91,7 +94,9 @@ class Watch:
     def _note_data(self, array: np.ndarray[Any, Any]) -> None:
         """Notes an element of the data if it is not finite."""
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            self.found.append(Operation(DATA, "", (), "", (), (Values.of(array),), -1, (), "", -1))
+            self.found.append(
+                Operation(DATA, "", (), "", (), (Values.of(array),), -1, (), "", -1, "")
+            )
 
     def _see(
         self,
@@ -127,6 +132,10 @@ class Watch:
         self._numbers[operation] = len(self._watched)
         self._layers[operation] = layer_at_hand()
         self._watched.append(operation)
+        if scope_of_derivative(operation.name) is None:
+            self._makers |= {each.ref(): operation for each in operation.outputs}
+            for each in operation.inputs:
+                self._users[each.ref()].append(operation)
 
         def note(*arrays: Any) -> None:
             self._note(kind, operation, arrays[: len(seen)], arrays[len(seen) :])
@@ -159,6 +168,7 @@ class Watch:
             sources=(),
             variable="",
             forward=-1,
+            derivative_of="",
         )
         if operation is not None:
             of = self._forward_of(operation)
@@ -171,6 +181,7 @@ class Watch:
                 sources=(*self._sources_of(operation),),
                 variable=variable_read_by(operation) if kind in READS else "",
                 forward=self._numbers[of],
+                derivative_of="" if of is operation else of.type,
             )
         self.found.append(found)
 
@@ -188,34 +199,37 @@ class Watch:
                 waiting += source.inputs
 
     def _forward_of(self, operation: tf.Operation) -> tf.Operation:
-        """Returns the operation of which this is a derivative; itself if of none."""
+        """Returns the operation of which this is a derivative; itself if of none.
+
+        A derivative computes with an output of that operation ("SqrtGrad") or with an input of it,
+        or with what another part of the same derivative has made of these.
+        """
         scope = scope_of_derivative(operation.name)
         if scope is None:
             return operation
-        forward = [each for each in self._watched if scope_of_derivative(each.name) is None]
-        within = [each for each in forward if not scope or is_within(each.name, scope)]
-        of = _sharing(operation, within) or next(iter(within if scope else ()), None)
+        nearest: tf.Operation | None = None  # the nearest source that no tape has added
         waiting, seen = deque([operation]), {operation}
-        while of is None and waiting:  # the nearest source that no tape has added
-            sources = [self._watched[each] for each in self._sources_of(waiting.popleft())]
-            of = next((each for each in sources if scope_of_derivative(each.name) is None), None)
-            waiting += (each for each in sources if each not in seen)
-            seen.update(sources)
-        return of or operation
+        while waiting:
+            part = waiting.popleft()
+            for of in self._sharing(part):
+                if not scope or is_within(of.name, scope):
+                    return of
+            for source in map(self._watched.__getitem__, self._sources_of(part)):
+                if scope_of_derivative(source.name) is None:
+                    nearest = nearest or source
+                elif source not in seen:
+                    waiting.append(source)
+                    seen.add(source)
+        within = (each for each in self._watched if scope and is_within(each.name, scope))
+        return next(within, None) or nearest or operation
 
-
-def _sharing(operation: tf.Operation, among: Sequence[tf.Operation]) -> tf.Operation | None:
-    """Returns the operation among these that a derivative is of, by its tensors; None if of none.
-
-    A derivative computes with an output of that operation ("SqrtGrad"), or with an input of it.
-    """
-    given = {each.ref() for each in operation.inputs}
-
-    def shares(tensors: Iterable[tf.Tensor]) -> bool:
-        return not given.isdisjoint(each.ref() for each in tensors)
-
-    made = (each for each in among if operation.type.endswith("Grad") and shares(each.outputs))
-    return next(made, None) or next((each for each in among if shares(each.inputs)), None)
+    def _sharing(self, derivative: tf.Operation) -> Iterator[tf.Operation]:
+        """Yields the operations with which a derivative shares tensors."""
+        given = [each.ref() for each in derivative.inputs]
+        if derivative.type.endswith("Grad"):
+            yield from (self._makers[each] for each in given if each in self._makers)
+        for each in given:
+            yield from self._users.get(each, ())
 
 
 def _lines_of(operation: tf.Operation) -> tuple[CodeLine, ...]:

@@ -111,6 +111,7 @@ class Operation:
         sources: The numbers of the operations whose outputs it has as inputs, as far as known.
         variable: The name of the variable that it reads; "" for other operations.
         forward: The number of the operation that it is a derivative of; its own if it is of none.
+        derivative_of: The type of that operation; "" if it is of none.
     """
 
     kind: str
@@ -123,3 +124,4 @@ class Operation:
     sources: tuple[int, ...]
     variable: str
     forward: int
+    derivative_of: str

@@ -38,6 +38,7 @@ def operation(
         sources,
         "",
         number if forward is None else forward,
+        "",
     )
 
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 from nbtrain.inner import tensorflow as inner
 from nbtrain.run.why.cause import fault_of, origin_of, share_of
 from nbtrain.run.why.numerics import Watch
+from tests.training.faulty import line_of
 
 
 def derivative(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -31,6 +32,42 @@ def log_of_part(x: Any) -> Any:
     """An infinity of the forward pass, from which the derivative makes NaN, without any scope."""
     chosen = tf.gather(tf.nn.softmax(x), [0])
     return tf.reduce_mean(tf.math.log(chosen))
+
+
+def half_power(x: Any) -> Any:
+    distance = tf.abs(x)
+    return tf.reduce_sum(distance**0.5)
+
+
+def angle(x: Any) -> Any:
+    inside = tf.clip_by_value(x, -1.0, 1.0)
+    return tf.reduce_sum(tf.acos(inside))
+
+
+def direction(x: Any) -> Any:
+    same = x * 1.0
+    return tf.reduce_sum(tf.atan2(same, same))
+
+
+# Functions that are finite, with the code whose derivative is not.
+DERIVATIVES = [
+    (half_power, "negative power of 0 in the derivative of Pow", "distance**0.5"),
+    (angle, "division by 0 in the derivative of Acos", "tf.acos"),
+    (direction, "division by 0 in the derivative of Atan2", "tf.atan2"),
+    (log_of_part, "log of 0", "tf.math.log"),
+]
+
+
+@pytest.mark.parametrize(("function", "fault", "code"), DERIVATIVES)
+def test_a_derivative_has_the_line_of_its_operation(
+    function: Callable[[Any], Any], fault: str, code: str
+) -> None:
+    with Watch() as watch:
+        tf.function(derivative(function))(tf.constant([0.0, 1e3, -1.0]))
+    origin = origin_of(watch.found)
+    assert fault_of(origin) == fault
+    place = origin.lines[0]
+    assert (place.function, place.line) == (function.__name__, line_of(function, code))
 
 
 PROGRAMS = [
