@@ -176,13 +176,16 @@ class Questions:
         """Returns whether `why_nan` could be asked about what has gone bad."""
         try:
             self._good(anomaly)
-            self._policy.aside.check_leaving()
         except (PhaseError, CheckpointError):
             return False
         return True
 
     def _good(self, anomaly: Anomaly | None) -> Checkpoint:
-        """Returns the last checkpoint before what is NaN or infinite now."""
+        """Returns the last checkpoint before what is NaN or infinite now.
+
+        Raises:
+            PhaseError, CheckpointError: As in `why_nan`.
+        """
         if self._take is None and not self._steps.tracked:
             raise PhaseError(
                 "The steps of this run cannot be taken again: why_nan needs a step function, as "
@@ -201,6 +204,7 @@ class Questions:
                 "No loss and no saved variable is NaN or infinite at present: there is no cause to "
                 "find. Ask while the run is paused at a NaN."
             )
+        self._policy.aside.check_leaving()
         good = self._policy.below(anomaly.step)  # each was finite, so the cause came after it
         if not good:
             raise CheckpointError(

@@ -233,7 +233,7 @@ def test_a_question_without_an_answer_is_refused_in_words() -> None:
     bare = Faulty(faulty.log_of, 0.0)
     bare.checkpoint = None
     unsaved = bare.at_nan(name="unsaved")
-    assert "there is no checkpoint from before" in refused(unsaved.why_nan()).text
+    assert "start it with checkpoint=" in refused(unsaved.why_nan()).text
     ended(unsaved)
     loop = nbtrain.background(lambda run: Counter().step() and run.should_stop(), name="loop")
     assert "why_nan needs a step function" in refused(loop.why_nan()).text
