@@ -191,7 +191,9 @@ def variable_read_by(operation: tf.Operation) -> str:
     return str(held.get(id(handle), ""))
 
 
-_CALLING = threading.Lock()  # protects the method that each call of a `tf.function` goes through
+# The calls of `tf.function`s by the threads that trace anew, and what protects their number.
+_ANEW: dict[int, Callable[..., Any]] = {}
+_CALLING = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -208,20 +210,29 @@ def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
     copies: dict[int, tuple[Any, Any]] = {}  # each with its function, whose id stays its own
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() != thread:
-            return original(function, *args, **kwargs)
         if id(function) not in copies:
             copies[id(function)] = function, _without_xla(function)
         called((args, kwargs))
-        return original(copies[id(function)][1], *args, **kwargs)
+        return _CALL(copies[id(function)][1], *args, **kwargs)
 
     with _CALLING:
-        original = Function.__call__
-        Function.__call__ = call
-        try:
-            yield
-        finally:
-            Function.__call__ = original
+        _ANEW[thread] = call
+        Function.__call__ = _call
+    try:
+        yield
+    finally:
+        with _CALLING:
+            del _ANEW[thread]
+            if not _ANEW:
+                Function.__call__ = _CALL
+
+
+_CALL = Function.__call__
+
+
+def _call(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Replaces `Function.__call__` as long as a thread traces anew."""
+    return _ANEW.get(threading.get_ident(), _CALL)(function, *args, **kwargs)
 
 
 def _without_xla(function: Any) -> Any:

@@ -298,7 +298,8 @@ class FitEngine:
         """Takes the batches of an experiment, from the current position, by fits of their own."""
         position, model = self.position, self._model
         stops = model.stop_training
-        with contextlib.closing(ExperimentFit(experiment, model, position, loss)) as callbacks:
+        callbacks = ExperimentFit(experiment, model, position, loss)
+        try:
             while not experiment.is_over:
                 position.moved = False
                 if position.batch and position.batch == position.data.steps_of(position.epoch):
@@ -310,7 +311,9 @@ class FitEngine:
                     validation_data=None,
                     verbose=0,
                 )
-        model.stop_training = stops
+        finally:
+            callbacks.close()
+            model.stop_training = stops
 
     def _end_epoch(self, loop: LoopHandle, fit_callbacks: FitCallbacks) -> None:
         """Ends an epoch that was interrupted during its validation, which starts over.

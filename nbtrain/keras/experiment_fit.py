@@ -21,21 +21,12 @@ from nbtrain.run.why.experiment import Experiment
 
 
 class ExperimentFit(keras.callbacks.CallbackList):
-    """The callbacks of fits that take the batches of an experiment, which `StopFit` ends.
-
-    Args:
-        params: Keras's parameters for callbacks: verbose, epochs, steps.
-    """
+    """The callbacks of fits that take the batches of an experiment, which `StopFit` ends."""
 
     def __init__(
-        self,
-        experiment: Experiment,
-        model: Any,
-        position: DataPosition,
-        loss: ResumedLoss,
-        **params: Any,
+        self, experiment: Experiment, model: Any, position: DataPosition, loss: ResumedLoss
     ) -> None:
-        super().__init__([], model=model, **params)
+        super().__init__([], model=model)
         self._experiment, self._position, self._loss = experiment, position, loss
         self._around = contextlib.ExitStack()
         self._begun = 0

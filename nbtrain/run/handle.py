@@ -33,6 +33,7 @@ class LoopHandle:
         end: Ends the counting after the boundary of a step, until another loop asks.
         collect_changes: Assigns values that the program has set since the last boundary to the
             completed step.
+        copy_soon: Makes a copy of the good state due, when data begin.
         complete_restore: Restores variables that were created since a restore, if no step has
             trained them.
         bindings: Watches the structure of models.
@@ -63,6 +64,7 @@ class LoopHandle:
         self.count, self.end = loop.count, loop.end_counting
         self.collect_changes = boundary.collect_changes
         self.taken_by = boundary.executor.questions.taken_by
+        self.copy_soon = boundary.policy.copy_soon
         self.complete_restore = boundary.policy.complete_restore
         self.bindings, self.time_usage = context.bindings, context.monitor.time_usage
         notices = context.monitor.notices

@@ -548,8 +548,12 @@ class Run(Requests):
 
     @property
     def _step(self) -> int:
-        """Completed steps; until the checkpoint is restored, the steps of the checkpoint."""
-        step, attempt = self._steps.shown, self._attempt
+        """Completed steps; until the checkpoint is restored, the steps of the checkpoint.
+
+        A program whose steps are taken again sees their numbers, and everybody else the present.
+        """
+        steps, attempt = self._steps, self._attempt
+        step = steps.step if self.trains_here() else steps.shown
         known = attempt is None or attempt.loop.resumed or self._lifecycle.phase.ended
         return step if known else step or self._first_step
 

@@ -173,6 +173,8 @@ class Tracks(Position):
             source = self._sources.get(key, iterable, passes)
         source.begin(loop)
         if isinstance(source, TrackedPasses):
+            if self._data is None and not was_read:
+                loop.copy_soon()
             self._data = key, source
             size = size or source.size
         if isinstance(source, TrackedPasses) and was_read and self._read is not None:

@@ -47,6 +47,13 @@ class Batches(Data):
         self._adapter: Any = None  # made, and given to no `fit` yet
         self._enqueuer: Any = None  # Keras's, if workers load the batches
 
+    @property
+    def one_way(self) -> str | None:  # type: ignore[override]  # read only
+        """Why batches that were drawn cannot be drawn again; None if they can."""
+        if type(self._batches).on_epoch_end is keras.utils.PyDataset.on_epoch_end:
+            return None
+        return f"nobody can undo what {type(self._batches).__name__}.on_epoch_end has changed"
+
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """Returns the batches in Keras's own adapter, so that its workers can be stopped."""
         arguments = super().arguments(epoch, batch)

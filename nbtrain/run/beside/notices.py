@@ -90,6 +90,7 @@ class Notices(Notes):
             yield
         finally:
             self._at = None
+            super().note("busy", None)
 
     @contextlib.contextmanager
     def muted(self, text: str) -> Iterator[None]:

@@ -146,9 +146,15 @@ class Boundary:
     def queue_record(self) -> None:
         """Queues the record of the last step, if there is one.
 
-        If too many records wait, the queue keeps only some of them.
+        If too many records wait, the queue keeps only some of them. The record of a step that is
+        taken again belongs to the question.
         """
         steps = self.steps
+        if steps.present is not None:
+            steps.repeated |= dict(zip(steps.tags, steps.values or (), strict=bool(steps.values)))
+            steps.values = None
+            steps.samples.clear()
+            return
         if steps.values:
             values = dict(zip(steps.tags, steps.values, strict=True))
             self._context.recorder.queue.append(steps.step, time.time(), values)

@@ -334,7 +334,7 @@ class Loop:
             ArgumentError: `values` is no mapping, a new tag has a value that is no scalar, or
                 `step` is below 1.
         """
-        if self._steps.present is not None:
+        if self._steps.present is not None and self.counting is not _ASKING:
             self._steps.repeated |= {**values, **scalars}
             return
         # The type first: a check against the abstract class costs more than everything else.

@@ -158,6 +158,11 @@ class CheckpointPolicy:
         if self._last_good is not None:
             self._last_good.start(self._steps.step)
 
+    def copy_soon(self) -> None:
+        """Makes a copy due: no checkpoint has the position in data that begin now."""
+        if self._last_good is not None:
+            self._last_good.begin()
+
     def save_if_due(self) -> None:
         """Saves if a checkpoint is due; an error becomes a message, a bad value skips the save."""
         if self.saver is None or self.aside.compares:

@@ -22,26 +22,32 @@ _GROWN = 10.0
 
 
 def answer_of(
-    step: int, found: Sequence[Operation], gone_bad: Sequence[str], growth: Growth = ()
+    step: int,
+    found: Sequence[Operation],
+    scalars: Sequence[str],
+    variables: Sequence[str] = (),
+    growth: Growth = (),
+    differs: int | None = None,
 ) -> Answer:
     """Returns where the bad values of a step come from.
 
     Args:
         step: The number of the step.
         found: The operations with bad outputs; empty if none was seen.
-        gone_bad: The scalars and a variable that are not finite after the step.
+        scalars: The names of the scalars of the step that are not finite.
+        variables: The names of variables that are not finite after the step.
         growth: The largest weight before each of the last steps.
+        differs: The first step that was another than the recorded one; None if none was.
     """
+    names = [*scalars, *variables]
     if not found:
-        if not gone_bad:
-            return f"step {step:,} was finite when its operations were watched", {"step": step}
         text = (
-            f"{' and '.join(gone_bad)} went bad at step {step:,}, but no operation that is watched "
+            f"{' and '.join(names)} went bad at step {step:,}, but no operation that is watched "
             "gave NaN or infinity. Code of Python and NumPy, loaded functions, further replicas "
             "and the updates of variables are not watched"
         )
-        return text, {"step": step, "names": [*gone_bad]}
-    origin = origin_of(found)
+        return text, {"step": step, "names": names}
+    origin = origin_of(found, loss_is_bad=bool(scalars))
     fault, share = fault_of(origin), share_of(origin)
     place = origin.lines[0] if origin.lines else None
     where = shown(place) if place else _scope(origin)
@@ -62,9 +68,15 @@ def answer_of(
         answer |= {"file": place.filename, "line": place.line, "function": place.function}
         answer |= {"code": line} if line else {}
     if grown := _grown(growth):
-        names = {name for name, _ in growth}
-        answer["growth"] = {"variables": sorted(names), "values": [value for _, value in growth]}
-    details = "; ".join(filter(None, (share, grown)))
+        grew = sorted({name for name, _ in growth})
+        answer["growth"] = {"variables": grew, "values": [value for _, value in growth]}
+    other = (
+        ""
+        if differs is None
+        else f"from step {differs:,} on the scalars differed from the recorded ones"
+    )
+    answer |= {"differs": differs} if differs else {}
+    details = "; ".join(filter(None, (share, grown, other)))
     at = f"{f' in {where}' if where else ''} at step {step:,}"
     return f"{fault}{at}{f': {details}' if details else ''}", answer
 
@@ -89,18 +101,20 @@ def bad_values(step: int, values: Mapping[str, float]) -> Answer:
 
 
 def unexplained(good: int, last: int, differs: int | None) -> Answer:
-    """Returns what is said if the steps taken again gave no NaN.
+    """Returns what is said if the steps taken again did not go bad as they had.
 
     Args:
         good: The step from which they were taken again.
         last: The last step.
-        differs: The first step whose scalars differed from the recorded ones; None if none did.
+        differs: The first step that was another than the recorded one; None if none was.
     """
-    said = f"no cause found: the steps {good + 1:,} to {last:,} gave no NaN when taken again"
+    taken = f"the steps {good + 1:,} to {last:,} were taken again"
     if differs is None:
-        return f"{said}, and the same scalars as before", {}
-    said += f"; from step {differs:,} on their scalars differed from the recorded ones"
-    return f"{said}, so they had other data, random draws or settings", {"differs": differs}
+        return f"no cause found: {taken} and gave the same scalars as before, but no NaN", {}
+    return (
+        f"no cause found: {taken}, and differed from step {differs:,} on: they had other data, "
+        "random draws or settings, or something else has changed the model"
+    ), {"differs": differs}
 
 
 def _scope(operation: Operation) -> str:

@@ -7,6 +7,7 @@ share_of(made)                  # "3 of 64 values of its input are 0"
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ _OF = "derivative of"
 _MANY = 1000
 
 
-def origin_of(found: Sequence[Operation]) -> Operation:
+def origin_of(found: Sequence[Operation], *, loss_is_bad: bool = False) -> Operation:
     """Returns the operation from which the bad values of a step come.
 
     It is the first that gives NaN from inputs without one. If its inputs are infinite, it is the
@@ -32,11 +33,18 @@ def origin_of(found: Sequence[Operation]) -> Operation:
     The variables were finite before the step. One that is read as NaN is an effect: a read may see
     the update of the same step, on which nothing in the step waits.
 
+    If the loss of the step is bad, it does not come from a derivative: gradients that are infinite
+    or NaN too are an effect, or those of a loss scale that is too large.
+
     Args:
         found: The operations with bad outputs, in the order of their execution; one or more.
+        loss_is_bad: Whether a scalar of the step is NaN or infinite.
     """
+    before = [*itertools.takewhile(lambda each: not each.derivative_of, found)]
+    if loss_is_bad and any(_gives_nan(each) or _is_made(each) for each in before):
+        found = before
     found = [each for each in found if each.kind not in READS] or found
-    made = [each for each in found if all(values.is_finite for values in each.inputs)]
+    made = [*filter(_is_made, found)]
     nan = next((each for each in found if _gives_nan(each)), None)
     if nan is None:  # data may have an infinity that is meant
         return next((each for each in made if each.kind != DATA), (made or found)[0])
@@ -61,6 +69,10 @@ def origin_of(found: Sequence[Operation]) -> Operation:
 def _forward_of(operation: Operation, made: Sequence[Operation]) -> Operation:
     """Returns the operation of which this is a derivative if that has given an infinity too."""
     return next((each for each in made if each.number == operation.forward), operation)
+
+
+def _is_made(operation: Operation) -> bool:
+    return all(values.is_finite for values in operation.inputs)
 
 
 def _gives_nan(operation: Operation) -> bool:

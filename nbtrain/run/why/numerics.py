@@ -85,7 +85,9 @@ class Watch:
         self._around.close()
 
     def _check_arguments(self, arguments: Any) -> None:
-        """Notes arguments of a `tf.function` that are not finite."""
+        """Notes bad arguments of a `tf.function`, unless an operation may have made them."""
+        if self.found:
+            return
         for each in tf.nest.flatten(arguments, expand_composites=True):
             is_eager = tf.is_tensor(each) and hasattr(each, "numpy")
             if isinstance(each, np.ndarray) or (is_eager and _is_real(each)):

@@ -227,6 +227,9 @@ class Questions:
                 differs = self._steps.step
         else:
             return unexplained(good.step, last, differs)
+        recorded = self._recorded()
+        if any(math.isfinite(recorded.get(tag, math.nan)) for tag in _bad(values)):
+            return unexplained(good.step, last, differs or self._steps.step)
         rates = {
             name: each for name, each in self._control.now().items() if not math.isfinite(each)
         }
@@ -244,8 +247,11 @@ class Questions:
         watch = Watch()
         values = yield watch
         variable = self._policy.non_finite()
-        gone_bad = [*_bad(values), *([variable] if variable else [])]
-        return answer_of(self._steps.step, watch.found, gone_bad, growth)
+        variables = [] if variable is None else [variable]
+        if not _bad(values) and not variables:
+            return unexplained(good.step, last, self._steps.step)
+        step = self._steps.step
+        return answer_of(step, watch.found, _bad(values), variables, growth, differs)
 
     def _prepare(self, changes: Mapping[int, Mapping[str, float]]) -> None:
         """Sets what was set before the step that is taken next.
@@ -267,12 +273,16 @@ class Questions:
             with muted, tf.summary.record_if(False):
                 yield
         finally:
-            steps.present = None
+            steps.present = steps.values = None
+            steps.samples.clear()
+
+    def _recorded(self) -> Mapping[str, float]:
+        """Returns the scalars that were recorded for the last step."""
+        return self._context.recorder.means(self._steps.step - 1, self._steps.step)
 
     def _agrees(self, values: Mapping[str, float]) -> bool:
         """Returns whether the last step has given the scalars that were recorded for it."""
-        step = self._steps.step
-        recorded = self._context.recorder.means(step - 1, step)
+        recorded = self._recorded()
         return all(
             np.isclose(value, recorded[tag], rtol=_SAME, equal_nan=True)
             for tag, value in values.items()

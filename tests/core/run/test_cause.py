@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,14 +141,14 @@ def test_an_answer_is_a_sentence_and_plain_data() -> None:
 def test_the_growth_of_the_weights_is_told_if_it_is_large() -> None:
     found = [operation("Mul", [[1e30], [1e30]], INF)]
     growth = [("first/kernel", 2.0), ("last/kernel", 7e6), ("last/kernel", 2.5e12)]
-    text, answer = answer_of(12, found, [], growth)
+    text, answer = answer_of(12, found, [], growth=growth)
     assert text.endswith("; the largest weight, of last/kernel, grew from 2 to 2.5e+12 in 2 steps")
     assert answer["growth"] == {
         "variables": ["first/kernel", "last/kernel"],
         "values": [2.0, 7e6, 2.5e12],
     }
     for few in (growth[:1], [("kernel", 0.1), ("kernel", 3.0)], [*growth, ("kernel", math.inf)]):
-        assert "growth" not in answer_of(12, found, [], few)[1]
+        assert "growth" not in answer_of(12, found, [], growth=few)[1]
 
 
 def test_a_hyperparameter_that_is_not_finite_is_the_cause() -> None:
@@ -157,12 +158,31 @@ def test_a_hyperparameter_that_is_not_finite_is_the_cause() -> None:
 
 
 def test_a_step_of_which_nothing_was_seen_is_said() -> None:
-    text, answer = answer_of(3, [], ["loss", "dense/kernel"])
+    text, answer = answer_of(3, [], ["loss"], ["dense/kernel"])
     assert text.startswith(
         "loss and dense/kernel went bad at step 3, but no operation that is watched"
     )
     assert answer == {"step": 3, "names": ["loss", "dense/kernel"]}
-    assert answer_of(3, [], [])[0] == "step 3 was finite when its operations were watched"
+
+
+def test_steps_that_differed_are_said_beside_the_cause() -> None:
+    found = [operation("Log", [[0.0, 1.0]], INF)]
+    text, answer = answer_of(12, found, ["loss"], differs=1_007)
+    assert text.endswith(
+        "1 of 2 values is 0; from step 1,007 on the scalars differed from the recorded ones"
+    )
+    assert answer["differs"] == 1_007
+
+
+def test_a_loss_that_is_bad_does_not_come_from_a_derivative() -> None:
+    """Scaled gradients of float16 overflow now and then; their step is left out."""
+    log = operation("Log", [[0.0, 1.0]], INF, 0)
+    cast = replace(operation("Cast", [[1e6, 1.0]], INF, 1), derivative_of="Cast")
+    product = replace(operation("Mul", [INF, [0.0, 0.0]], NAN, 2, (1,)), derivative_of="Mul")
+    assert origin_of([log, cast, product], loss_is_bad=True) is log
+    assert origin_of([log, cast, product]) is cast
+    mask = operation("SelectV2", [INF, GOOD], INF, 0)
+    assert origin_of([mask, cast, product], loss_is_bad=True) is cast
 
 
 def test_the_values_of_a_tensor_in_words() -> None:

@@ -135,7 +135,8 @@ def test_a_pause_and_a_long_evaluation_are_no_stall() -> None:
     stalling.passes(59)
     with stalling.notices.busy("Evaluating at step 1"):
         stalling.passes(500)
-    assert stalling.notices.message is not None
-    assert stalling.notices.message.startswith("Evaluating at step 1, for 500 s")
+        assert stalling.notices.message is not None
+        assert stalling.notices.message.startswith("Evaluating at step 1, for 500 s")
+    assert stalling.notices.message is None
     stalling.passes(30)
     assert stalling.logged == []

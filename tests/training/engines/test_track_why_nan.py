@@ -218,3 +218,96 @@ def test_the_question_is_offered_where_it_can_be_asked() -> None:
     run = at_nan(in_background(Faulty(faulty.log_of, 0.0), "offered"))
     assert any(action.command == WhyNan() for action in run.actions())
     ended(run)
+
+
+def bad_step(run: LoopRun) -> int:
+    """The first step whose recorded loss is not finite."""
+    loss = run.scalars["loss"]
+    return int(loss.steps[~np.isfinite(loss.values)][0])
+
+
+def numbers(*, bad: int, size: int = 20) -> tf.data.Dataset:
+    """Numbers in a new order in each pass, one of them 0."""
+    values = np.arange(1.0, size + 1, dtype=np.float32)
+    values[bad] = 0.0
+    return tf.data.Dataset.from_tensor_slices(values).shuffle(size, seed=1)
+
+
+class Slow:
+    """A step that gives the run time to look at what was recorded, such as its first copy."""
+
+    def __init__(self) -> None:
+        self.weight = tf.Variable(1.0)
+        self.checkpoint = tf.train.Checkpoint(weight=self.weight)
+
+    @tf.function
+    def step(self, x: Any) -> Any:
+        self.weight.assign_add(0.001)
+        return tf.math.log(x) * tf.stop_gradient(self.weight)
+
+
+def test_data_in_a_new_order_in_each_pass_come_again() -> None:
+    slow, data = Slow(), numbers(bad=3)
+
+    @nbtrain.background(checkpoint=slow.checkpoint, name="passes")
+    def loops(run: LoopRun) -> None:
+        for _ in run.track(range(10**6)):
+            for x in run.track(data):
+                run.record(loss=slow.step(x) if run.status.step > 20 else 1.0)
+
+    run = at_nan(loops)
+    outcome = applied(run.why_nan())
+    assert outcome.text.startswith("log of 0 in step (test_track_why_nan.py, line ")
+    assert outcome.answer["step"] == bad_step(run)
+    ended(run)
+
+
+def test_a_step_that_a_break_leaves_and_one_with_a_number_of_its_own_are_counted() -> None:
+    for name, number, stride in (("break", 6, 1), ("numbered", 10**6, 5)):
+        slow, data, counts = Slow(), numbers(bad=3).repeat(), tf.Variable(0)
+
+        @nbtrain.background(
+            checkpoint=tf.train.Checkpoint(slow=slow.weight, counts=counts), name=name
+        )
+        def loops(
+            run: LoopRun,
+            number: int = number,
+            stride: int = stride,
+            slow: Slow = slow,
+            data: tf.data.Dataset = data,
+            counts: tf.Variable = counts,
+        ) -> None:
+            for _ in run.track(range(10**6)):
+                for at, x in enumerate(run.track(data)):
+                    counts.assign_add(1)
+                    own = {} if stride == 1 else {"step": stride * int(counts.numpy())}
+                    run.record(loss=slow.step(x), **own)
+                    if at == number:
+                        break
+
+        run = at_nan(loops)
+        outcome = applied(run.why_nan())
+        if "differs" not in outcome.answer:  # a break begins another pass, in another order
+            assert outcome.answer["step"] == bad_step(run)
+        assert outcome.step == run.status.step
+        ended(run)
+
+
+def test_steps_that_come_in_another_loop_are_said_to_differ() -> None:
+    weight = tf.Variable(4.0)
+
+    @nbtrain.background(checkpoint=tf.train.Checkpoint(weight=weight), name="phases")
+    def phases(run: LoopRun) -> None:
+        for _ in run.track(range(30)):
+            weight.assign_sub(0.1)
+            run.record(loss=weight)
+        for at in run.track(range(10**6)):
+            root = tf.sqrt(3.0 - weight)
+            run.record(loss=tf.math.log(root * (at != 15)))
+
+    run = at_nan(phases)
+    assert bad_step(run) == 46
+    outcome = applied(run.why_nan())
+    good = "log of 0" in outcome.text and outcome.answer["step"] == 46
+    assert good or ("no cause found" in outcome.text and "differed from step" in outcome.text)
+    ended(run)

@@ -264,3 +264,40 @@ def test_the_question_is_offered_and_a_fit_of_ones_own_refuses_it() -> None:
     assert all(action.command != WhyNan() for action in own.actions())
     assert "nbtrain.fit, or a loop over" in refused(own.why_nan()).text
     ended(own)
+
+
+class Shuffled(keras.utils.PyDataset):
+    """Batches that the user's own code shuffles after each epoch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._x, self._y = rows()
+        self.random = np.random.default_rng(5)
+        self._order = self.random.permutation(ROWS)
+
+    def __len__(self) -> int:
+        return ROWS // BATCH
+
+    def __getitem__(self, at: int) -> Any:
+        chosen = self._order[BATCH * at : BATCH * (at + 1)]
+        return self._x[chosen], self._y[chosen]
+
+    def on_epoch_end(self) -> None:
+        self._order = self.random.permutation(ROWS)
+
+
+def test_an_order_that_nobody_can_undo_is_left_alone() -> None:
+    run = at_nan(model(), Shuffled())
+    text = refused(run.why_nan()).text
+    assert "nobody can undo what Shuffled.on_epoch_end has changed" in text
+    ended(run)
+
+
+def test_gradients_that_a_loss_scale_makes_infinite_are_no_fault() -> None:
+    scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(), initial_scale=2.0**40)
+    trained = model(optimizer=scaled)
+    for layer in trained.layers:
+        layer.dtype_policy = keras.dtype_policies.DTypePolicy("mixed_float16")
+    run = at_nan(trained, *rows())
+    assert applied(run.why_nan()).text.startswith("log of 0 in log_loss")
+    ended(run)

@@ -190,9 +190,8 @@ def test_a_nan_that_does_not_come_again_is_said() -> None:
     outcome = applied(run.why_nan())
     last = run.status.step
     assert outcome.text == (
-        f"no cause found: the steps 1 to {last:,} gave no NaN when taken again; from step 40 on "
-        "their scalars differed from the recorded ones, so they had other data, random draws or "
-        "settings"
+        f"no cause found: the steps 1 to {last:,} were taken again, and differed from step 40 on: "
+        "they had other data, random draws or settings, or something else has changed the model"
     )
     assert float(variable.numpy()) == 1.0 + last
     ended(run)
