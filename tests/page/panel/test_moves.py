@@ -79,6 +79,28 @@ def test_a_panel_that_moves_takes_no_focus_from_elsewhere(page: BarePage, panel:
     expect(elsewhere).to_have_value("ab")
 
 
+def test_a_press_goes_on_where_a_control_is_pushed_down(
+    page: BarePage, panel: Locator, run: nbtrain.Run
+) -> None:
+    """A section that appears above it must not cost the click."""
+    phase(panel, "running")
+    section = panel.locator("details:has(> summary[data-role=system])")
+    expect(section).to_be_visible()
+    for is_open, margin in ((True, "60px"), (False, "0px")):
+        section.locator("summary").scroll_into_view_if_needed()
+        press(page, section.locator("summary"))
+        section.evaluate("(section, margin) => (section.style.marginTop = margin)", margin)
+        page.page.mouse.up()
+        expect(section).to_have_js_property("open", is_open)
+    press(page, panel.locator("[data-command=pause]"))
+    panel.evaluate("panel => (panel.style.marginTop = '60px')")
+    page.page.mouse.move(5, 5)
+    page.page.mouse.up()  # elsewhere: nothing
+    click(panel, "pause")
+    phase(panel, "paused")
+    assert commands(run) == ["Pause"]
+
+
 def test_a_press_without_a_move_is_one_click(
     page: BarePage, panel: Locator, run: nbtrain.Run
 ) -> None:

@@ -1,6 +1,7 @@
 // The view of an output that is cleared and shown again, as by loops that call clear_output, moves to the
 // new output. When an element leaves the page, the browser removes the focus, sends half-typed text, closes
-// popovers and cancels a press of the mouse. This module restores them.
+// popovers and cancels a press of the mouse. This module restores them, and a press of a control that moved
+// away from the pointer, as what is above it has grown.
 
 import { focusedIn } from "./dom.js";
 
@@ -87,6 +88,7 @@ export class Moves {
       if (event.pointerId !== pointerId) return;
       over.abort();
       if (this.press === press) this.press = null;
+      press.moved ||= control.isConnected && isAway(control, event);
       if (press.moved && event.type === "pointerup") this.#released(press, event);
     };
     for (const type of /** @type {const} */ (["pointerup", "pointercancel"]))
@@ -98,13 +100,11 @@ export class Moves {
    * @param {Press} press
    * @param {PointerEvent} event
    */
-  #released({ control, place }, { clientX, clientY }) {
-    const across = place.left <= clientX && clientX <= place.right;
-    const down = place.top <= clientY && clientY <= place.bottom;
-    if (control instanceof HTMLInputElement && control.type === "range") {
+  #released({ control, place }, event) {
+    if (isSlider(control)) {
       this.unsent.delete(control);
       control.dispatchEvent(new Event("change"));
-    } else if (across && down) control.click();
+    } else if (isIn(place, event)) control.click();
   }
 
   // Called when the output of the view is gone.
@@ -143,4 +143,26 @@ export class Moves {
     this.away?.abort();
     this.away = null;
   }
+}
+
+/** @param {HTMLElement} control */
+function isSlider(control) {
+  return control instanceof HTMLInputElement && control.type === "range";
+}
+
+/**
+ * Whether the control, which the mouse has pressed, is elsewhere when it is released.
+ * @param {HTMLElement} control
+ * @param {PointerEvent} event
+ */
+function isAway(control, event) {
+  return !isSlider(control) && !isIn(control.getBoundingClientRect(), event);
+}
+
+/**
+ * @param {DOMRect} place
+ * @param {PointerEvent} event
+ */
+function isIn({ left, right, top, bottom }, { clientX, clientY }) {
+  return left <= clientX && clientX <= right && top <= clientY && clientY <= bottom;
 }
