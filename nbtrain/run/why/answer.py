@@ -24,7 +24,7 @@ _GROWN = 10.0
 def answer_of(
     step: int,
     found: Sequence[Operation],
-    scalars: Sequence[str],
+    losses: Sequence[str],
     variables: Sequence[str] = (),
     growth: Growth = (),
     differs: int | None = None,
@@ -34,12 +34,12 @@ def answer_of(
     Args:
         step: The number of the step.
         found: The operations with bad outputs; empty if none was seen.
-        scalars: The names of the scalars of the step that are not finite.
+        losses: The names of the losses of the step that are not finite.
         variables: The names of variables that are not finite after the step.
         growth: The largest weight before each of the last steps.
         differs: The first step that was another than the recorded one; None if none was.
     """
-    names = [*scalars, *variables]
+    names = [*losses, *variables]
     if not found:
         text = (
             f"{' and '.join(names)} went bad at step {step:,}, but no operation that is watched "
@@ -47,7 +47,7 @@ def answer_of(
             "and the updates of variables are not watched"
         )
         return text, {"step": step, "names": names}
-    origin = origin_of(found, loss_is_bad=bool(scalars))
+    origin = origin_of(found, loss_is_bad=bool(losses))
     fault, share = fault_of(origin), share_of(origin)
     place = origin.lines[0] if origin.lines else None
     where = shown(place) if place else _scope(origin)

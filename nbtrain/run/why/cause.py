@@ -38,7 +38,7 @@ def origin_of(found: Sequence[Operation], *, loss_is_bad: bool = False) -> Opera
 
     Args:
         found: The operations with bad outputs, in the order of their execution; one or more.
-        loss_is_bad: Whether a scalar of the step is NaN or infinite.
+        loss_is_bad: Whether a loss of the step is NaN or infinite.
     """
     before = [*itertools.takewhile(lambda each: not each.derivative_of, found)]
     if loss_is_bad and any(_gives_nan(each) or _is_made(each) for each in before):

@@ -24,7 +24,7 @@ from nbtrain.core.errors import CheckpointError, PhaseError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Checkpoint, Phase
 from nbtrain.core.text.tracebacks import named
-from nbtrain.recording.loss_monitor import Anomaly
+from nbtrain.recording.loss_monitor import Anomaly, is_loss
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
@@ -291,5 +291,5 @@ class Questions:
 
 
 def _bad(values: Mapping[str, float]) -> list[str]:
-    """Returns the names of the scalars that are not finite."""
-    return [tag for tag, value in values.items() if not math.isfinite(value)]
+    """Returns the names of the losses that are not finite; other scalars may well be NaN."""
+    return [tag for tag, value in values.items() if is_loss(tag) and not math.isfinite(value)]

@@ -139,6 +139,15 @@ def test_an_edit_just_before_the_bad_step_of_a_value_that_no_checkpoint_has() ->
     ended(run)
 
 
+def test_a_score_that_is_nan_is_no_loss() -> None:
+    training = Faulty(faulty.log_of, 0.0)
+    step = training.step
+    training.step = lambda batch: {**step(batch), "score": math.nan}  # type: ignore[method-assign]
+    run = training.at_nan()
+    assert applied(run.why_nan()).answer["step"] == BAD
+    ended(run)
+
+
 def test_the_question_is_in_the_journal_and_on_the_curve_and_nothing_else_is_recorded() -> None:
     training = Faulty(faulty.division_by, 0.0)
     step = training.step
