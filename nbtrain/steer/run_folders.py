@@ -15,6 +15,8 @@ from nbtrain.rundir import run_folders
 from nbtrain.rundir.folder import shown
 from nbtrain.steer import registry
 
+_NOBODY = "Nobody can answer here: add --yes."
+
 
 def delete(logdir: str | os.PathLike[str], *, asks: bool) -> str:
     """Deletes the folder of a run, with everything in it.
@@ -64,8 +66,10 @@ def _agrees(question: str) -> bool:
     question = visible(question)
     try:
         answer = input(question)
-    except (EOFError, NotImplementedError):  # NotImplementedError in a notebook without a page
-        raise ArgumentError(f"{question}Nobody can answer here: add --yes.") from None
+    except EOFError:  # a terminal has shown the question
+        raise ArgumentError(_NOBODY) from None
+    except NotImplementedError:  # a notebook without a page
+        raise ArgumentError(f"{question}{_NOBODY}") from None
     return answer.strip().casefold() in ("y", "yes")
 
 
