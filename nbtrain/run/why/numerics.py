@@ -96,9 +96,7 @@ class Watch:
     def _note_data(self, array: np.ndarray[Any, Any]) -> None:
         """Notes an element of the data if it is not finite."""
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            self.found.append(
-                Operation(DATA, "", (), "", (), (Values.of(array),), -1, (), "", -1, "")
-            )
+            self.found.append(Operation(DATA, (Values.of(array),)))
 
     def _see(
         self,
@@ -160,17 +158,11 @@ class Watch:
         if all(np.isfinite(each).all() for each in outputs):
             return
         found = Operation(
-            kind=kind,
-            name="",
+            kind,
+            tuple(map(Values.of, outputs)),
+            tuple(Values.of(np.asarray(each)) for each in inputs),
             lines=tuple(CodeLine(code.co_filename, line, code.co_name) for code, line in callers()),
             layer=layer_at_hand(),
-            inputs=tuple(Values.of(np.asarray(each)) for each in inputs),
-            outputs=tuple(map(Values.of, outputs)),
-            number=-1,
-            sources=(),
-            variable="",
-            forward=-1,
-            derivative_of="",
         )
         if operation is not None:
             of = self._forward_of(operation)

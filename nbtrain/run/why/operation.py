@@ -101,27 +101,29 @@ class Operation:
 
     Attributes:
         kind: The type of the operation, such as "Log"; or `DATA`.
+        outputs: Its floating-point outputs.
+        inputs: Its floating-point inputs.
         name: Its name in the graph, with the layers as scopes; "" if it was executed eagerly.
         lines: The lines of the user's program that led to it, the innermost first; for a
             derivative, those of the operation that it is of.
         layer: The path of the Keras layer that it is of, or that it is a derivative of, below the
             model; "" if it is of none.
-        inputs, outputs: Its floating-point inputs and outputs.
-        number: Its place in the order in which the operations were traced.
+        number: Its place in the order in which the operations were traced; -1 if executed eagerly.
         sources: The numbers of the operations whose outputs it has as inputs, as far as known.
         variable: The name of the variable that it reads; "" for other operations.
-        forward: The number of the operation that it is a derivative of; its own if it is of none.
+        forward: The number of the operation that it is a derivative of; its own if it is of none,
+            -1 if unknown.
         derivative_of: The type of that operation; "" if it is of none.
     """
 
     kind: str
-    name: str
-    lines: tuple[CodeLine, ...]
-    layer: str
-    inputs: tuple[Values, ...]
     outputs: tuple[Values, ...]
-    number: int
-    sources: tuple[int, ...]
-    variable: str
-    forward: int
-    derivative_of: str
+    inputs: tuple[Values, ...] = ()
+    name: str = ""
+    lines: tuple[CodeLine, ...] = ()
+    layer: str = ""
+    number: int = -1
+    sources: tuple[int, ...] = ()
+    variable: str = ""
+    forward: int = -1
+    derivative_of: str = ""

@@ -30,16 +30,13 @@ def operation(
     made = (Values.of(np.array(output, np.float32)),)
     return Operation(
         kind,
-        name,
-        (place,),
-        "",
-        given,
         made,
-        number,
-        sources,
-        "",
-        number if forward is None else forward,
-        "",
+        given,
+        name=name,
+        lines=(place,),
+        number=number,
+        sources=sources,
+        forward=number if forward is None else forward,
     )
 
 
