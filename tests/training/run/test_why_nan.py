@@ -243,7 +243,13 @@ def test_a_question_without_an_answer_is_refused_in_words() -> None:
     unsaved = bare.at_nan(name="unsaved")
     assert "start it with checkpoint=" in refused(unsaved.why_nan()).text
     ended(unsaved)
-    loop = nbtrain.background(lambda run: Counter().step() and run.should_stop(), name="loop")
+
+    @nbtrain.background(name="loop")
+    def loop(run: Run) -> None:
+        while not run.should_stop():
+            Counter().step()
+
+    reached(loop, lambda run: run.status.phase is Phase.RUNNING)
     assert "why_nan needs a step function" in refused(loop.why_nan()).text
     ended(loop)
     assert "the run has ended" in refused(loop.why_nan()).text
