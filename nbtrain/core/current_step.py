@@ -59,18 +59,8 @@ class CurrentStep(StepCounter):
     """
 
     __slots__ = (
-        *(
-            "items",
-            "most_items",
-            "next",
-            "present",
-            "repeated",
-            "samples",
-            "tags",
-            "thread",
-            "tracked",
-        ),
-        "values",
+        *("items", "most_items", "next", "present", "repeated", "samples", "tags", "thread"),
+        *("tracked", "values"),
     )
 
     def __init__(self, items: deque[Any], most_items: int) -> None:

@@ -92,7 +92,7 @@ class Boundary:
         """
         steps, commands, lifecycle = self.steps, self._context.commands, self._context.lifecycle
         if self.executor.questions.open:
-            self._answered(self.executor.take_step())
+            self._answer(self.executor.take_step())
             return self._command(last=last)
         if steps.step < self._later and not (self.must_end or commands.attention):
             self.collect_changes()
@@ -151,7 +151,9 @@ class Boundary:
         """
         steps = self.steps
         if steps.present is not None:
-            steps.repeated |= dict(zip(steps.tags, steps.values or (), strict=bool(steps.values)))
+            steps.repeated |= (
+                dict(zip(steps.tags, steps.values, strict=True)) if steps.values else {}
+            )
             steps.values = None
             steps.samples.clear()
             return
@@ -166,7 +168,7 @@ class Boundary:
     def end(self, *, finished: bool) -> None:
         """Executes the commands that still wait after the loop."""
         if self.executor.questions.open:
-            self._answered(self.executor.give_up())
+            self._answer(self.executor.give_up())
         unused_reason = "" if finished else self._context.bindings.unused_reason()
         note = self._context.monitor.notices.note
         # Advice for a pause is useless now.
@@ -227,13 +229,11 @@ class Boundary:
         outcome = self.executor.execute(receipt)
         self.executor.pause_if_unproven()  # before another step, whatever has restored
         if outcome is not None:
-            self._answered((receipt, outcome))
+            self._answer((receipt, outcome))
 
-    def _answered(self, found: tuple[Receipt, Outcome] | None) -> bool:
-        """Answers the receipt of a command that has an outcome by now; returns whether it has."""
-        if found is None:
-            return False
-        receipt, outcome = found
-        self._context.monitor.write_journal()  # a confirmed command survives a kill
-        receipt.answer(outcome)
-        return True
+    def _answer(self, found: tuple[Receipt, Outcome] | None) -> None:
+        """Answers the receipt of a command if it has an outcome by now."""
+        if found is not None:
+            receipt, outcome = found
+            self._context.monitor.write_journal()  # a confirmed command survives a kill
+            receipt.answer(outcome)

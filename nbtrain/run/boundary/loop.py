@@ -335,7 +335,6 @@ class Loop:
                 `step` is below 1.
         """
         if self._steps.present is not None and self.counting is not _ASKING:
-            self._steps.repeated |= {**values, **scalars}
             return
         # The type first: a check against the abstract class costs more than everything else.
         if type(values) is not dict:
