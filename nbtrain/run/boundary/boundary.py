@@ -151,9 +151,8 @@ class Boundary:
         """
         steps = self.steps
         if steps.present is not None:
-            steps.repeated |= (
-                dict(zip(steps.tags, steps.values, strict=True)) if steps.values else {}
-            )
+            if steps.values:
+                steps.repeated |= zip(steps.tags, steps.values, strict=True)
             steps.values = None
             steps.samples.clear()
             return

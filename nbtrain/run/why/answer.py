@@ -70,12 +70,10 @@ def answer_of(
     if grown := _grown(growth):
         grew = sorted({name for name, _ in growth})
         answer["growth"] = {"variables": grew, "values": [value for _, value in growth]}
-    other = (
-        ""
-        if differs is None
-        else f"from step {differs:,} on the scalars differed from the recorded ones"
-    )
-    answer |= {"differs": differs} if differs else {}
+    other = ""
+    if differs is not None:
+        other = f"from step {differs:,} on the scalars differed from the recorded ones"
+        answer["differs"] = differs
     details = "; ".join(filter(None, (share, grown, other)))
     at = f"{f' in {where}' if where else ''} at step {step:,}"
     return f"{fault}{at}{f': {details}' if details else ''}", answer
