@@ -113,7 +113,7 @@ def asked_at_nan(run: LoopRun, answers: list[Outcome]) -> threading.Thread:
 
 
 def test_a_loop_in_the_foreground_answers_while_its_cell_is_busy() -> None:
-    training, answers = Faulty(faulty.division_by, 0.0), list[Outcome]()
+    training, answers = Faulty(faulty.division_by, 0.0, guarded=True), list[Outcome]()
     passes = training.data.repeat()
     run = nbtrain.track(passes, checkpoint=training.checkpoint, name="foreground")
     thread = asked_at_nan(run, answers)
