@@ -19,6 +19,7 @@ from nbtrain.core.commands import (
     Set,
     Tag,
     Try,
+    WhySlow,
     name_of,
 )
 from nbtrain.core.errors import ArgumentError
@@ -63,6 +64,8 @@ def fields_of(command: Command) -> dict[str, Any]:
                 fields["repeats"] = repeats
             if sweep is not None:
                 fields["sweep"] = [*sweep]
+        case WhySlow(steps):
+            fields |= {"steps": steps}
         case Replay(edits, text):
             made = [[step, _numbers(values)] for step, values in edits]
             fields |= {"edits": made, "text": text}
@@ -94,6 +97,10 @@ def command_of(fields: Mapping[str, Any]) -> Command:
             _check("edits", edits, _are_edits(edits), "a list of [step, {name: number}]")
             _check("text", text, isinstance(text, str), "text")
             return Replay(tuple((step, dict(values)) for step, values in edits or ()), text)
+        case {"command": "why_slow"}:
+            steps = fields.get("steps", 50)
+            _check("steps", steps, type(steps) is int, "a number of steps")
+            return WhySlow(steps)
         case {"command": "note"}:
             return Note(checked_note(fields.get("text")))
         case {"command": "tag"}:

@@ -83,6 +83,17 @@ class WhyNan:
 
 
 @dataclass(frozen=True, slots=True)
+class WhySlow:
+    """Measures where the time of a step goes, by some steps that are taken back.
+
+    Attributes:
+        steps: The number of steps of each measurement.
+    """
+
+    steps: int = 50
+
+
+@dataclass(frozen=True, slots=True)
 class Try:
     """Sets hyperparameters for some steps, then keeps them or goes back.
 
@@ -162,8 +173,23 @@ class Tag:
 
 
 Command = (
-    Stop | Pause | Resume | Save | Restore | Set | Evaluate | WhyNan | Try | Replay | Note | Tag
+    Stop
+    | Pause
+    | Resume
+    | Save
+    | Restore
+    | Set
+    | Evaluate
+    | WhyNan
+    | WhySlow
+    | Try
+    | Replay
+    | Note
+    | Tag
 )
+
+# The commands that can be posted without arguments.
+_Plain = Stop | Pause | Resume | Save | Restore | Evaluate | WhyNan | WhySlow
 
 
 def name_of(command: type[Command]) -> str:
@@ -171,8 +197,8 @@ def name_of(command: type[Command]) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", command.__name__).lower()
 
 
-# The commands that can be posted without arguments, by name.
-WITHOUT_ARGUMENTS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evaluate | WhyNan]] = {
+# The same, by name.
+WITHOUT_ARGUMENTS: dict[str, type[_Plain]] = {
     "stop": Stop,
     "pause": Pause,
     "resume": Resume,
@@ -180,6 +206,7 @@ WITHOUT_ARGUMENTS: dict[str, type[Stop | Pause | Resume | Save | Restore | Evalu
     "restore": Restore,
     "evaluate": Evaluate,
     "why_nan": WhyNan,
+    "why_slow": WhySlow,
 }
 
 

@@ -85,8 +85,8 @@ class StepEngine(LoopEngine):
             if passes is None:
                 run.drive(step)
             else:
-                batches = passes.begin(run.handle)
-                run.drive(lambda: step(next(batches)))
+                passes.begin(run.handle)
+                run.drive(lambda: step(next(passes.elements)), passes)
 
 
 @with_options(LoopOptions)

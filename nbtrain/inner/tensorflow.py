@@ -108,6 +108,32 @@ def partitions_of(variable: Any) -> list[Any]:
     return list(getattr(variable, "_variable_list", [variable]))
 
 
+# --- pipelines of tf.data -----------------------------------------------------------------
+
+
+def inputs_of(dataset: Any) -> list[Any]:
+    """Returns the datasets that a dataset draws from."""
+    return list(dataset._inputs())
+
+
+def mapped_by(dataset: Any) -> tuple[Any, tf.Graph] | None:
+    """Returns the function of `map` and its like, with its graph; None for another dataset."""
+    mapped: Any = getattr(dataset, "_map_func", None)
+    return None if mapped is None else (mapped._func, mapped.function.graph)
+
+
+def size_of_buffer(dataset: Any) -> int:
+    """Returns the elements that a dataset prepares in advance; 0 for none, -1 if it decides."""
+    if not hasattr(dataset, "_buffer_size") or "Prefetch" not in type(dataset).__name__:
+        return 0
+    return int(dataset._buffer_size)
+
+
+def size_of_batch(dataset: Any) -> int:
+    """Returns the elements that a dataset makes a batch of; 0 for another dataset."""
+    return int(getattr(dataset, "_batch_size", 0))
+
+
 # --- iterators and random numbers ---------------------------------------------------------
 
 
@@ -191,9 +217,40 @@ def variable_read_by(operation: tf.Operation) -> str:
     return str(held.get(id(handle), ""))
 
 
-# The calls of `tf.function`s by the threads that trace anew, and what protects their number.
-_ANEW: dict[int, Callable[..., Any]] = {}
+# What calls the `tf.function`s of some threads, and what protects their number.
+_CALLERS: dict[int, Callable[..., Any]] = {}
 _CALLING = threading.Lock()
+
+
+@contextlib.contextmanager
+def _calling(call: Callable[..., Any]) -> Iterator[None]:
+    """Makes the calling thread call each `tf.function` through a function, within a block."""
+    thread = threading.get_ident()
+    with _CALLING:
+        _CALLERS[thread] = call
+        Function.__call__ = _call
+    try:
+        yield
+    finally:
+        with _CALLING:
+            del _CALLERS[thread]
+            if not _CALLERS:
+                Function.__call__ = _CALL
+
+
+@contextlib.contextmanager
+def seeing_traces(traced: Callable[[Any], object]) -> Iterator[None]:
+    """Calls a function with each `tf.function` that the calling thread traces within a block."""
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        before = function.experimental_get_tracing_count()
+        result = _CALL(function, *args, **kwargs)
+        if function.experimental_get_tracing_count() > before:
+            traced(function)
+        return result
+
+    with _calling(call):
+        yield
 
 
 @contextlib.contextmanager
@@ -206,7 +263,6 @@ def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
     Args:
         called: Is called before each call, with its arguments.
     """
-    thread = threading.get_ident()
     copies: dict[int, tuple[Any, Any]] = {}  # each with its function, whose id stays its own
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -215,24 +271,16 @@ def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
         called((args, kwargs))
         return _CALL(copies[id(function)][1], *args, **kwargs)
 
-    with _CALLING:
-        _ANEW[thread] = call
-        Function.__call__ = _call
-    try:
+    with _calling(call):
         yield
-    finally:
-        with _CALLING:
-            del _ANEW[thread]
-            if not _ANEW:
-                Function.__call__ = _CALL
 
 
 _CALL = Function.__call__
 
 
 def _call(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """Replaces `Function.__call__` as long as a thread traces anew."""
-    return _ANEW.get(threading.get_ident(), _CALL)(function, *args, **kwargs)
+    """Replaces `Function.__call__` as long as a thread calls functions in another way."""
+    return _CALLERS.get(threading.get_ident(), _CALL)(function, *args, **kwargs)
 
 
 def _without_xla(function: Any) -> Any:

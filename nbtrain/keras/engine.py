@@ -198,7 +198,8 @@ class FitEngine:
         if not boards:  # which have writers of their own
             # Until the callbacks have ended.
             loop.host.left_open.enter_context(loop.summaries())
-        with loop.taken_by(functools.partial(self._take, loss)):
+        take = functools.partial(self._take, loss)
+        with loop.taken_by(take, data=lambda: position.data.origin):
             while True:
                 self._fit(loop, fit_callbacks)
                 ends = position.epoch >= self.epochs or not position.moved

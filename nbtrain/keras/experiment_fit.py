@@ -7,17 +7,20 @@ validation stay out: what callbacks set is set by the experiment.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import keras
+import tensorflow as tf
 
+from nbtrain.core.errors import PhaseError
 from nbtrain.inner.keras import loss_tracker_of
 from nbtrain.keras.data_position import DataPosition
 from nbtrain.keras.fit_callbacks import StopFit
 from nbtrain.keras.loss import EPOCH
 from nbtrain.keras.resumed_loss import ResumedLoss
-from nbtrain.run.why.experiment import Experiment
+from nbtrain.run.why.experiment import Experiment, Part
 
 
 class ExperimentFit(keras.callbacks.CallbackList):
@@ -30,10 +33,12 @@ class ExperimentFit(keras.callbacks.CallbackList):
         self._experiment, self._position, self._loss = experiment, position, loss
         self._around = contextlib.ExitStack()
         self._begun = 0
+        self._held: Any = None  # an iterator of one batch
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Observes the losses of the batches."""
         self._loss.wrap()
+        self._loss.take = self._part
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Prepares the data of this epoch."""
@@ -67,6 +72,47 @@ class ExperimentFit(keras.callbacks.CallbackList):
             return self._loss.scalars
         return {**self._loss.scalars, f"{EPOCH}{tracker.name}": tracker.result()}
 
+    def _part(self, iterator: Any) -> Any:
+        """Takes the wanted part of the next batches of an iterator."""
+        part = self._experiment.part
+        if part is Part.INPUT:
+            # The last execution of a pass may have fewer batches.
+            self._loss.count = sum(1 for _ in itertools.islice(iterator, self._loss.count))
+            if not self._loss.count:
+                raise StopIteration
+            return {}
+        if part is Part.STEP:
+            self._held = self._held or _holding(iterator)
+            return self._loss.next(self._held)
+        return self._loss.next(iterator)
+
     def close(self) -> None:
         """Ends a step that an error has left."""
         self._around.close()
+        self._loss.take = self._loss.next
+
+
+def _holding(iterator: Any) -> Any:
+    """Returns an iterator that gives the next batch of another one again and again.
+
+    Its elements have the same types, also where a batch has the number of its rows and the types
+    have none: otherwise the step would be traced once more.
+
+    Raises:
+        PhaseError: The batches are distributed to several replicas.
+    """
+    spec = iterator.element_spec
+    if not isinstance(iterator, tf.data.Iterator):
+        raise PhaseError("The batches go to several replicas: one cannot be trained again alone.")
+    parts = tf.nest.flatten(next(iterator), expand_composites=True)
+    kinds = tf.nest.flatten(spec, expand_composites=True)
+
+    def widened(*batch: Any) -> Any:
+        wide = [
+            tf.raw_ops.PlaceholderWithDefault(input=part, shape=kind.shape)
+            for part, kind in zip(batch, kinds, strict=True)
+        ]
+        return tf.nest.pack_sequence_as(spec, wide, expand_composites=True)
+
+    held = tf.data.Dataset.from_tensors(tuple(parts)).repeat().map(widened)
+    return iter(held.prefetch(1))

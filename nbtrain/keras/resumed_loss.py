@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ class ResumedLoss(BatchLoss):
 
     Attributes:
         before: The logs of an epoch whose batches were all trained before.
+        take: Trains the next batches of an iterator; an experiment exchanges it for `next`.
     """
 
     def __init__(self, model: Any, position: DataPosition) -> None:
@@ -27,6 +28,7 @@ class ResumedLoss(BatchLoss):
         self._begins = False  # no batch of the epoch has been drawn
         self._is_first = True  # no batch of the epoch was trained in this start
         self.before: dict[str, Any] = {}
+        self.take: Callable[[Any], Any] = self.next
 
     def begin(self, epoch: int) -> None:
         """Begins an epoch of Keras's."""
@@ -49,12 +51,13 @@ class ResumedLoss(BatchLoss):
         self.count = self._size
         iterator = position.data.draw_from(iterator, self._size)
         try:
-            return self._next(iterator)
+            return self.take(iterator)
         except (StopIteration, tf.errors.OutOfRangeError):
             position.data.run_out()
             raise
 
-    def _next(self, iterator: Any) -> Any:
+    def next(self, iterator: Any) -> Any:
+        """Trains the next batches of an iterator."""
         position = self._position
         if not self._is_first:
             return super()._train(iterator)

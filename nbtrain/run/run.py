@@ -59,6 +59,7 @@ from nbtrain.run.outside.mirror import Mirror, opened_mirror
 from nbtrain.run.own_waiting import OwnWaiting
 from nbtrain.run.program.bindings import Bindings
 from nbtrain.run.thread.threads import LooperThread, names_of_live
+from nbtrain.run.why.experiment import LoopSource
 from nbtrain.rundir import launched
 from nbtrain.rundir.folder import Logdir, move_aside, shown, unwritable
 from nbtrain.rundir.journal import Marks
@@ -518,12 +519,17 @@ class Run(Requests):
             "should_stop()."
         )
 
-    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
+    def drive(
+        self, step: Callable[[], Mapping[str, SupportsFloat]], source: LoopSource | None = None
+    ) -> None:
         """Calls `step` and records its result until the run stops; training thread only.
 
         Does the same as `while not run.should_stop(): run.record(step())`, but faster.
+
+        Args:
+            source: The elements that the step draws; None if unknown.
         """
-        self.attempt.loop.drive(step)
+        self.attempt.loop.drive(step, source)
 
     def loop(
         self,

@@ -24,6 +24,7 @@ from nbtrain.core.commands import (
     Tag,
     Try,
     WhyNan,
+    WhySlow,
 )
 from nbtrain.core.errors import ArgumentError, UnknownNameError
 from nbtrain.core.receipts import Receipt
@@ -232,6 +233,29 @@ class Requests:
             'log of 0 in loss_fn (losses.py, line 7) at step 412: 3 of 64 values are 0'
         """
         return self.post(WhyNan())
+
+    def why_slow(self, steps: int = 50) -> Receipt:
+        """Measures where the time of a step goes, and names what would make it shorter.
+
+        Three measurements of `steps` steps: the input alone (elements are drawn, nothing is
+        trained), whole steps, and the step alone (one element is trained again and again). Each
+        ends after ten seconds at the latest. Then the run is where it was, as after `why_nan`.
+        `answer` of the outcome has the milliseconds of each, with their range over five parts of
+        the measurement, how many times faster the training could be at best, and the causes that
+        were found in the pipeline of `tf.data` and in the step, each with its line.
+
+        For `nbtrain.train`, `fit`, `track` and `run.track`, with a checkpoint, and data that can be
+        drawn again. Input and step are measured apart only if nbtrain draws the data: `data=` of
+        `train`, a tracked loop over the data, or `fit`.
+
+        Args:
+            steps: The number of steps of each measurement; at least 5.
+
+        Example:
+            >>> run.why_slow().wait().text
+            'input 14.1 ms, step 5.2 ms, together 14.3 ms: the input holds the training back; ...'
+        """
+        return self.post(WhySlow(steps))
 
     def trial(
         self,

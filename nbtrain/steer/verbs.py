@@ -235,6 +235,7 @@ def _tried(words: Sequence[str]) -> dict[str, float | str | list[float | str]]:
 
 
 COUNT = Kind("N", int, int, bounds={"ge": 1})
+FEW = Kind("N", int, int, bounds={"ge": 5})
 MANY = Kind("N", int, int, bounds={"ge": 10})
 POSITIVE = Kind("X", float, float, bounds={"gt": 0})
 SCALAR = Kind("TAG", str, str)
@@ -359,6 +360,15 @@ _TABLE = (
         commands.WhyNan,
         more="Ask while the run is paused at a NaN. The run takes its last steps again from a good "
         "state and watches their operations; afterwards it is where it was.",
+        secs=300.0,
+    ),
+    Verb(
+        "why_slow",
+        "measure where the time of a step goes, and what would make it shorter",
+        commands.WhySlow,
+        (Argument("steps", FEW, "the number of steps of each measurement", 50),),
+        more="The run draws some elements of its data without training, takes some steps, and "
+        "trains one element again and again; afterwards it is where it was.",
         secs=300.0,
     ),
     Verb(

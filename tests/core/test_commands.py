@@ -18,6 +18,7 @@ from nbtrain.core.commands import (
     Stop,
     Try,
     WhyNan,
+    WhySlow,
 )
 from nbtrain.core.errors import WaitError
 from nbtrain.core.receipts import Outcome, Receipt
@@ -196,6 +197,7 @@ def test_every_command_has_a_name() -> None:
         "restore": Restore,
         "evaluate": Evaluate,
         "why_nan": WhyNan,
+        "why_slow": WhySlow,
     } == WITHOUT_ARGUMENTS
     assert [Receipt(make()).name for make in WITHOUT_ARGUMENTS.values()] == list(WITHOUT_ARGUMENTS)
     assert Receipt(Set({"learning_rate": 0.1})).name == "set"

@@ -46,6 +46,8 @@ class Passes(Iterator[Any], Position):
         epochs: Passes over the data; None repeats without end.
 
     Attributes:
+        data: The data.
+        elements: The iterator to draw from, within a loop.
         steps: The elements of all passes; None if endless, or unknown from the beginning.
         specs: The spec of an element, as in `tf.data.Dataset.element_spec`, in a tuple; None if
             unknown.
@@ -54,6 +56,8 @@ class Passes(Iterator[Any], Position):
     names: ClassVar[Sequence[str]] = (_POSITION, _UNDONE, *NAMES)
 
     def __init__(self, data: Any, epochs: int | None) -> None:
+        self.data = data
+        self.elements: Iterator[Any] = iter(())
         begin, again = _beginning(data)
         if epochs and epochs > 1 and not again:
             raise ArgumentError(
@@ -115,8 +119,7 @@ class Passes(Iterator[Any], Position):
                 f"{ended}: there is nothing left to train. Give more {more}=, or another name= to "
                 "start from scratch.",
             )
-        draws = DrawTimes(self)
-        loop.time_usage.waits = draws
+        self.elements = loop.time_usage.waits = draws = DrawTimes(self)
         return draws
 
     def __next__(self) -> Any:
@@ -302,14 +305,12 @@ class TrackedPasses(Passes):
         data: A `tf.data.Dataset` or a `tf.distribute.DistributedDataset`, or an iterator of one.
 
     Attributes:
-        elements: The iterator to draw from, within a loop.
         failed: Whether an error has ended the loop over them.
     """
 
     def __init__(self, data: Any) -> None:
         super().__init__(data, None)
         self.failed = False
-        self.elements: Iterator[Any] = iter(())
 
     @property
     def number(self) -> int:
@@ -320,11 +321,6 @@ class TrackedPasses(Passes):
     def is_behind(self) -> bool:
         """True if elements must be drawn again before the next."""
         return self._behind > 0
-
-    def begin(self, loop: LoopHandle) -> Iterator[Any]:
-        """Begins a loop; returns the iterator to draw from."""
-        self.elements = super().begin(loop)
-        return self.elements
 
     def seek(self, number: int) -> None:
         """Moves to the position after `number` elements of the present pass, by drawing again."""

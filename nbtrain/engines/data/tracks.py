@@ -24,8 +24,9 @@ from nbtrain.engines.data.passes import TrackedPasses
 from nbtrain.engines.data.position import Position
 from nbtrain.engines.data.sources import Key, Sources
 from nbtrain.engines.data.turns import Turns, size_of
-from nbtrain.run.boundary.track_loop import LoopEnd, LoopSource
+from nbtrain.run.boundary.track_loop import LoopEnd
 from nbtrain.run.handle import LoopHandle
+from nbtrain.run.why.experiment import LoopSource
 
 Path = list[tuple[int, int]]
 

@@ -32,6 +32,7 @@ class Turns:
         iterable: A list, a range or another iterable; an iterator cannot go back.
 
     Attributes:
+        data: The iterable.
         elements: The iterator to draw from; another one after `seek`.
         failed: Whether an error has ended the loop over them.
     """
@@ -39,7 +40,7 @@ class Turns:
     def __init__(self, iterable: Iterable[Any]) -> None:
         self.failed = False
         self.elements: Iterator[Any] = iter(())
-        self._iterable = iterable
+        self.data = iterable
         self._left = repeat(True, sys.maxsize)  # has one less for each element that was drawn
         self._before: int | None = None  # elements that earlier runs have drawn of an iterator
         self._missing = 0  # elements up to the position that were not drawn because of a stop
@@ -56,7 +57,7 @@ class Turns:
     @property
     def one_way(self) -> str | None:
         """Why elements that were drawn cannot be drawn again; None if they can."""
-        return ONE_WAY if isinstance(self._iterable, Iterator) else None
+        return ONE_WAY if isinstance(self.data, Iterator) else None
 
     @property
     def is_behind(self) -> bool:
@@ -73,12 +74,12 @@ class Turns:
         If a stop ends the drawing before the position is reached, the loop has no elements.
         """
         self._missing = 0
-        if not isinstance(self._iterable, Iterator):
+        if not isinstance(self.data, Iterator):
             self._left = repeat(True, sys.maxsize)
         elif self._before is None:
             self._begin_iterator(number)
         # Counts without a call of Python: a step has emptied the processor's caches.
-        self.elements = compress(self._iterable, self._left)
+        self.elements = compress(self.data, self._left)
         while self.number < number:
             if self._loop is not None and self._loop.host.asked_to_stop():
                 self.elements, self._missing = iter(()), number - self.number
@@ -89,7 +90,7 @@ class Turns:
         """Skips the elements that an earlier run of this process has drawn of an iterator."""
         self._before = max(0, self.number - number)
         if self._loop is not None and (drawn := number - self.number) > 0:
-            kind = type(self._iterable).__name__
+            kind = type(self.data).__name__
             self._loop.inform_too(_DRAWN_AGAIN.format(drawn, kind))
 
     def end_pass(self) -> None:

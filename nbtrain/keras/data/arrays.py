@@ -51,8 +51,8 @@ class Arrays(Data):
         arguments = super().arguments(epoch, batch)
         assert self._count is not None, "arrays have an end"
         numbers = tf.data.Dataset.range(self._count - self._left)
-        batches = numbers.map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
-        return {**arguments, "x": batches}
+        self._x = numbers.map(self._batch, num_parallel_calls=1).prefetch(_PREFETCHED)
+        return {**arguments, "x": self._x}
 
     def spec(self) -> Any:
         """Returns the types of the first batch."""

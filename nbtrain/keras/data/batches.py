@@ -54,6 +54,11 @@ class Batches(Data):
             return None
         return f"nobody can undo what {type(self._batches).__name__}.on_epoch_end has changed"
 
+    @property
+    def origin(self) -> Any:
+        """The user's own dataset."""
+        return self._batches
+
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """Returns the batches in Keras's own adapter, so that its workers can be stopped."""
         arguments = super().arguments(epoch, batch)
@@ -115,7 +120,8 @@ class _Ordered(keras.utils.PyDataset):
     """The batches of another dataset, in an order of its own.
 
     Attributes:
-        left: Whether no more batches are needed: then each is None, which Keras skips.
+        left: Whether no more batches are needed: then the last one comes again, as Keras, in a
+            thread of TensorFlow, prints an error for anything else.
         is_within: Whether an epoch has begun that has not ended.
     """
 
@@ -128,6 +134,7 @@ class _Ordered(keras.utils.PyDataset):
         self._batches, self._sample = batches, sample
         self.left, self.left_out = False, 0
         self.is_within, self._begins = False, True
+        self._last: Any = None
         self._sampled: object = None  # an object for the epoch whose first batch is still to come
         self.begin(0, 0, None, epoch=0)
 
@@ -159,7 +166,7 @@ class _Ordered(keras.utils.PyDataset):
 
     def __getitem__(self, index: int) -> Any:
         if self.left:
-            return None
+            return self._last
         number = index + self.left_out
         if number >= self._first:
             return self._loaded(number)
@@ -170,7 +177,7 @@ class _Ordered(keras.utils.PyDataset):
 
     def _loaded(self, number: int) -> Any:
         sampled = self._sampled
-        batch = self._batches[self._number(number)]
+        batch = self._last = self._batches[self._number(number)]
         is_first = sampled is not None and sampled is self._sampled  # else it was loaded for before
         if is_first or number == self._sample.expected:
             self._sampled = None

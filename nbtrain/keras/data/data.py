@@ -79,6 +79,11 @@ class Data:
         self.seed = 0
         self._x, self._more = x, {"shuffle": False, "steps_per_epoch": steps, **more}
 
+    @property
+    def origin(self) -> Any:
+        """The object that the batches are drawn from."""
+        return self._x
+
     def place(self, epoch: int) -> tuple[int, int]:
         """Returns the number of the pass that contains an epoch, and the epoch's first batch."""
         epoch -= self.first_epoch

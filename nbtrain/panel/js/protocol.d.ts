@@ -56,6 +56,7 @@ export interface Here extends News {
 export type Command =
   | { command: "pause" | "resume" | "save" | "stop" | "evaluate" }
   | { command: "why_nan" }
+  | { command: "why_slow"; steps?: number }
   | ({ command: "restore" } & RestoreArguments)
   | ({ command: "set" } & SetArguments)
   | { command: "note"; text: string }
@@ -297,6 +298,7 @@ export interface Controls {
   save: boolean;
   restore: boolean;
   set: boolean;
+  why_slow: boolean;
   note: boolean;
   try?: boolean;
   evaluate?: boolean;

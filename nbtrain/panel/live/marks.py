@@ -27,6 +27,7 @@ GLYPHS = {
     "set": "◆",
     "evaluate": "□",
     "why_nan": "?",
+    "why_slow": "◷",
     "pause": "❚❚",
     "resume": "▶",
     "best": "★",

@@ -21,7 +21,8 @@ from typing import Any
 LOOP = "loop"
 STEP, INPUT, STEP_AND_INPUT = "step", "input", "step and input"
 EVALUATE, SAVE, RESTORE, PAUSED = "evaluate", "save", "restore", "paused"
-KINDS = (STEP, INPUT, STEP_AND_INPUT, EVALUATE, SAVE, RESTORE, PAUSED)
+ASKED = "questions"  # the experiments that answer questions about the run
+KINDS = (STEP, INPUT, STEP_AND_INPUT, EVALUATE, SAVE, RESTORE, ASKED, PAUSED)
 
 # The number of updates that the shares cover: ten seconds, at one update per second.
 WINDOW_LOOKS = 10

@@ -27,6 +27,7 @@ from nbtrain.core.commands import (
     Tag,
     Try,
     WhyNan,
+    WhySlow,
 )
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.receipts import Outcome, Receipt
@@ -114,7 +115,7 @@ class CommandExecutor:
 
     def give_up(self) -> tuple[Receipt, Outcome] | None:
         """Ends the open question, as the loop has ended; returns its outcome."""
-        why = "The loop ended before the cause was found"
+        why = "The loop ended before the answer was found"
         return self._go_on(lambda: self.questions.give_up(why))
 
     def _go_on(self, call: Callable[[], Outcome | None]) -> tuple[Receipt, Outcome] | None:
@@ -307,10 +308,10 @@ class CommandExecutor:
             case Evaluate():
                 self._check_not_stopping("evaluate")
                 return done(described(self.evaluator.now()))
-            case WhyNan():
-                self._check_not_stopping("look for the cause")
+            case WhyNan() | WhySlow():
+                self._check_not_stopping("answer questions")
                 self.trials.check_none()
-                return self.questions.why_nan(receipt)
+                return self.questions.ask(receipt)
             case Try():
                 self._check_not_stopping("try", unless=self.trials.has(receipt))
                 return self.trials.advance(receipt, receipt.command)

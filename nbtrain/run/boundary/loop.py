@@ -25,6 +25,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, SupportsFloat
 
+import tensorflow as tf
+
 from nbtrain.checkpoints.files import Saver
 from nbtrain.core.cadence import Every
 from nbtrain.core.errors import ArgumentError
@@ -32,7 +34,7 @@ from nbtrain.media.samples import kept_copy
 from nbtrain.recording.tags import KnownTags, by_tag
 from nbtrain.run.boundary.boundary import Boundary
 from nbtrain.run.context import Context
-from nbtrain.run.why.experiment import Experiment
+from nbtrain.run.why.experiment import Experiment, LoopSource
 
 _NEVER = sys.maxsize
 
@@ -198,9 +200,16 @@ class Loop:
 
     # --- a step function ----------------------------------------------------------
 
-    def drive(self, step: Callable[[], Mapping[str, SupportsFloat]]) -> None:
-        """Calls `step` and records its result until the loop must end."""
-        with self._boundary.executor.questions.taken_by(functools.partial(_take_steps, step)):
+    def drive(
+        self, step: Callable[[], Mapping[str, SupportsFloat]], source: LoopSource | None = None
+    ) -> None:
+        """Calls `step` and records its result until the loop must end.
+
+        Args:
+            source: The elements that the step draws; None if unknown.
+        """
+        questions = self._boundary.executor.questions
+        with questions.taken_by(functools.partial(_take_steps, step), source):
             if not self.should_stop():
                 self._begin_driving(step)
 
@@ -430,6 +439,11 @@ def _whole(step: object) -> int:
 def _take_steps(step: Callable[[], Mapping[str, SupportsFloat]], experiment: Experiment) -> None:
     """Takes the steps of an experiment by calls of a step function."""
     while not experiment.is_over:
-        with experiment.step():
-            values = step()
+        try:
+            with experiment.step():
+                values = step()
+        except (StopIteration, tf.errors.OutOfRangeError):
+            if experiment.draw_again():
+                continue
+            raise
         experiment.took(values)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from threading import get_ident
 from time import time
-from typing import Any, Protocol
+from typing import Any
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.run.boundary.boundary import Boundary
 from nbtrain.run.boundary.loop import Counting, Loop
 from nbtrain.run.context import Context
 from nbtrain.run.program.leaving import left_by
+from nbtrain.run.why.experiment import LoopSource
 
 _BY_TURNS = (
     "Two tracked loops are drawn from by turns, as by zip(run.track(a), run.track(b)): each would "
@@ -37,14 +38,6 @@ class LoopEnd(Enum):
     BROKEN = auto()  # the program has left it
     FAILED = auto()  # an error within a turn
     CUT = auto()  # an error between two turns, such as one of the data
-
-
-class LoopSource(Protocol):
-    """The elements of a loop."""
-
-    @property
-    def elements(self) -> Iterator[Any]:
-        """The iterator to draw from; another one after a restore."""
 
 
 class TrackLoop:
@@ -71,6 +64,7 @@ class TrackLoop:
         self.ends_program = False
         self.abandoned_by: BaseException | None = None
         self._nested: list[bool] = []  # for each open loop, whether its turn has had a loop in it
+        self._questions = boundary.executor.questions
         self._left = False  # whether a `break` has left a step that recorded something
 
     @property
@@ -120,6 +114,7 @@ class TrackLoop:
         ident, depth = get_ident(), len(nested)
         how = LoopEnd.COMPLETED
         source = enter()
+        self._questions.sources[depth:] = [source]
         try:
             if self._begin():
                 return
@@ -152,7 +147,8 @@ class TrackLoop:
                             return
                         break  # a restore may have gone to other elements
                 else:
-                    return
+                    if not self._questions.draw_again():
+                        return
         except GeneratorExit:  # a `break`, or an error in the body
             is_broken = (self.abandoned_by or left_by()) is None
             how = LoopEnd.BROKEN if is_broken else LoopEnd.FAILED
@@ -189,7 +185,7 @@ class TrackLoop:
         steps = self._context.steps
         within = how in (LoopEnd.BROKEN, LoopEnd.FAILED) and len(self._nested) > depth
         self._left = within and steps.is_recorded and not any(self._nested[depth:])
-        del self._nested[depth:]
+        del self._nested[depth:], self._questions.sources[depth:]
         if not self._nested:
             steps.tracked = False
             self._loop.end_counting()

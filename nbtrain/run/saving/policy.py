@@ -510,8 +510,10 @@ class Aside:
         return saver, side
 
     @contextlib.contextmanager
-    def visiting(self) -> Iterator[Callable[[Checkpoint], None]]:
+    def visiting(self) -> Iterator[Callable[[Checkpoint | None], None]]:
         """Leaves the present state for a block, which gets a function that restores another one.
+
+        The function restores the present state if it is given None.
 
         Nothing else learns of it: the curves, the timeline and the list of checkpoints stay.
 
@@ -526,7 +528,8 @@ class Aside:
         policy.save_with(side)
         present = listed(side.directory)[-1]
 
-        def visit(held: Checkpoint) -> None:
+        def visit(wanted: Checkpoint | None) -> None:
+            held = wanted or present
             restored = saver.restore(held.path)
             self._steps.move_to(held.step)
             if restored.valueless:
@@ -540,7 +543,7 @@ class Aside:
             yield visit
         finally:
             try:
-                visit(present)
+                visit(None)
             except CheckpointError as error:
                 raise CheckpointError(
                     f"The present state, step {step:,}, could not be restored from {present.path}: "

@@ -88,7 +88,7 @@ class Trials:
     def check_none(self) -> None:
         """Raises a PhaseError if a question cannot be answered because of a trial."""
         if self._trial is not None:
-            self._trial.refuse("look for the cause")
+            self._trial.refuse("answer questions")
 
     def check_free(self, names: Collection[str]) -> None:
         """Raises a PhaseError if hyperparameters cannot be set because of a trial."""

@@ -1,7 +1,7 @@
 """Steps that a run takes again, or once more, to answer a question about it.
 
-The question is a generator: it yields before each step, and gets the scalars of the step. The part
-that takes the steps of the run takes those of an experiment too:
+The question is a generator, its course: it yields before each step, and gets the scalars of the
+step. The part that takes the steps of the run takes those of an experiment too:
 
 while not experiment.is_over:
     with experiment.step():
@@ -12,33 +12,132 @@ while not experiment.is_over:
 from __future__ import annotations
 
 import contextlib
+import itertools
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, SupportsFloat
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Protocol, SupportsFloat
 
 import numpy as np
 
 from nbtrain.core.current_step import StepCounter
+from nbtrain.core.states import Checkpoint
 from nbtrain.recording.tags import by_tag
 from nbtrain.run.why.answer import Answer
 
-# Yields what is entered during the next step, or None; gets the scalars of the step by tag.
-Course = Generator[AbstractContextManager[object] | None, dict[str, float], Answer]
+
+class LoopSource(Protocol):
+    """The elements of a loop.
+
+    Attributes:
+        elements: The iterator to draw from; another one after a restore.
+    """
+
+    elements: Iterator[Any]
+
+    @property
+    def data(self) -> Any:
+        """The object that the elements are of."""
+
+
+class Part(Enum):
+    """The part of a step that is taken."""
+
+    WHOLE = auto()
+    INPUT = auto()  # an element is drawn, and nothing is trained
+    STEP = auto()  # the element that was drawn last is trained again
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A step to take.
+
+    Attributes:
+        around: Is entered during the step.
+        part: The part to take.
+    """
+
+    around: AbstractContextManager[object] = field(default_factory=contextlib.nullcontext)
+    part: Part = Part.WHOLE
+
+
+# Gets the scalars of each step by tag; None if the data have ended.
+Course = Generator[NextStep, dict[str, float] | None, Answer]
+
+
+class Visits:
+    """Restores states of the run; training thread only.
+
+    Args:
+        visit: Restores a checkpoint, or the present state if it is given None.
+
+    Attributes:
+        count: The number of restores.
+    """
+
+    def __init__(self, visit: Callable[[Checkpoint | None], object]) -> None:
+        self.count = 0
+        self._visit = visit
+        self._secs = 0.0
+
+    def __call__(self, checkpoint: Checkpoint | None) -> None:
+        """Restores a checkpoint; None for the present state."""
+        self.count += 1
+        began = time.perf_counter()
+        self._visit(checkpoint)
+        self._secs += time.perf_counter() - began
+
+    def clock(self) -> float:
+        """Returns the seconds of a clock that stands still during a restore."""
+        return time.perf_counter() - self._secs
 
 
 class Experiment:
     """The steps that a question needs; training thread only.
 
+    Args:
+        course: The course of the question.
+        steps: The current step of the run.
+        visit: Restores other states of the run.
+        check: Is called before each step; an error ends the experiment.
+        source: Returns the elements that the next step draws from; None if what takes the steps
+            takes parts of them too, or if no part can be taken alone.
+        stays: Whether the data are drawn again from the present where they end, so that no loop
+            ends; otherwise the experiment goes on in the next loop.
+
     Attributes:
         answer: The answer to the question; None before the last step.
+        part: The part of the next step to take.
     """
 
-    def __init__(self, course: Course, steps: StepCounter) -> None:
+    def __init__(
+        self,
+        course: Course,
+        steps: StepCounter,
+        visit: Visits,
+        check: Callable[[], object] = lambda: None,
+        source: Callable[[], LoopSource | None] = lambda: None,
+        *,
+        stays: bool = False,
+    ) -> None:
         self.answer: Answer | None = None
-        self._course, self._steps = course, steps
-        self._around: AbstractContextManager[object] | None = None
+        self.part = Part.WHOLE
+        self._course, self._steps, self._check, self._source = course, steps, check, source
+        self._visit = visit
+        self._stays = stays
+        self._is_fresh = False  # whether no step was taken since the present was restored
+        self._next = NextStep()
+        self._drawn: list[Any] = []  # the last element that was drawn alone
+        self._held = contextlib.ExitStack()  # closed when the steps get other elements again
         self._at = 0  # the step from which the next is taken
         self._go_on(lambda: next(course))
+
+    def close(self) -> None:
+        """Ends the course where it is."""
+        self._held.close()
+        self._course.close()
 
     @property
     def is_over(self) -> bool:
@@ -47,11 +146,12 @@ class Experiment:
 
     def step(self) -> AbstractContextManager[object]:
         """Returns the context in which to take the next step."""
-        return self._around or contextlib.nullcontext()
+        return self._next.around
 
     def took(self, values: Mapping[str, SupportsFloat], count: int = 1) -> None:
         """Counts a step, or several that were executed at once, with the scalars of the last."""
         self._steps.move_to(self._steps.step + count)
+        self._is_fresh = False
         numbers = dict(_numbers(by_tag(values)))
         self._go_on(lambda: self._course.send(numbers))
 
@@ -66,12 +166,54 @@ class Experiment:
         self._steps.step = self._at
         self.took(values, count)
 
-    def _go_on(self, call: Callable[[], Any]) -> None:
+    def draw_again(self) -> bool:
+        """Goes back to the present where the data end, so that the loop does not end with them.
+
+        Returns:
+            Whether there is an element left to draw.
+        """
+        if not self._stays or self._is_fresh:
+            return False
+        self._visit(None)
+        self._is_fresh, self._at = True, self._steps.step
+        return True
+
+    def _go_on(self, call: Callable[[], NextStep]) -> None:
         try:
-            self._around = call()
+            wanted = call()
+            self._check()
+            while wanted.part is Part.INPUT and (source := self._source()) is not None:
+                wanted = self._course.send(self._draw(source))
+                self._check()
         except StopIteration as end:
-            self._around, self.answer = None, end.value
+            wanted, self.answer = NextStep(), end.value
+        if wanted.part is not self.part:
+            self._held.close()
+        self._next, self.part = wanted, wanted.part
+        source = self._source() if wanted.part is Part.STEP else None
+        if source is not None and self._drawn:
+            self._held.enter_context(_holding(source, self._drawn.pop()))
         self._at = self._steps.step
+
+    def _draw(self, source: LoopSource) -> dict[str, float] | None:
+        """Draws an element alone; returns None if there is none."""
+        element = next(source.elements, self)
+        if element is self:
+            self._is_fresh = True  # the course goes back
+            return None
+        self._drawn = [element]
+        self._steps.move_to(self._steps.step + 1)
+        return {}
+
+
+@contextlib.contextmanager
+def _holding(source: LoopSource, element: Any) -> Iterator[None]:
+    """Lets a loop draw the same element again and again, within a block."""
+    before, source.elements = source.elements, itertools.repeat(element)
+    try:
+        yield
+    finally:
+        source.elements = before
 
 
 def _numbers(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -1,48 +1,53 @@
 """Answers questions about a training by experiments at a step boundary.
 
-outcome = questions.why_nan(receipt)  # takes steps again, then restores the present
+outcome = questions.ask(receipt)  # takes steps again or once more, then restores the present
 
 If a tracked loop of the program takes the steps, there is no outcome yet:
 
-outcome = questions.go_on()           # at each boundary: in the end the outcome
-questions.give_up(why)                # the loop has ended before
+outcome = questions.go_on()       # at each boundary: in the end the outcome
+questions.give_up(why)            # the loop has ended before
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
-import numpy as np
 import tensorflow as tf
 
+from nbtrain.core.commands import WhyNan, WhySlow
 from nbtrain.core.errors import CheckpointError, PhaseError
 from nbtrain.core.receipts import Outcome, Receipt
-from nbtrain.core.states import Checkpoint, Phase
+from nbtrain.core.states import Phase
 from nbtrain.core.text.tracebacks import named
-from nbtrain.recording.loss_monitor import Anomaly, is_loss
+from nbtrain.recording.loss_monitor import Anomaly
+from nbtrain.run.beside.time_usage import ASKED
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
-from nbtrain.run.why.answer import answer_of, bad_values, unexplained
-from nbtrain.run.why.experiment import Course, Experiment
-from nbtrain.run.why.numerics import Watch
+from nbtrain.run.why.experiment import Course, Experiment, LoopSource, Visits
+from nbtrain.run.why.nan_question import NanQuestion
+from nbtrain.run.why.slow_question import SlowQuestion
 
 # Takes steps from the present state until an experiment is over; counts and records none.
 Take = Callable[[Experiment], None]
-Visit = Callable[[Checkpoint], None]
 
-_BUSY = "Looking for the cause"
 
-# The steps for which the growth of the weights is told.
-_LAST = 10
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """The part of a run that takes the steps of experiments.
 
-# A scalar that differs from the recorded one by less is the same: a sum may be in another order.
-_SAME = 1e-3
+    Attributes:
+        take: Takes them.
+        source: The elements that the steps draw; None if unknown, or if `take` takes parts itself.
+        data: Returns what `take` draws from, if it takes parts of steps itself; otherwise None.
+    """
+
+    take: Take
+    source: LoopSource | None = None
+    data: Callable[[], Any] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,53 +72,94 @@ class Questions:
 
     Attributes:
         open: The question whose steps a loop of the program takes at present; None without one.
+        sources: The elements of the program's tracked loops that are open, the innermost last.
     """
 
     def __init__(
         self, context: Context, policy: CheckpointPolicy, control: HyperparameterControl
     ) -> None:
         self.open: OpenQuestion | None = None
-        self._take: Take | None = None
+        self.sources: list[LoopSource] = []
+        self._taker: Taker | None = None
         self._context = context
         self._policy = policy
         self._control = control
         self._steps = context.steps
+        self._nan = NanQuestion(context, policy, control)
+        self._slow = SlowQuestion(context.steps)
 
     @contextlib.contextmanager
-    def taken_by(self, take: Take) -> Iterator[None]:
-        """Has a function take the steps of experiments within a block."""
-        self._take = take
+    def taken_by(
+        self, take: Take, source: LoopSource | None = None, data: Callable[[], Any] = lambda: None
+    ) -> Iterator[None]:
+        """Has a function take the steps of experiments within a block; see `Taker`."""
+        self._taker = Taker(take, source, data)
         try:
             yield
         finally:
-            self._take = None
+            self._taker = None
 
-    def why_nan(self, receipt: Receipt) -> Outcome | None:
-        """Finds the operation from which the NaN or infinity of the training comes.
-
-        Takes the steps since the last checkpoint before the bad one again, and the bad one with
-        each of its operations watched. Afterwards the run is where it was.
+    def ask(self, receipt: Receipt) -> Outcome | None:
+        """Answers a question.
 
         Returns:
             The outcome; None if a tracked loop has to take the steps, which `go_on` follows.
 
         Raises:
-            PhaseError: The steps of this run cannot be taken again, one of them has failed, nothing
-                is NaN or infinite, or the run was asked to stop meanwhile.
+            PhaseError: The steps of this run cannot be taken again, one of them has failed, the
+                question has no object at present, or the run was asked to stop meanwhile.
             CheckpointError: There is no good state, or the present one cannot be left.
         """
-        good, last = self._good(self._policy.anomaly), self._steps.step
+        command = receipt.command
+        self._check_taken(receipt.name)
+        if isinstance(command, WhySlow):
+            self._policy.aside.check_leaving()
+            source, taker = self._source(), self._taker
+            data = source.data if source else taker.data() if taker else None
+            slow = self._slow
+            return self._answer(
+                receipt,
+                slow.busy,
+                lambda visit: slow.course(visit, command.steps, data),
+                stays=True,
+            )
+        assert isinstance(command, WhyNan)
+        nan, good = self._nan, self._nan.good(self._policy.anomaly)
+        return self._answer(receipt, nan.busy, lambda visit: nan.course(visit, good))
+
+    def _answer(
+        self,
+        receipt: Receipt,
+        busy: str,
+        course: Callable[[Visits], Course],
+        *,
+        stays: bool = False,
+    ) -> Outcome | None:
         with contextlib.ExitStack() as present:
-            present.enter_context(self._unrecorded())
+            present.enter_context(self._unrecorded(busy))
             present.callback(self._set_back, self._control.now())
-            visit = present.enter_context(self._policy.aside.visiting())
-            experiment = Experiment(self._cause(visit, good, last), self._steps)
-            if self._take is None:
+            visit = Visits(present.enter_context(self._policy.aside.visiting()))
+            experiment = Experiment(
+                course(visit),
+                self._steps,
+                visit,
+                self._check_going_on,
+                self._source,
+                stays=stays,
+            )
+            present.callback(experiment.close)
+            if self._taker is None:
                 self.open = OpenQuestion(receipt, experiment, present.pop_all())
                 return None
             with self._failing():
-                self._take(experiment)
+                self._taker.take(experiment)
         return self._outcome(experiment)
+
+    def _source(self) -> LoopSource | None:
+        """The elements that the next step draws from; None if unknown."""
+        if self._taker is not None:
+            return self._taker.source
+        return self.sources[-1] if self.sources else None
 
     def go_on(self) -> Outcome | None:
         """Handles a boundary of the loop that takes the steps; returns the outcome at the end.
@@ -139,6 +185,14 @@ class Questions:
         self._close()
         return self._outcome(experiment)
 
+    def draw_again(self) -> bool:
+        """Goes back to the present where the data of a loop end, if a question is open.
+
+        Returns:
+            Whether the loop goes on.
+        """
+        return self.open is not None and self.open.experiment.draw_again()
+
     def give_up(self, why: str) -> NoReturn:
         """Restores the present, because the loop takes no further steps; raises a PhaseError."""
         self._close()
@@ -154,6 +208,20 @@ class Questions:
         assert experiment.answer is not None, "the steps are taken until there is one"
         text, answer = experiment.answer
         return Outcome(True, self._steps.step, text, answer=answer)
+
+    def _check_taken(self, name: str) -> None:
+        """Raises a PhaseError if nothing takes the steps of experiments."""
+        if self._taker is None and not self._steps.tracked:
+            raise PhaseError(
+                f"The steps of this run cannot be taken again: {name} needs a step function, as "
+                "nbtrain.train(step, checkpoint=...) calls it, nbtrain.fit, or a loop over "
+                "nbtrain.track or run.track that is under way."
+            )
+
+    def _check_going_on(self) -> None:
+        """Raises a PhaseError if the run was asked to stop."""
+        if self._context.lifecycle.phase is Phase.STOPPING:
+            raise PhaseError("The run was asked to stop before the answer was found.")
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
@@ -175,121 +243,24 @@ class Questions:
     def can_explain(self, anomaly: Anomaly) -> bool:
         """Returns whether `why_nan` could be asked about what has gone bad."""
         try:
-            self._good(anomaly)
+            self._check_taken("why_nan")
+            self._nan.good(anomaly)
         except (PhaseError, CheckpointError):
             return False
         return True
 
-    def _good(self, anomaly: Anomaly | None) -> Checkpoint:
-        """Returns the last checkpoint before what is NaN or infinite now.
-
-        Raises:
-            PhaseError, CheckpointError: As in `why_nan`.
-        """
-        if self._take is None and not self._steps.tracked:
-            raise PhaseError(
-                "The steps of this run cannot be taken again: why_nan needs a step function, as "
-                "nbtrain.train(step, checkpoint=...) calls it, nbtrain.fit, or a loop over "
-                "nbtrain.track or run.track that is under way."
-            )
-        if not self._policy.checks_values:
-            raise PhaseError(
-                "This run does not look for NaN, so it is not known which states are good: start "
-                "it without on_nan=None."
-            )
-        if anomaly is not None and anomaly.jumped:
-            raise PhaseError(f"{anomaly}: it is finite, so no operation has given NaN or infinity.")
-        if anomaly is None:
-            raise PhaseError(
-                "No loss and no saved variable is NaN or infinite at present: there is no cause to "
-                "find. Ask while the run is paused at a NaN."
-            )
-        self._policy.aside.check_leaving()
-        good = self._policy.below(anomaly.step)  # each was finite, so the cause came after it
-        if not good:
-            raise CheckpointError(
-                f"{anomaly}, and there is no checkpoint from before: the steps that led there "
-                "cannot be taken again."
-            )
-        return good[-1]
-
-    def _cause(self, visit: Visit, good: Checkpoint, last: int) -> Course:
-        """Takes the steps from a good state again; explains the first that goes bad."""
-        differs: int | None = None
-        visit(good)
-        changes = self._control.changes.since(good.step)
-        while (before := self._steps.step) < last:
-            self._prepare(changes)
-            values = yield None
-            if _bad(values) or self._policy.non_finite():
-                break
-            if differs is None and not self._agrees(values):
-                differs = self._steps.step
-        else:
-            return unexplained(good.step, last, differs)
-        recorded = self._recorded()
-        if any(math.isfinite(recorded.get(tag, math.nan)) for tag in _bad(values)):
-            return unexplained(good.step, last, differs or self._steps.step)
-        rates = {
-            name: each for name, each in self._control.now().items() if not math.isfinite(each)
-        }
-        if rates:
-            return bad_values(self._steps.step, rates)
-        visit(good)
-        growth: deque[tuple[str, float]] = deque(maxlen=_LAST)
-        while self._steps.step < before:
-            self._prepare(changes)
-            if before - self._steps.step < _LAST:
-                growth.append(self._policy.largest())
-            yield None
-        self._prepare(changes)
-        growth.append(self._policy.largest())
-        watch = Watch()
-        values = yield watch
-        variable = self._policy.non_finite()
-        variables = [] if variable is None else [variable]
-        if not _bad(values) and not variables:
-            return unexplained(good.step, last, self._steps.step)
-        step = self._steps.step
-        return answer_of(step, watch.found, _bad(values), variables, growth, differs)
-
-    def _prepare(self, changes: Mapping[int, Mapping[str, float]]) -> None:
-        """Sets what was set before the step that is taken next.
-
-        Raises:
-            PhaseError: The run was asked to stop.
-        """
-        if self._context.lifecycle.phase is Phase.STOPPING:
-            raise PhaseError("The run was asked to stop before the cause was found.")
-        if values := changes.get(self._steps.step):
-            self._control.hyperparameters.set_back(values)
-
     @contextlib.contextmanager
-    def _unrecorded(self) -> Iterator[None]:
+    def _unrecorded(self, busy: str) -> Iterator[None]:
         """Records and shows nothing of what the step itself records, within a block."""
-        steps, muted = self._steps, self._context.monitor.notices.muted(_BUSY)
+        steps, monitor = self._steps, self._context.monitor
         steps.present, steps.repeated, steps.thread = steps.step, {}, 0
         try:
-            with muted, tf.summary.record_if(False):
+            with (
+                monitor.time_usage.during(ASKED),
+                monitor.notices.muted(busy),
+                tf.summary.record_if(False),
+            ):
                 yield
         finally:
             steps.present = steps.values = None
             steps.samples.clear()
-
-    def _recorded(self) -> Mapping[str, float]:
-        """Returns the scalars that were recorded for the last step."""
-        return self._context.recorder.means(self._steps.step - 1, self._steps.step)
-
-    def _agrees(self, values: Mapping[str, float]) -> bool:
-        """Returns whether the last step has given the scalars that were recorded for it."""
-        recorded = self._recorded()
-        return all(
-            np.isclose(value, recorded[tag], rtol=_SAME, equal_nan=True)
-            for tag, value in values.items()
-            if tag in recorded
-        )
-
-
-def _bad(values: Mapping[str, float]) -> list[str]:
-    """Returns the names of the losses that are not finite; other scalars may well be NaN."""
-    return [tag for tag, value in values.items() if is_loss(tag) and not math.isfinite(value)]

@@ -172,7 +172,7 @@ def test_an_error_in_a_step_taken_again_is_that_of_the_loop_and_the_present_is_t
     receipt = run.why_nan()
     with pytest.raises(RuntimeError, match="no disk"):
         run.wait(SOON)
-    assert refused(receipt).text == "The loop ended before the cause was found"
+    assert refused(receipt).text == "The loop ended before the answer was found"
     assert run.status.step == step
     same(before, training.state())
 
@@ -190,7 +190,7 @@ def test_a_stop_ends_the_question() -> None:
     run = at_nan(in_background(training, "stops"))
     before, at = training.state(), run.status.step
     asked.append(True)
-    assert "asked to stop before the cause was found" in refused(run.why_nan()).text
+    assert "asked to stop before the answer was found" in refused(run.why_nan()).text
     run.wait(SOON)
     assert (run.status.step, run.status.phase) == (at, Phase.STOPPED)
     same(before, training.state())

@@ -244,7 +244,7 @@ def test_a_stop_ends_the_question() -> None:
     gate.wait_for_arrivals()
     run.request_stop()
     gate.open()
-    assert "asked to stop before the cause was found" in refused(receipt).text
+    assert "asked to stop before the answer was found" in refused(receipt).text
     run.wait(SOON)
     assert run.status.step == step
     same(before, state(trained))

@@ -795,6 +795,7 @@ def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
     verbs += [
         "evaluate",
         "why_nan",
+        "why_slow",
         "note",
         "tag",
         "list",

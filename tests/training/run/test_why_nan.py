@@ -288,7 +288,7 @@ def test_a_trial_comes_before_a_question() -> None:
         receipt = trying.trial(learning_rate=values, steps=10**6, keep_if="loss")
         trying.resume().wait(SOON)  # only the first trial finds it paused
         reached(trying, lambda run: bool(run.status.message))
-        assert f"Cannot look for the cause while {words}" in refused(trying.why_nan()).text
+        assert f"Cannot answer questions while {words}" in refused(trying.why_nan()).text
         applied(trying.restore())
         assert not receipt.wait(SOON).applied
     ended(trying)
@@ -329,7 +329,7 @@ def test_a_stop_ends_the_question_and_the_present_state_is_saved() -> None:
     gate.wait_for_arrivals()
     run.request_stop()
     gate.open()
-    assert "asked to stop before the cause was found" in refused(receipt).text
+    assert "asked to stop before the answer was found" in refused(receipt).text
     run.wait(SOON)
     assert run.status.step == at
     for was, now in zip(before, training.state(), strict=True):

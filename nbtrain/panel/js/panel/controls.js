@@ -22,9 +22,12 @@ const GLYPHS = {
   stopped: "■",
   failed: "✕",
 };
-const BUTTONS = ["pause", "save", "restore", "stop", "evaluate"];
+const BUTTONS = ["pause", "save", "restore", "stop", "evaluate", "why_slow"];
 /** @type {Record<string, string>} */
-const TITLES = { save: "Save a checkpoint now" };
+const TITLES = {
+  save: "Save a checkpoint now",
+  why_slow: "Measure where the time of a step goes, and what would make it shorter",
+};
 const PACE = ["speed", "left"]; // numbers that are out of date once the kernel is silent
 
 export class Controls {
@@ -68,9 +71,10 @@ export class Controls {
       (receipt) => (this.tried = receipt && { receipt, after: this.#latest()?.id }),
     );
     this.buttons = BUTTONS.map((command) => this.#button(command));
-    const [turn, save, restore, stop, evaluate] = this.buttons;
+    const [turn, save, restore, stop, evaluate, measure] = this.buttons;
     this.turn = turn; // pauses or resumes
     this.evaluate = evaluate;
+    this.measure = measure; // beside the use of time
     const chosen = el("span", { class: "nbt-join", children: [restore, this.choice] });
     this.nodes = [
       el("div", { class: "nbt-head", children: [this.badge, this.name, this.engine, this.line] }),

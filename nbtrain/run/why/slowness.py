@@ -1,0 +1,40 @@
+"""What makes a training slow, and what would make it faster."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from typing import Any
+
+from nbtrain.run.why.answer import shown
+from nbtrain.run.why.operation import CodeLine
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that makes the input or the step slow.
+
+    Attributes:
+        what: What it is, as the first part of a sentence.
+        change: What to write instead, as the second part.
+        place: The line to change; None if unknown.
+    """
+
+    what: str
+    change: str
+    place: CodeLine | None = None
+
+    @property
+    def text(self) -> str:
+        """The cause and the change, in a sentence."""
+        where = f" ({shown(self.place)})" if self.place else ""
+        return f"{self.what}{where}: {self.change}"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The same, as plain data."""
+        found: dict[str, Any] = {"text": self.text, "change": self.change}
+        if self.place is not None:
+            line = linecache.getline(self.place.filename, self.place.line).strip()
+            found |= {"file": self.place.filename, "line": self.place.line, "code": line}
+        return found

@@ -1,0 +1,338 @@
+"""`run.why_slow`: the time of the input and of the step, and the line to change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.core.commands import Pause, WhySlow
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
+from tests.gate import SOON
+from tests.models import Counter, applied, reached, refused
+from tests.training import faulty, slow
+from tests.training.faulty import Faulty, line_of
+from tests.training.slow import Small
+
+PAUSED_AT, LAST = 30, 90
+STEPS = 6
+
+
+def ended(run: Run) -> None:
+    run.request_stop()
+    run.wait(SOON)
+
+
+def asked(run: Run, steps: int = STEPS) -> dict[str, Any]:
+    """The answer of a run that has trained some steps."""
+    reached(run, lambda run: run.status.step > 2)
+    outcome = applied(run.why_slow(steps))
+    ended(run)
+    return {"text": outcome.text, **outcome.answer}
+
+
+def causes(answer: dict[str, Any], part: str) -> list[dict[str, Any]]:
+    return [cause for cause in answer["causes"] if part in cause["text"]]
+
+
+def test_python_in_the_pipeline_is_named_with_the_line_of_its_map() -> None:
+    small = Small()
+    answer = asked(small.start(slow.by_python()))
+    assert answer["bound"] == "input"
+    assert answer["factor"] > 2, "the input takes 20 ms, and the step no two"
+    assert answer["text"].startswith("input ")
+    assert "the input holds the training back; at best " in answer["text"]
+    (cause,) = causes(answer, "map(load) calls Python")
+    assert (cause["file"], cause["line"]) == (slow.__file__, line_of(slow.by_python, ".map(load"))
+    assert "map(load" in cause["code"]
+    assert answer["input"]["least"] <= answer["input"]["ms"] <= answer["input"]["most"]
+    assert answer["input"]["count"] == answer["together"]["count"] == STEPS
+
+
+def test_a_random_map_that_is_not_parallel_is_named_with_its_line() -> None:
+    answer = asked(Small().start(slow.at_random()))
+    (cause,) = causes(answer, "map(augment) makes one element at a time")
+    assert cause["line"] == line_of(slow.at_random, ".map(augment")
+    assert cause["change"] == "write .map(augment, num_parallel_calls=tf.data.AUTOTUNE)"
+
+
+def test_a_cache_behind_a_random_map_is_named() -> None:
+    answer = asked(Small().start(slow.at_random().cache().map(slow.waiting)))
+    assert causes(answer, "cache() keeps what map(augment) has drawn at random")
+
+
+def test_a_step_that_is_traced_again_and_again_is_named_with_its_argument() -> None:
+    answer = asked(Small(retraced=True).start([tf.ones([4])] * 20))
+    assert answer["bound"] == "tracing"
+    (cause,) = causes(answer, f"traced_step was traced {STEPS} times in {STEPS} steps")
+    assert "its argument number is another Python value each time (Literal[" in cause["text"]
+    assert "give it as tf.constant(number)" in cause["change"]
+    assert cause["line"] == line_of(Small, "@tf.function")
+
+
+def test_a_step_that_makes_a_function_each_time_is_named() -> None:
+    weight = tf.Variable(1.0)
+
+    def step(element: Any) -> Any:
+        return tf.function(lambda: weight.assign_add(element))()
+
+    run = nbtrain.train(
+        step, data=[tf.constant(1.0)] * 9, checkpoint=tf.train.Checkpoint(weight=weight)
+    )
+    assert causes(asked(run), "as a new tf.function each time")
+
+
+def test_batches_of_other_shapes_are_named() -> None:
+    weight = tf.Variable(1.0)
+
+    @tf.function
+    def step(batch: Any) -> Any:
+        return weight.assign_add(tf.reduce_mean(batch))
+
+    data = [tf.ones([size]) for size in range(1, 200)]
+    checkpoint = tf.train.Checkpoint(weight=weight)
+    answer = asked(nbtrain.train(step, data=data, checkpoint=checkpoint))
+    assert answer["bound"] == "tracing"
+    (cause,) = causes(answer, f"step was traced {STEPS} times in {STEPS} steps")
+    assert "its argument batch has other shapes or types (TensorSpec(shape=" in cause["text"]
+    assert "drop_remainder=True" in cause["change"]
+
+
+def test_operations_that_are_executed_one_by_one_are_counted() -> None:
+    answer = asked(Small(eager=True).start([tf.ones([4])] * 20))
+    (cause,) = causes(answer, "operations of each step are executed one by one")
+    assert "@tf.function" in cause["change"]
+    assert cause["file"] == slow.__file__
+
+
+def test_a_step_that_draws_its_data_itself_is_measured_as_a_whole() -> None:
+    small = Small()
+    answer = asked(nbtrain.train(lambda: small.step(tf.ones([4])), checkpoint=small.checkpoint))
+    assert "input" not in answer
+    assert answer["together"]["count"] == STEPS
+    assert "and draws its data itself: give them as data=" in answer["text"]
+
+
+def tracked(training: Faulty, **options: Any) -> Run:
+    """A run of two tracked loops, one in the other."""
+
+    @nbtrain.background(checkpoint=training.checkpoint, **options)
+    def loops(run: Any) -> None:
+        for _ in run.track(range(10**6)):
+            for batch in run.track(training.data):
+                run.record(training.step(batch))
+
+    made: Run = loops
+    return made
+
+
+def at(run: Run, step: int) -> None:
+    """Starts a run that pauses at a step, and waits for it."""
+    run.post(Pause(), at=step)
+    run.start()
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+
+
+@pytest.mark.parametrize("how", ["step function", "tracked loops"])
+def test_a_run_that_was_asked_ends_as_one_that_was_not(how: str) -> None:
+    """Weights, slots, metrics, position in the data and random draws are as before."""
+    found: list[tuple[Any, ...]] = []
+    for asks in (False, True):
+        training = Faulty(faulty.log_of, 1.0, guarded=True)
+        options = {"steps": LAST, "name": f"{how[:4]}-{asks}", "start": False}
+        run = (training.start if how == "step function" else partial(tracked, training))(**options)
+        at(run, PAUSED_AT)
+        if asks:
+            before = training.state()
+            outcome = applied(run.why_slow(STEPS))
+            assert outcome.step == run.status.step == PAUSED_AT
+            assert outcome.answer.keys() >= {"input", "step", "together", "bound"}
+            for was, now in zip(before, training.state(), strict=True):
+                np.testing.assert_array_equal(was, now)
+        applied(run.resume())
+        run.wait(SOON)
+        assert run.status.step == LAST
+        found.append((training.state(), run.scalars["loss"]))
+    (states, losses), (others, other) = found
+    for was, now in zip(states, others, strict=True):
+        np.testing.assert_array_equal(was, now)
+    np.testing.assert_array_equal(losses.values, other.values)
+    np.testing.assert_array_equal(losses.steps, other.steps)
+
+
+FITS: dict[str, tuple[dict[str, Any], Callable[[Any, Any], Sequence[Any]]]] = {
+    "arrays": ({}, lambda x, y: (x, y)),
+    "a dataset": (
+        {},
+        lambda x, y: (tf.data.Dataset.from_tensor_slices((x, y)).shuffle(99, seed=1).batch(8),),
+    ),
+    "several batches of an execution": ({"steps_per_execution": 3}, lambda x, y: (x, y)),
+}
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_a_fit_that_was_asked_ends_as_one_that_was_not(kind: str) -> None:
+    compiled, data = FITS[kind]
+    random = np.random.default_rng(3)
+    x, y = random.normal(size=(100, 3)).astype("f"), random.normal(size=(100, 1)).astype("f")
+    found: list[Any] = []
+    for asks in (False, True):
+        keras.utils.set_random_seed(1)
+        layers = keras.layers
+        model = keras.Sequential(
+            [keras.Input((3,)), layers.Dense(8), layers.Dropout(0.2, seed=2), layers.Dense(1)]
+        )
+        model.compile("adam", "mse", metrics=["mae"], **compiled)
+        given = data(x, y)
+        size: dict[str, Any] = {"batch_size": 8} if len(given) > 1 else {}
+        run = nbtrain.fit(
+            model,
+            *given,
+            **size,
+            epochs=7,
+            name=f"asks-{asks}",
+            start=False,
+        )
+        at(run, PAUSED_AT)
+        if asks:
+            step = run.status.step
+            answer = applied(run.why_slow(STEPS)).answer
+            assert run.status.step == step
+            assert answer.keys() >= {"input", "step", "together", "bound"}
+        applied(run.resume())
+        run.wait(SOON)
+        found.append(
+            (
+                [each.numpy() for each in (*model.variables, *model.optimizer.variables)],
+                run.scalars["batch_loss"].values,
+                run.history,
+            )
+        )
+    (weights, losses, history), (others, other, also) = found
+    for was, now in zip(weights, others, strict=True):
+        np.testing.assert_array_equal(was, now)
+    np.testing.assert_array_equal(losses, other)
+    assert history == also
+
+
+def test_a_held_batch_does_not_trace_the_step_of_a_fit_again() -> None:
+    traces: list[object] = []
+
+    class Traced(keras.Sequential):
+        def train_step(self, data: Any) -> Any:
+            traces.append(data)
+            return super().train_step(data)
+
+    model = Traced([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.ones((99, 3), "f"), np.ones((99, 1), "f")
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(10)  # the last batch is smaller
+    run = nbtrain.fit(model, data, epochs=10**6)
+    reached(run, lambda run: run.status.step > 20)
+    before = len(traces)
+    applied(run.why_slow(20))
+    assert len(traces) == before
+    ended(run)
+
+
+def test_a_loop_goes_on_to_its_end_however_few_elements_are_left() -> None:
+    counter = Counter()
+
+    @nbtrain.background(checkpoint=counter.checkpoint, start=False)
+    def loop(run: Any) -> None:
+        for _ in run.track(range(40)):
+            run.record(loss=float(counter.step()["count"]))
+
+    at(loop, 38)
+    outcome = applied(loop.why_slow(20))
+    assert outcome.step == loop.status.step == int(counter.count.numpy()) == 38
+    applied(loop.resume())
+    loop.wait(SOON)
+    assert loop.status.step == int(counter.count.numpy()) == 40
+    assert loop.scalars["loss"].steps[-1] == 40
+
+
+def test_the_last_elements_of_a_step_function_come_again() -> None:
+    counter = Counter()
+    run = nbtrain.train(
+        lambda _element: counter.step(),
+        data=range(40),
+        epochs=1,
+        checkpoint=counter.checkpoint,
+        start=False,
+    )
+    at(run, 38)
+    applied(run.why_slow(20))
+    applied(run.resume())
+    run.wait(SOON)
+    assert run.status.step == int(counter.count.numpy()) == 40
+
+
+@pytest.mark.parametrize("steps", [0, 4, 2.5, "many"])
+def test_too_few_steps_are_refused(steps: Any) -> None:
+    run = Small().start([tf.ones([4])] * 20)
+    assert refused(run.why_slow(steps)).text == (
+        f"steps={steps!r}: give a whole number of at least 5."
+    )
+    ended(run)
+
+
+def test_a_run_that_saves_nothing_says_what_it_needs() -> None:
+    small = Small()
+    run = nbtrain.train(small.step, data=[tf.ones([4])] * 20)
+    assert "start it with checkpoint=" in refused(run.why_slow()).text
+    ended(run)
+
+
+def test_data_that_come_once_are_refused() -> None:
+    small = Small()
+    run = nbtrain.train(
+        small.step, data=(tf.ones([4]) for _ in range(10**9)), checkpoint=small.checkpoint
+    )
+    assert "an iterator cannot go back" in refused(run.why_slow()).text
+    ended(run)
+
+
+def test_a_loop_that_asks_whether_to_stop_is_refused() -> None:
+    small = Small()
+
+    @nbtrain.background(checkpoint=small.checkpoint)
+    def loop(run: Any) -> None:
+        while not run.should_stop():
+            run.record(small.step(tf.ones([4])))
+
+    assert "why_slow needs a step function" in refused(loop.why_slow()).text
+    ended(loop)
+
+
+def test_a_stop_ends_the_measurement_and_the_run_is_where_it_was() -> None:
+    counter = Counter(lambda _count: time.sleep(0.01))
+    run = nbtrain.train(
+        lambda _element: counter.step(), data=range(10**6), checkpoint=counter.checkpoint
+    )
+    reached(run, lambda run: run.status.step > 2)
+    receipt = run.why_slow(10**4)
+    reached(run, lambda run: int(counter.count.numpy()) > run.status.step + 3)
+    ended(run)
+    assert "asked to stop before the answer was found" in refused(receipt).text
+    assert int(counter.count.numpy()) == run.status.step
+
+
+def test_it_is_planned_for_a_step_and_leaves_a_mark() -> None:
+    small = Small()
+    run = small.start([tf.ones([4])] * 20, start=False)
+    receipt = run.post(WhySlow(5), at=12)
+    run.start()
+    assert applied(receipt).step == 12
+    ended(run)
+    (mark,) = [mark for mark in run.marks if mark.event == "why_slow"]
+    assert mark.step == 12
+    assert mark.text.startswith("input ")
