@@ -24,7 +24,7 @@ from nbtrain.run.beside.notices import Notices
 from nbtrain.run.beside.resource_usage import ResourceUsage
 from nbtrain.run.beside.task_watch import TaskWatch
 from nbtrain.run.beside.throughput import Throughput
-from nbtrain.run.beside.time_usage import EVALUATE, TimeUsage
+from nbtrain.run.beside.time_usage import ASKED, EVALUATE, TimeUsage
 from nbtrain.rundir.entries import FILE
 from nbtrain.rundir.folder import Logdir
 from nbtrain.rundir.journal import Journal, Marks
@@ -181,7 +181,7 @@ class Monitor:
         self.notices.tick(phase, thread, done, trains=trains)
 
     def _keep_pace(self, phase: Phase, done: int) -> None:
-        if phase is Phase.RUNNING:
+        if phase is Phase.RUNNING and self.time_usage.kind != ASKED:
             self.throughput.update(done, self._clock())
         elif not phase.ended:
             self.throughput.reset()

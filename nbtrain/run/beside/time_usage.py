@@ -35,20 +35,21 @@ class TimeUsage:
     """The seconds of one training thread, by kind.
 
     Attributes:
-        waits: Measures the waits of the loop for input; None if that is not possible, as in Keras's
-            `fit`, which draws the batches in its compiled step.
         seconds: Seconds since `begin` by kind, as of the last update; any thread.
         shares: Shares of the time of the last updates by kind, with sum 1; empty at first.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.waits: Waits | None = None
+        self._waits: Waits | None = None
+        self._waited_before = 0.0  # seconds of the waits of earlier loops
         self.seconds: Mapping[str, float] = {}
         self.shares: Mapping[str, float] = {}
         self._clock = clock
-        self._lock = threading.Lock()  # protects the next two
+        self._lock = threading.Lock()  # protects the next ones
         self._spent: defaultdict[str, float] = defaultdict(float)
         self._at: tuple[str, float] | None = None  # the current kind, and since when
+        self._left_out = 0.0  # seconds of waits that are not the loop's
+        self._at_question: float | None = None  # seconds of waits before a question; None without
         self._looks: deque[Mapping[str, float]] = deque(maxlen=WINDOW_LOOKS + 1)
 
     def begin(self) -> None:
@@ -71,6 +72,35 @@ class TimeUsage:
         finally:
             self.switch_to(before)
 
+    @contextlib.contextmanager
+    def asked(self) -> Iterator[None]:
+        """Counts the time inside the block as that of questions, also its waits for input."""
+        before = self._at_question = self._waited()
+        try:
+            with self.during(ASKED):
+                yield
+        finally:
+            self._left_out += self._waited() - before
+            self._at_question = None
+
+    @property
+    def waits(self) -> Waits | None:
+        """Measures the waits of the loop for input; those of earlier loops count too.
+
+        None if that is not possible, as in Keras's `fit`, which draws the batches in its compiled
+        step.
+        """
+        return self._waits
+
+    @waits.setter
+    def waits(self, waits: Waits | None) -> None:
+        with self._lock:
+            self._waited_before, self._waits = self._waited(), waits
+
+    def _waited(self) -> float:
+        """Returns the seconds that loops have waited for input."""
+        return self._waited_before + (0.0 if self._waits is None else self._waits())
+
     @property
     def kind(self) -> str | None:
         """The kind of the time now; None before the loop and after it. Any thread."""
@@ -92,9 +122,11 @@ class TimeUsage:
             if self._at is not None:
                 self._switch_to(self._at[0])
             spent = self._spent.copy()
+            before = self._at_question
+            waited = (self._waited() if before is None else before) - self._left_out
         if not spent:
             return
-        self.seconds = now = self._by_kind(spent)
+        self.seconds = now = self._by_kind(spent, waited)
         self._looks.append(now)
         if len(self._looks) > 1 or whole:
             self.shares = _parts(now, {} if whole else self._looks[0])
@@ -107,13 +139,13 @@ class TimeUsage:
         self._spent[before] += max(0.0, self._at[1] - since)
         return before
 
-    def _by_kind(self, spent: defaultdict[str, float]) -> dict[str, float]:
+    def _by_kind(self, spent: defaultdict[str, float], waited: float) -> dict[str, float]:
         """Returns seconds by kind, with the loop divided into steps and input if known."""
         loop = spent.pop(LOOP, 0.0)
-        if self.waits is None:
+        if self._waits is None:
             spent[STEP_AND_INPUT] = loop
         else:
-            spent[INPUT] = min(self.waits(), loop)
+            spent[INPUT] = min(max(0.0, waited), loop)
             spent[STEP] = loop - spent[INPUT]
         return {kind: spent[kind] for kind in KINDS if spent[kind] > 0}
 

@@ -23,7 +23,6 @@ from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase
 from nbtrain.core.text.tracebacks import named
 from nbtrain.recording.loss_monitor import Anomaly
-from nbtrain.run.beside.time_usage import ASKED
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
@@ -256,7 +255,7 @@ class Questions:
         steps.present, steps.repeated, steps.thread = steps.step, {}, 0
         try:
             with (
-                monitor.time_usage.during(ASKED),
+                monitor.time_usage.asked(),
                 monitor.notices.muted(busy),
                 tf.summary.record_if(False),
             ):

@@ -185,7 +185,10 @@ def _answer(
         answer |= {"input": asdict(drawn), "step": asdict(held), "bound": verdict}
         if factor is not None:
             answer["factor"] = factor
-        at_best = "" if factor is None else f"; at best {factor:.2g} times faster"
+        at_best = ""
+        if factor is not None:
+            times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
+            at_best = f"; at best {times} times faster"
         text = f"input {drawn}, step {held}, together {whole_step}: {_VERDICTS[verdict]}{at_best}"
         causes = [*_causes(verdict, drawn, held, data, in_step)]
     answer["causes"] = [cause.fields for cause in causes]

@@ -139,6 +139,42 @@ def test_input_is_told_from_the_step_where_it_was_measured(
     assert time_usage.seconds == {"step": 3, "input": 6}
 
 
+def drawn(clock: Clock, secs: float) -> DrawTimes:
+    """Draws that each take some seconds."""
+
+    def slowly() -> Iterator[int]:
+        while True:
+            clock.pass_by(secs)
+            yield 1
+
+    return DrawTimes(slowly(), clock)
+
+
+def test_the_input_of_each_loop_counts(time_usage: TimeUsage, clock: Clock) -> None:
+    time_usage.begin()
+    for _ in range(3):  # a tracked loop in another begins anew in each turn
+        time_usage.waits = draws = drawn(clock, 2)
+        next(draws)
+        clock.pass_by(1)
+    time_usage.update()
+    assert time_usage.seconds == {"step": 3, "input": 6}
+
+
+def test_a_question_and_what_it_draws_are_counted_apart(
+    time_usage: TimeUsage, clock: Clock
+) -> None:
+    time_usage.begin()
+    time_usage.waits = draws = drawn(clock, 2)
+    next(draws)
+    with time_usage.asked():
+        next(draws)
+        time_usage.update()
+        assert time_usage.seconds == {"input": 2, "questions": 2}
+    next(draws)
+    time_usage.update()
+    assert time_usage.seconds == {"input": 4, "questions": 2}
+
+
 def test_a_draw_that_lasts_is_input_before_it_is_over(time_usage: TimeUsage, clock: Clock) -> None:
     seen: dict[str, float] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -168,13 +168,13 @@ def test_a_run_that_was_asked_ends_as_one_that_was_not(how: str) -> None:
     np.testing.assert_array_equal(losses.steps, other.steps)
 
 
-FITS: dict[str, tuple[dict[str, Any], Callable[[Any, Any], Sequence[Any]]]] = {
-    "arrays": ({}, lambda x, y: (x, y)),
+FITS: dict[str, tuple[dict[str, Any], Callable[[Any, Any], dict[str, Any]]]] = {
+    "arrays": ({}, lambda x, y: {"x": x, "y": y}),
     "a dataset": (
         {},
-        lambda x, y: (tf.data.Dataset.from_tensor_slices((x, y)).shuffle(99, seed=1).batch(8),),
+        lambda x, y: {"x": tf.data.Dataset.from_tensor_slices((x, y)).shuffle(99, seed=1).batch(8)},
     ),
-    "several batches of an execution": ({"steps_per_execution": 3}, lambda x, y: (x, y)),
+    "several batches of an execution": ({"steps_per_execution": 3}, lambda x, y: {"x": x, "y": y}),
 }
 
 
@@ -192,15 +192,8 @@ def test_a_fit_that_was_asked_ends_as_one_that_was_not(kind: str) -> None:
         )
         model.compile("adam", "mse", metrics=["mae"], **compiled)
         given = data(x, y)
-        size: dict[str, Any] = {"batch_size": 8} if len(given) > 1 else {}
-        run = nbtrain.fit(
-            model,
-            *given,
-            **size,
-            epochs=7,
-            name=f"asks-{asks}",
-            start=False,
-        )
+        options = {"batch_size": 8 if "y" in given else None, "epochs": 7, "start": False}
+        run = nbtrain.fit(model, **{**given, **options, "name": f"asks-{asks}"})
         at(run, PAUSED_AT)
         if asks:
             step = run.status.step
