@@ -37,7 +37,9 @@ _AUTOTUNE = "tf.data.AUTOTUNE"
 
 
 def prepared_by(data: Any) -> int:
-    """Returns how many elements a pipeline may have prepared in advance, at its end."""
+    """Returns how many elements may have been prepared in advance, as far as it is known."""
+    if isinstance(data, keras.utils.PyDataset):  # Keras's queue, and a `prefetch` behind it
+        return int(data.max_queue_size + data.workers) + _CHOSEN
     sizes = [size_of_buffer(each) for each in _chain(data)]
     return sum(_CHOSEN if each < 0 else each for each in sizes)
 

@@ -200,7 +200,7 @@ _VERDICTS = {
     "step": "the step takes the time, and faster input would not help",
     "cores": "input and step need the same cores",
     "tracing": "the step is traced again and again",
-    "turns": "nothing is drawn while a step is trained",
+    "turns": "input and step do not overlap",
 }
 
 # The part of the sum of input and step from which they take turns.

@@ -78,7 +78,7 @@ def ms(drawn: float, step: float, whole: float) -> dict[Part, float]:
             ms(10, 10, 19),
             "turns",
             "input 10 ms, step 10 ms, together 19 ms",
-            "nothing is drawn while a step is trained; at best 1.9 times faster",
+            "input and step do not overlap; at best 1.9 times faster",
         ),
         (
             ms(10, 10, 15),
