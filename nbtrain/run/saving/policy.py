@@ -505,9 +505,9 @@ class Aside:
         if (one_way := saver.one_way) is not None:
             raise CheckpointError(
                 f"This run cannot leave its present state, as it could not come back: {one_way}. "
-                "Draw the data from something that begins again, and in a fit from a pipeline "
-                "whose state can be saved: without Python, and with tf.random.stateless_uniform "
-                "and its like for random numbers."
+                "Draw the data from a tf.data.Dataset, or from something else that begins again. "
+                "In a fit, the state of the dataset must be one that can be saved: without Python, "
+                "and with tf.random.stateless_uniform and its like for random numbers."
             )
         return saver, side
 
