@@ -22,14 +22,14 @@ def load(number: Any) -> Any:
 
 def augment(element: Any) -> Any:
     for _ in range(20):
-        element = tf.linalg.matmul(element, element) * 0.01
+        element = tf.linalg.matmul(element, element) / tf.reduce_sum(element)
     return element + tf.random.uniform([])
 
 
 def waiting(element: Any) -> Any:
     """Takes some milliseconds, so that the input is the longer part."""
     for _ in range(40):
-        element = tf.linalg.matmul(element, element) * 0.01
+        element = tf.linalg.matmul(element, element) / tf.reduce_sum(element)
     return element[0, :4]
 
 
