@@ -209,11 +209,21 @@ class Experiment:
 @contextlib.contextmanager
 def _holding(source: LoopSource, element: Any) -> Iterator[None]:
     """Lets a loop draw the same element again and again, within a block."""
-    before, source.elements = source.elements, itertools.repeat(element)
+    before, source.elements = source.elements, map(_copied, itertools.repeat(element))
     try:
         yield
     finally:
         source.elements = before
+
+
+def _copied(element: Any) -> Any:
+    """Returns an element that a step may change: new containers and arrays of NumPy."""
+    kind = type(element)
+    if kind is dict:
+        return {key: _copied(part) for key, part in element.items()}
+    if kind is list or kind is tuple:
+        return kind(map(_copied, element))
+    return element.copy() if kind is np.ndarray else element
 
 
 def _numbers(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

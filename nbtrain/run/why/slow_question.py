@@ -53,8 +53,8 @@ class Measured:
     """The duration of a step in milliseconds, over several parts of a measurement.
 
     Attributes:
-        ms: The median of the means of the parts.
-        least, most: The least and the greatest of these means.
+        ms: The mean, which bounds the speed also if elements come in bursts.
+        least, most: The least and the greatest mean of a part.
         count: The number of steps.
     """
 
@@ -68,7 +68,7 @@ class Measured:
         """Returns the duration of steps that took some seconds each, in their order."""
         parts = np.array_split(1e3 * np.asarray(seconds), min(_PARTS, len(seconds)))
         means = [float(part.mean()) for part in parts]
-        return cls(float(np.median(means)), min(means), max(means), len(seconds))
+        return cls(1e3 * float(np.mean(seconds)), min(means), max(means), len(seconds))
 
     def __str__(self) -> str:
         """Returns the duration: "14.1 ms", "310 µs", "1.25 s"."""
@@ -96,7 +96,7 @@ class SlowQuestion:
 
         Raises:
             ArgumentError: The number is below 5.
-            PhaseError: The data end before anything is measured.
+            PhaseError: The data end before enough is measured.
         """
         whole("steps", count, least=_PARTS)
         drawn = [] if data is None else (yield from self._draw(visit, count, data))
@@ -129,11 +129,15 @@ class SlowQuestion:
             if not is_over:
                 return found
             visit(None)
-            if not seconds:  # the pass is nearly over
-                yield NextStep()
             warm_up = 1  # the first draw may repeat those before
-            if len(found) >= _PARTS and len(found) >= count // 2:
+            if len(found) >= max(_PARTS, count // 2):
                 break
+        # Otherwise the loop would end, and the program go on behind it.
+        if len(found) < _PARTS:
+            raise PhaseError(
+                "The pass over the data ends too soon after this step for a measurement: ask at "
+                "another step."
+            )
         return found
 
     def _measure(
@@ -200,6 +204,7 @@ _VERDICTS = {
     "step": "the step takes the time, and faster input would not help",
     "cores": "input and step need the same cores",
     "tracing": "the step is traced again and again",
+    "elements": "other elements take longer than the one that was trained again and again",
     "turns": "input and step do not overlap",
 }
 
@@ -219,6 +224,8 @@ def _verdict(
         return "step", None
     if factor is None:
         return "input", whole_step.ms / held.ms
+    if whole_step.ms > _LONGER * (drawn.ms + held.ms):
+        return "elements", None
     is_sum = whole_step.ms >= _SUM * (drawn.ms + held.ms)
     return "turns" if is_sum else "cores", factor
 
@@ -227,6 +234,6 @@ def _causes(
     verdict: str, drawn: Measured, held: Measured, data: Any, in_step: Sequence[Cause]
 ) -> Iterator[Cause]:
     """Yields the causes, those of the longer part first."""
-    in_input = [] if verdict in ("step", "tracing") else [*causes_in(data, drawn.ms)]
+    in_input = [] if verdict in ("step", "tracing", "elements") else [*causes_in(data, drawn.ms)]
     yield from in_input if drawn.ms > held.ms else in_step
     yield from in_step if drawn.ms > held.ms else in_input

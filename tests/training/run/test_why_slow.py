@@ -269,6 +269,35 @@ def test_the_last_elements_of_a_step_function_come_again() -> None:
     assert run.status.step == int(counter.count.numpy()) == 40
 
 
+def test_the_end_of_a_pass_is_refused_and_the_loops_around_it_stay_where_they_are() -> None:
+    counter = Counter()
+
+    @nbtrain.background(checkpoint=counter.checkpoint, start=False)
+    def loops(run: Any) -> None:
+        for epoch in run.track(range(4)):
+            for _ in run.track(range(20)):
+                run.record(loss=float(counter.step()["count"]))
+            run.record(per_epoch=float(epoch))
+
+    at(loops, 40)
+    assert "ends too soon after this step" in refused(loops.why_slow(6)).text
+    applied(loops.resume())
+    loops.wait(SOON)
+    assert list(loops.scalars["per_epoch"].values) == [0, 1, 2, 3]
+    assert list(loops.scalars["per_epoch"].steps) == [20, 40, 60, 80]
+
+
+def test_a_step_may_change_its_element() -> None:
+    weight = tf.Variable(0.0)
+
+    def step(batch: dict[str, Any]) -> Any:
+        return weight.assign_add(batch.pop("x") * 1e-6)
+
+    data = tf.data.Dataset.range(10**6).map(lambda at: {"x": tf.cast(at, tf.float32)})
+    run = nbtrain.train(step, data=data, checkpoint=tf.train.Checkpoint(weight=weight))
+    assert asked(run)["step"]["count"] == STEPS
+
+
 @pytest.mark.parametrize("steps", [0, 4, 2.5, "many"])
 def test_too_few_steps_are_refused(steps: Any) -> None:
     run = Small().start([tf.ones([4])] * 20)
