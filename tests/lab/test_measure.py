@@ -19,7 +19,7 @@ weight = tf.Variable(1.0)
 """,
     """\
 def load(number):
-    return tf.numpy_function(lambda _: time.sleep(0.02) or np.float32(1), [number], tf.float32)
+    return tf.numpy_function(lambda _: time.sleep(0.05) or np.float32(1), [number], tf.float32)
 
 data = (
     tf.data.Dataset.range(10_000)

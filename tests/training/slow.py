@@ -14,31 +14,14 @@ from nbtrain.run.run import Run
 
 def load(number: Any) -> Any:
     def read(_number: int) -> np.ndarray[Any, Any]:
-        time.sleep(0.02)
+        time.sleep(0.1)
         return np.ones(4, "f")
 
     return tf.ensure_shape(tf.numpy_function(read, [number], tf.float32), [4])
 
 
-def augment(element: Any) -> Any:
-    for _ in range(20):
-        element = tf.linalg.matmul(element, element) / tf.reduce_sum(element)
-    return element + tf.random.uniform([])
-
-
-def waiting(element: Any) -> Any:
-    """Takes some milliseconds, so that the input is the longer part."""
-    for _ in range(40):
-        element = tf.linalg.matmul(element, element) / tf.reduce_sum(element)
-    return element[0, :4]
-
-
 def by_python() -> tf.data.Dataset:
     return tf.data.Dataset.range(10**6).map(load)
-
-
-def at_random() -> tf.data.Dataset:
-    return tf.data.Dataset.from_tensors(tf.ones([300, 300])).repeat(10**4).map(augment)
 
 
 class Small:

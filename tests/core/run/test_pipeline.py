@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,10 @@ def test_a_map_that_tensorflow_makes_parallel_by_itself_is_not_named() -> None:
 
 
 def test_a_map_of_random_numbers_is_named_and_a_cache_behind_it() -> None:
-    (text,) = texts(numbers().map(flipped))
+    data = numbers().map(flipped)
+    (cause,) = causes_in(data, 10.0)
+    text, line = cause.text, cause.fields["line"]
+    assert linecache.getline(__file__, line).strip() == cause.fields["code"]
     assert text.startswith("map(flipped) makes one element at a time, because it draws random ")
     assert "(test_pipeline.py, line " in text
     cached, _ = texts(numbers().map(flipped).cache())

@@ -47,7 +47,7 @@ def test_python_in_the_pipeline_is_named_with_the_line_of_its_map() -> None:
     small = Small()
     answer = asked(small.start(slow.by_python()))
     assert answer["bound"] == "input"
-    assert answer["factor"] > 2, "the input takes 20 ms, and the step no two"
+    assert answer["factor"] > 2, "the input takes 100 ms, and the step no two"
     assert answer["text"].startswith("input ")
     assert "the input holds the training back; at best " in answer["text"]
     (cause,) = causes(answer, "map(load) calls Python")
@@ -55,18 +55,6 @@ def test_python_in_the_pipeline_is_named_with_the_line_of_its_map() -> None:
     assert "map(load" in cause["code"]
     assert answer["input"]["least"] <= answer["input"]["ms"] <= answer["input"]["most"]
     assert answer["input"]["count"] == answer["together"]["count"] == STEPS
-
-
-def test_a_random_map_that_is_not_parallel_is_named_with_its_line() -> None:
-    answer = asked(Small().start(slow.at_random()))
-    (cause,) = causes(answer, "map(augment) makes one element at a time")
-    assert cause["line"] == line_of(slow.at_random, ".map(augment")
-    assert cause["change"] == "write .map(augment, num_parallel_calls=tf.data.AUTOTUNE)"
-
-
-def test_a_cache_behind_a_random_map_is_named() -> None:
-    answer = asked(Small().start(slow.at_random().cache().map(slow.waiting)))
-    assert causes(answer, "cache() keeps what map(augment) has drawn at random")
 
 
 def test_a_step_that_is_traced_again_and_again_is_named_with_its_argument() -> None:
