@@ -20,7 +20,7 @@ from nbtrain.keras.data_position import DataPosition
 from nbtrain.keras.fit_callbacks import StopFit
 from nbtrain.keras.loss import EPOCH
 from nbtrain.keras.resumed_loss import ResumedLoss
-from nbtrain.run.why.experiment import Experiment, Part
+from nbtrain.run.why.experiment import Experiment, StepPart
 
 
 class ExperimentFit(keras.callbacks.CallbackList):
@@ -75,13 +75,13 @@ class ExperimentFit(keras.callbacks.CallbackList):
     def _part(self, iterator: Any) -> Any:
         """Takes the wanted part of the next batches of an iterator."""
         part = self._experiment.part
-        if part is Part.INPUT:
+        if part is StepPart.INPUT:
             # The last execution of a pass may have fewer batches.
             self._loss.count = sum(1 for _ in itertools.islice(iterator, self._loss.count))
             if not self._loss.count:
                 raise StopIteration
             return {}
-        if part is Part.STEP:
+        if part is StepPart.STEP:
             self._held = self._held or _holding(iterator)
             return self._loss.next(self._held)
         return self._loss.next(iterator)
@@ -103,7 +103,10 @@ def _holding(iterator: Any) -> Any:
     """
     spec = iterator.element_spec
     if not isinstance(iterator, tf.data.Iterator):
-        raise PhaseError("The batches go to several replicas: one cannot be trained again alone.")
+        raise PhaseError(
+            "The batches go to the replicas of a strategy, so one cannot be trained again: "
+            "why_slow measures models without a strategy."
+        )
     parts = tf.nest.flatten(next(iterator), expand_composites=True)
     kinds = tf.nest.flatten(spec, expand_composites=True)
 

@@ -23,6 +23,8 @@ from nbtrain.core.commands import (
     Set,
     Stop,
     Try,
+    WhyNan,
+    WhySlow,
     name_of,
 )
 from nbtrain.core.errors import ArgumentError
@@ -33,7 +35,8 @@ steps = st.integers(0, 2**40)
 numbers = st.floats(allow_nan=False)
 tried = st.dictionaries(names, numbers | st.lists(numbers, max_size=3), min_size=1, max_size=4)
 commands: st.SearchStrategy[Command] = st.one_of(
-    st.sampled_from([Stop(), Pause(), Resume(), Save(), Evaluate()]),
+    st.sampled_from([Stop(), Pause(), Resume(), Save(), Evaluate(), WhyNan()]),
+    st.builds(WhySlow, steps),
     st.builds(Restore, st.none() | steps | names, st.none() | names),
     st.builds(Set, values),
     st.builds(Try, values, steps, st.none() | names),
@@ -94,6 +97,7 @@ def test_a_function_cannot_be_sent() -> None:
         ({"command": "restore", "checkpoint": 1.5}, r"checkpoint: 1.5 .* a step, a path or null"),
         ({"command": "restore", "checkpoint": True}, "checkpoint: True"),
         ({"command": "restore", "halve": 1}, "halve: 1"),
+        ({"command": "why_slow", "steps": "many"}, "steps: .many"),
         ({"command": "replay"}, "edits: None"),
         ({"command": "replay", "edits": [[1.5, {}]]}, "edits"),
         ({"command": "replay", "edits": [], "text": 1}, "text: 1"),

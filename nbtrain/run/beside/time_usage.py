@@ -40,20 +40,19 @@ class TimeUsage:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._waits: Waits | None = None
-        self._waited_before = 0.0  # seconds of the waits of earlier loops
         self.seconds: Mapping[str, float] = {}
         self.shares: Mapping[str, float] = {}
         self._clock = clock
         self._lock = threading.Lock()  # protects the next ones
+        self._waits: Waits | None = None
+        self._waited_before = 0.0  # seconds of the waits of earlier loops, less those of questions
         self._spent: defaultdict[str, float] = defaultdict(float)
         self._at: tuple[str, float] | None = None  # the current kind, and since when
-        self._left_out = 0.0  # seconds of waits that are not the loop's
         self._at_question: float | None = None  # seconds of waits before a question; None without
         self._looks: deque[Mapping[str, float]] = deque(maxlen=WINDOW_LOOKS + 1)
 
     def begin(self) -> None:
-        """Starts counting with the loop; training thread only, like the next three methods."""
+        """Starts counting with the loop; training thread only, like all methods but `update`."""
         with self._lock:
             self._at = LOOP, self._clock()
 
@@ -80,8 +79,9 @@ class TimeUsage:
             with self.during(ASKED):
                 yield
         finally:
-            self._left_out += self._waited() - before
-            self._at_question = None
+            with self._lock:
+                self._waited_before -= self._waited() - before
+                self._at_question = None
 
     @property
     def waits(self) -> Waits | None:
@@ -123,7 +123,7 @@ class TimeUsage:
                 self._switch_to(self._at[0])
             spent = self._spent.copy()
             before = self._at_question
-            waited = (self._waited() if before is None else before) - self._left_out
+            waited = self._waited() if before is None else before
         if not spent:
             return
         self.seconds = now = self._by_kind(spent, waited)

@@ -42,7 +42,7 @@ class LoopSource(Protocol):
         """The object that the elements are of."""
 
 
-class Part(Enum):
+class StepPart(Enum):
     """The part of a step that is taken."""
 
     WHOLE = auto()
@@ -60,7 +60,7 @@ class NextStep:
     """
 
     around: AbstractContextManager[object] = field(default_factory=contextlib.nullcontext)
-    part: Part = Part.WHOLE
+    part: StepPart = StepPart.WHOLE
 
 
 # Gets the scalars of each step by tag; None if the data have ended.
@@ -123,7 +123,7 @@ class Experiment:
         stays: bool = False,
     ) -> None:
         self.answer: Answer | None = None
-        self.part = Part.WHOLE
+        self.part = StepPart.WHOLE
         self._course, self._steps, self._check, self._source = course, steps, check, source
         self._visit = visit
         self._stays = stays
@@ -182,7 +182,7 @@ class Experiment:
         try:
             wanted = call()
             self._check()
-            while wanted.part is Part.INPUT and (source := self._source()) is not None:
+            while wanted.part is StepPart.INPUT and (source := self._source()) is not None:
                 wanted = self._course.send(self._draw(source))
                 self._check()
         except StopIteration as end:
@@ -190,7 +190,7 @@ class Experiment:
         if wanted.part is not self.part:
             self._held.close()
         self._next, self.part = wanted, wanted.part
-        source = self._source() if wanted.part is Part.STEP else None
+        source = self._source() if wanted.part is StepPart.STEP else None
         if source is not None and self._drawn:
             self._held.enter_context(_holding(source, self._drawn.pop()))
         self._at = self._steps.step

@@ -1,4 +1,4 @@
-"""Finds what makes the data of a training slow, from the pipeline of `tf.data` itself.
+"""Finds the causes of slow data in the pipeline of `tf.data` itself.
 
 TensorFlow 2.21 changes a pipeline before it executes it: a `map` without state runs in parallel
 even without `num_parallel_calls`, `map` and `batch` become one, and a `prefetch` is added at the
@@ -55,8 +55,7 @@ def causes_in(data: Any, ms: float) -> Iterator[Cause]:
         name = type(data).__name__
         yield Cause(
             f"{name}.__getitem__ makes each batch in Python",
-            f"more workers=, as in super().__init__(workers={2 * data.workers}), make several at "
-            "once; operations of a tf.data.Dataset run on all cores",
+            f"give it more workers, as in super().__init__(workers={2 * max(1, data.workers)})",
         )
     elif not isinstance(data, tf.data.Dataset):
         yield Cause(
@@ -85,7 +84,7 @@ def causes_in(data: Any, ms: float) -> Iterator[Cause]:
                 place,
             )
             continue
-        is_random = any(each.op_def.is_stateful for each in _drawing(graph))
+        is_random = any(map(_draws_at_random, graph.get_operations()))
         if is_random and any(type(each).__name__ == "CacheDataset" for each in chain[:at]):
             yield Cause(
                 f"cache() keeps what map({name}) has drawn at random: each pass gets the same",
@@ -123,11 +122,10 @@ def _chain(data: Any) -> Iterator[Any]:
         waiting += inputs_of(dataset)
 
 
-def _drawing(graph: tf.Graph) -> Iterator[tf.Operation]:
-    """Yields the operations that draw random numbers."""
-    for each in graph.get_operations():
-        if "Random" in each.type or "Multinomial" in each.type or "Shuffle" in each.type:
-            yield each
+def _draws_at_random(operation: tf.Operation) -> bool:
+    """Returns whether an operation draws random numbers, and has a state for it."""
+    is_random = "Random" in operation.type or operation.type == "Multinomial"
+    return is_random and bool(operation.op_def.is_stateful)
 
 
 def _name(function: Any) -> str:

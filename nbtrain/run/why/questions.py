@@ -150,7 +150,7 @@ class Questions:
             if self._taker is None:
                 self.open = OpenQuestion(receipt, experiment, present.pop_all())
                 return None
-            with self._failing():
+            with self._failing(numbered=not stays):
                 self._taker.take(experiment)
         return self._outcome(experiment)
 
@@ -223,15 +223,19 @@ class Questions:
             raise PhaseError("The run was asked to stop before the answer was found.")
 
     @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Raises a PhaseError for an error of a step within a block."""
+    def _failing(self, *, numbered: bool) -> Iterator[None]:
+        """Raises a PhaseError for an error of a step within a block.
+
+        Args:
+            numbered: Whether the steps are those that were taken before, with their numbers.
+        """
         try:
             yield
         except (PhaseError, CheckpointError):
             raise
         except Exception as error:
-            step = self._steps.step + 1
-            raise PhaseError(f"Step {step:,} failed when taken again: {named(error)}") from error
+            step = f"Step {self._steps.step + 1:,}" if numbered else "A step"
+            raise PhaseError(f"{step} failed when taken again: {named(error)}") from error
 
     def _set_back(self, before: Mapping[str, float]) -> None:
         """Sets hyperparameters back that the checkpoint of the present state lacks."""

@@ -7,7 +7,7 @@ takes as long as the longer of the two.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,10 +17,9 @@ from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.values.whole import whole
 from nbtrain.run.why.answer import Answer
-from nbtrain.run.why.experiment import Course, NextStep, Part, Visits
+from nbtrain.run.why.experiment import Course, NextStep, StepPart, Visits
 from nbtrain.run.why.pipeline import causes_in, prepared_by
 from nbtrain.run.why.slow_step import Calls
-from nbtrain.run.why.slowness import Cause
 
 # The parts of a measurement, each of which has a mean: elements may come in bursts.
 _PARTS = 5
@@ -34,6 +33,8 @@ _WARM_UP = 5
 # A step of so many times another's duration takes longer; less may be chance.
 _LONGER = 1.15
 
+# The part of the sum of input and step from which they take turns.
+_SUM = 0.9
 
 # Draws of the input alone, each up to the end of the data.
 _ATTEMPTS = 8
@@ -100,10 +101,10 @@ class SlowQuestion:
         """
         whole("steps", count, least=_PARTS)
         drawn = [] if data is None else (yield from self._draw(visit, count, data))
-        taken, _ = yield from self._measure(visit, Part.WHOLE, count)
+        taken, _ = yield from self._measure(visit, StepPart.WHOLE, count)
         if not taken:
             raise PhaseError("The data end before anything is measured: ask at an earlier step.")
-        held, _ = (yield from self._measure(visit, Part.STEP, count)) if drawn else ([], False)
+        held, _ = (yield from self._measure(visit, StepPart.STEP, count)) if drawn else ([], False)
         calls = Calls()
         for _ in range(min(count, _NOTED)):
             yield NextStep(calls)
@@ -123,7 +124,7 @@ class SlowQuestion:
         warm_up = _WARM_UP + prepared_by(data)
         for _ in range(_ATTEMPTS):
             seconds, is_over = yield from self._measure(
-                visit, Part.INPUT, count - len(found), warm_up
+                visit, StepPart.INPUT, count - len(found), warm_up
             )
             found += seconds
             if not is_over:
@@ -141,7 +142,7 @@ class SlowQuestion:
         return found
 
     def _measure(
-        self, visit: Visits, part: Part, count: int, warm_up: int = _WARM_UP
+        self, visit: Visits, part: StepPart, count: int, warm_up: int = _WARM_UP
     ) -> _Measuring:
         """Measures steps, after some that are not measured."""
         seconds: list[float] = []
@@ -179,7 +180,7 @@ def _answer(
     in_step = [*calls.causes()]
     answer: dict[str, Any] = {"together": asdict(whole_step)}
     if drawn is None or held is None:
-        causes = [*in_step]
+        causes = in_step
         text = (
             f"a step takes {whole_step}, and draws its data itself: give them as data= of "
             "nbtrain.train, or loop over run.track(...), to have input and step measured apart"
@@ -187,14 +188,16 @@ def _answer(
     else:
         verdict, factor = _verdict(whole_step, drawn, held, traces_again=calls.traces_again)
         answer |= {"input": asdict(drawn), "step": asdict(held), "bound": verdict}
-        if factor is not None:
-            answer["factor"] = factor
         at_best = ""
         if factor is not None:
+            answer["factor"] = factor
             times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
             at_best = f"; at best {times} times faster"
         text = f"input {drawn}, step {held}, together {whole_step}: {_VERDICTS[verdict]}{at_best}"
-        causes = [*_causes(verdict, drawn, held, data, in_step)]
+        is_input_longer = drawn.ms > held.ms
+        is_input_asked = verdict in ("turns", "cores") or (verdict != "step" and is_input_longer)
+        in_input = [*causes_in(data, drawn.ms)] if is_input_asked else []
+        causes = in_input + in_step if is_input_longer else in_step + in_input
     answer["causes"] = [cause.fields for cause in causes]
     return ". ".join([text, *(cause.text for cause in causes)]), answer
 
@@ -207,9 +210,6 @@ _VERDICTS = {
     "elements": "other elements take longer than the one that was trained again and again",
     "turns": "input and step do not overlap",
 }
-
-# The part of the sum of input and step from which they take turns.
-_SUM = 0.9
 
 
 def _verdict(
@@ -228,12 +228,3 @@ def _verdict(
         return "elements", None
     is_sum = whole_step.ms >= _SUM * (drawn.ms + held.ms)
     return "turns" if is_sum else "cores", factor
-
-
-def _causes(
-    verdict: str, drawn: Measured, held: Measured, data: Any, in_step: Sequence[Cause]
-) -> Iterator[Cause]:
-    """Yields the causes, those of the longer part first."""
-    in_input = [] if verdict in ("step", "tracing", "elements") else [*causes_in(data, drawn.ms)]
-    yield from in_input if drawn.ms > held.ms else in_step
-    yield from in_step if drawn.ms > held.ms else in_input

@@ -1,4 +1,4 @@
-"""Finds what makes a step slow by itself: traces that do not end, operations one by one."""
+"""Finds the causes of a slow step: it is traced again and again, or executed one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a training slow, and what would make it faster."""
+"""The causes of a slow training, with the lines to change."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Cause:
     """Something that makes the input or the step slow.
 
     Attributes:
-        what: What it is, as the first part of a sentence.
-        change: What to write instead, as the second part.
+        what: The first part of a sentence that describes it.
+        change: The second part: how to write it instead.
         place: The line to change; None if unknown.
     """
 

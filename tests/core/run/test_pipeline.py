@@ -1,4 +1,4 @@
-"""What is named in a pipeline of `tf.data`, and where."""
+"""The causes of slowness that are named in a pipeline of `tf.data`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.run.why.answer import Answer
-from nbtrain.run.why.experiment import Part, Visits
+from nbtrain.run.why.experiment import StepPart, Visits
 from nbtrain.run.why.slow_question import SlowQuestion
 
 # A pipeline in which nothing is to be named.
@@ -20,10 +20,10 @@ DATA = tf.data.Dataset.range(3)
 class Times(Visits):
     """Steps whose parts take given milliseconds; the data end after some of them."""
 
-    def __init__(self, ms: dict[Part, float], elements: int = 10**6) -> None:
+    def __init__(self, ms: dict[StepPart, float], elements: int = 10**6) -> None:
         super().__init__(lambda _checkpoint: None)
         self.now = 0.0
-        self.taken: list[Part] = []
+        self.taken: list[StepPart] = []
         self._ms, self._elements = ms, elements
 
     def clock(self) -> float:
@@ -36,8 +36,8 @@ class Times(Visits):
         while True:
             self.taken.append(wanted.part)
             visits = self.count
-            over = wanted.part is Part.INPUT and left == 0
-            left -= wanted.part is Part.INPUT
+            over = wanted.part is StepPart.INPUT and left == 0
+            left -= wanted.part is StepPart.INPUT
             self.now += 0 if over else self._ms[wanted.part] / 1e3
             steps.step += 1
             try:
@@ -49,8 +49,8 @@ class Times(Visits):
                 left = self._elements
 
 
-def ms(drawn: float, step: float, whole: float) -> dict[Part, float]:
-    return {Part.INPUT: drawn, Part.STEP: step, Part.WHOLE: whole}
+def ms(drawn: float, step: float, whole: float) -> dict[StepPart, float]:
+    return {StepPart.INPUT: drawn, StepPart.STEP: step, StepPart.WHOLE: whole}
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def ms(drawn: float, step: float, whole: float) -> dict[Part, float]:
     ],
 )
 def test_the_longer_part_holds_the_training_back(
-    times: dict[Part, float], bound: str, shown: str, verdict: str
+    times: dict[StepPart, float], bound: str, shown: str, verdict: str
 ) -> None:
     said, answer = Times(times).answer(count=5)
     assert said == f"{shown}: {verdict}"
     assert answer["bound"] == bound
-    assert answer["input"]["ms"] == pytest.approx(times[Part.INPUT])
+    assert answer["input"]["ms"] == pytest.approx(times[StepPart.INPUT])
     assert answer["step"]["count"] == answer["together"]["count"] == 5
 
 
@@ -123,7 +123,7 @@ def test_data_that_nobody_draws_are_not_measured() -> None:
     said, answer = times.answer(data=None)
     assert said.startswith("a step takes 7 ms, and draws its data itself")
     assert answer.keys() == {"together", "causes"}
-    assert {*times.taken} == {Part.WHOLE}
+    assert {*times.taken} == {StepPart.WHOLE}
 
 
 def test_too_few_steps_are_an_error() -> None:

