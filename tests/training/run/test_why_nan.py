@@ -84,14 +84,15 @@ def test_a_run_that_was_asked_ends_as_one_that_was_not() -> None:
     """Weights, slots, metrics, position in the data and random draws are as before."""
     states: list[Any] = []
     scalars: list[Any] = []
+    last = 3 * BAD - 1  # then the bad batch comes again, at which the run might pause
     for asks in (False, True):
         training = Faulty(faulty.log_of, 0.0, guarded=True)
-        run = training.at_nan(steps=3 * BAD, name=f"asks-{asks}")
+        run = training.at_nan(steps=last, name=f"asks-{asks}")
         if asks:
             assert applied(run.why_nan()).text.startswith("log of 0 in log_of")
         applied(run.resume())
         run.wait(SOON)
-        assert run.status.step == 3 * BAD
+        assert run.status.step == last
         states.append(training.state())
         scalars.append(run.scalars["loss"].values)
     for was, now in zip(*states, strict=True):
