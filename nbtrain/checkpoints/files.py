@@ -15,6 +15,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -203,6 +204,13 @@ class Saver(Protocol):
     @property
     def one_way(self) -> str | None:
         """Why a restore cannot go back in the data; None if it can, or draws no data."""
+
+    def apart(self) -> AbstractContextManager[object] | None:
+        """Returns a context that draws other elements of the same data; None if there are none.
+
+        In it, a restore does not go back in the data. Afterwards the next element is the one that
+        it was before.
+        """
 
     def vary_data(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could.

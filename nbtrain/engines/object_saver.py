@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +280,10 @@ class ObjectSaver:
     def one_way(self) -> str | None:
         """Why a restore cannot go back in the data; None if it can, or draws no data."""
         return None if self._position is None else self._position.one_way
+
+    def apart(self) -> AbstractContextManager[object] | None:
+        """Returns a context that draws other elements of the same data; None if there are none."""
+        return None if self._position is None else self._position.apart()
 
     def vary_data(self, repeat: int, steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,6 +81,10 @@ class DataPosition(Position):
     def one_way(self) -> str | None:
         """Why batches that were drawn cannot be drawn again; None if they can."""
         return self.data.one_way or self.data.inexact
+
+    def apart(self) -> AbstractContextManager[object] | None:
+        """Returns a context that draws other batches of the same data; None if there are none."""
+        return self.data.apart()
 
     def end_epoch(self, logs: Mapping[str, Any]) -> None:
         """Ends the epoch, with these logs."""

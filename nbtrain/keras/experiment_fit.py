@@ -43,6 +43,7 @@ class ExperimentFit(keras.callbacks.CallbackList):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Prepares the data of this epoch."""
         self._loss.begin(epoch)
+        self._experiment.began_pass()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Begins a step of the experiment, unless the batch comes before its first."""

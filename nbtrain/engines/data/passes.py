@@ -101,6 +101,11 @@ class Passes(Iterator[Any], Position):
         """The steps of a pass, from the data or the last complete pass; None if unknown."""
         return self._size if self._single else None
 
+    @property
+    def passes(self) -> int:
+        """The passes that have ended."""
+        return self._epoch
+
     # --- the loop -------------------------------------------------------------------
 
     def begin(self, loop: LoopHandle) -> Iterator[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from nbtrain.engines.data.as_read import AsRead
@@ -43,6 +44,13 @@ class Position(abc.ABC):
     @abc.abstractmethod
     def restore(self, read: AsRead) -> None:
         """Restores the position of a checkpoint, whose variables have been restored."""
+
+    def apart(self) -> AbstractContextManager[object] | None:
+        """Returns a context that draws other elements of the same data; None if there are none.
+
+        Afterwards the next element is the one that it was before.
+        """
+        return None
 
     def vary(self, _repeat: int, _steps: int) -> bool:
         """Prepares other batches for a further repeat of some steps; returns whether it could."""

@@ -35,7 +35,10 @@ class Turns:
         data: The iterable.
         elements: The iterator to draw from; another one after `seek`.
         failed: Whether an error has ended the loop over them.
+        passes: The passes that have ended: the loop ends with the first.
     """
+
+    passes = 0
 
     def __init__(self, iterable: Iterable[Any]) -> None:
         self.failed = False

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
@@ -167,6 +168,13 @@ class Data:
     def skip(self, iterator: Any) -> None:
         """Draws a batch that was trained before."""
         next(iterator)
+
+    def apart(self) -> AbstractContextManager[object] | None:
+        """Returns a context that draws other batches of the same data; None if there are none.
+
+        Afterwards the position must be restored, and the next batch is the one that it was.
+        """
+        return None
 
 
 class DataSample:

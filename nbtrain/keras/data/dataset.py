@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -24,24 +26,32 @@ class Dataset(Data):
     def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
         cardinality = int(dataset.cardinality())
         super().__init__(dataset, steps, size, cardinality if cardinality > 0 else None)
-        endless = cardinality == tf.data.INFINITE_CARDINALITY
+        self._is_endless = cardinality == tf.data.INFINITE_CARDINALITY
         # Keras makes an iterator at the end of each epoch, and another for the next.
-        spare = steps is None and cardinality > 0
-        self.iterators = Iterators(lambda: iter(self._x), not endless, endless=endless, spare=spare)
+        self._spare = steps is None and cardinality > 0
+        self.iterators = self._new_iterators()
         self._over = False  # the pass has ended before its epoch
         self._drawn = self._restored = False
+        self._skips = False  # the batches that were trained before come again, and are dropped
+        self._is_apart = False
         # Why the checkpoint that was restored does not fit; None once the training has continued.
         self._misfit: str | None = None
 
     @property
+    def one_way(self) -> str | None:  # type: ignore[override]  # read only
+        """Why batches that were drawn cannot be drawn again; None if they can."""
+        return self.iterators.lost or self._misfit
+
+    @property
     def inexact(self) -> str | None:  # type: ignore[override]  # read only
         """Why the position to continue from is not exact; None if it is."""
-        return self.iterators.lost or self._misfit
+        return self.one_way if self._skips else None
 
     def arguments(self, epoch: int, batch: int) -> dict[str, Any]:
         """Returns a dataset of numbers for Keras, and prepares restored or new iterators."""
         if not self._restored:
             self.iterators.start()
+        self._skips = not self._restored and not self._is_apart
         self._restored = self._over = False
         arguments = super().arguments(epoch, batch)
         if self._count is not None:
@@ -89,6 +99,24 @@ class Dataset(Data):
         return self.iterators.at_hand
 
     def skip(self, iterator: Any) -> None:
-        """Does nothing if the iterator was restored."""
-        if self.inexact:
+        """Does nothing if the iterator at hand is where the position is."""
+        if self._skips:
             next(self.iterators.at_hand)
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """Draws from passes of their own within a block, and leaves the present one as it is."""
+        kept, drawn, misfit = self.iterators, self._drawn, self._misfit
+        self.iterators = self._new_iterators(kept.lost)
+        self._is_apart, self._restored = True, False
+        try:
+            yield
+        finally:
+            self.iterators, self._drawn, self._misfit = kept, drawn, misfit
+            self._is_apart, self._restored = False, kept.at_hand is not None
+
+    def _new_iterators(self, lost: str | None = None) -> Iterators:
+        endless = self._is_endless
+        return Iterators(
+            lambda: iter(self._x), not endless, endless=endless, spare=self._spare, lost=lost
+        )

@@ -11,6 +11,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from nbtrain.checkpoints.files import Restored, Saver, at, delete_all, listed
@@ -489,8 +490,11 @@ class Aside:
             raise CheckpointError("this run cannot save beside its checkpoints")
         self.saved_elsewhere()
 
-    def check_leaving(self) -> tuple[Saver, Saver]:
+    def check_leaving(self, *, other_data: bool = False) -> tuple[Saver, Saver]:
         """Returns the saver, and the one that can save the present state beside the checkpoints.
+
+        Args:
+            other_data: See `visiting`.
 
         Raises:
             CheckpointError: There is none, or the data cannot be drawn again.
@@ -502,33 +506,35 @@ class Aside:
                 "The present state of this run cannot be saved beside its checkpoints, so it could "
                 "not be restored afterwards: start it with checkpoint= (a tf.train.Checkpoint)."
             )
-        if (one_way := saver.one_way) is not None:
-            raise CheckpointError(
-                f"This run cannot leave its present state, as it could not come back: {one_way}. "
-                "Draw the data from a tf.data.Dataset, or from something else that begins again. "
-                "In a fit, the state of the dataset must be one that can be saved: without Python, "
-                "and with tf.random.stateless_uniform and its like for random numbers."
-            )
+        _drawing(saver, other_data=other_data)
         return saver, side
 
     @contextlib.contextmanager
-    def visiting(self) -> Iterator[Callable[[Checkpoint | None], None]]:
+    def visiting(
+        self, *, other_data: bool = False
+    ) -> Iterator[Callable[[Checkpoint | None], None]]:
         """Leaves the present state for a block, which gets a function that restores another one.
 
         The function restores the present state if it is given None.
 
         Nothing else learns of it: the curves, the timeline and the list of checkpoints stay.
 
+        Args:
+            other_data: Whether the block may draw other elements of the same data, if those that
+                were drawn cannot be drawn again.
+
         Raises:
             CheckpointError: The present state cannot be saved beside the checkpoints, its data
                 cannot be drawn again, or it could not be restored after the block.
         """
         policy, step = self._policy, self._steps.step
-        saver, side = self.check_leaving()
+        saver, side = self.check_leaving(other_data=other_data)
         draws = Draws(saver)
         besides = [(variable, variable.numpy()) for variable in saver.besides()]
         policy.save_with(side)
         present = listed(side.directory)[-1]
+        # Perhaps it is known since this save that the state of the data cannot be saved.
+        drawing = _drawing(saver, other_data=other_data)
 
         def visit(wanted: Checkpoint | None) -> None:
             held = wanted or present
@@ -541,20 +547,22 @@ class Aside:
                     "calling it once."
                 )
 
-        try:
-            yield visit
-        finally:
+        with drawing:
             try:
-                visit(None)
-            except CheckpointError as error:
-                raise CheckpointError(
-                    f"The present state, step {step:,}, could not be restored from {present.path}: "
-                    f"{error} The run holds the state of an earlier step now: restore a checkpoint."
-                ) from error
-            draws.again()
-            for variable, value in besides:
-                variable.assign(value)
-            delete_all(side.directory)
+                yield visit
+            finally:
+                try:
+                    visit(None)
+                except CheckpointError as error:
+                    raise CheckpointError(
+                        f"The present state, step {step:,}, could not be restored from "
+                        f"{present.path}: {error} The run holds the state of an earlier step now: "
+                        "restore a checkpoint."
+                    ) from error
+                draws.again()
+                for variable, value in besides:
+                    variable.assign(value)
+                delete_all(side.directory)
 
     def saved_elsewhere(self) -> None:
         """Deletes the start of a trial once another checkpoint contains the present state."""
@@ -598,6 +606,20 @@ class Aside:
         policy.catalog.add_copy(side.directory, policy.saver, **entry)
         check_listed(self._steps.step, side.directory)
         return listed(side.directory)[-1].path
+
+
+def _drawing(saver: Saver, *, other_data: bool) -> AbstractContextManager[object]:
+    """Returns the context in which the present state is left, as in `Aside.visiting`."""
+    if (one_way := saver.one_way) is None:
+        return contextlib.nullcontext()
+    if other_data and (apart := saver.apart()) is not None:
+        return apart
+    raise CheckpointError(
+        f"This run cannot leave its present state, as it could not come back: {one_way}. "
+        "Draw the data from a tf.data.Dataset, or from something else that begins again. "
+        "In a fit, the state of the dataset must be one that can be saved: without Python, "
+        "and with tf.random.stateless_uniform and its like for random numbers."
+    )
 
 
 def _is_cut_short(saver: Saver) -> bool:

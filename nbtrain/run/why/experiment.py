@@ -38,6 +38,10 @@ class LoopSource(Protocol):
     elements: Iterator[Any]
 
     @property
+    def passes(self) -> int:
+        """The passes over the data that have ended; 0 if a loop ends with them."""
+
+    @property
     def data(self) -> Any:
         """The object that the elements are of."""
 
@@ -75,10 +79,11 @@ class Visits:
 
     Attributes:
         count: The number of restores.
+        passes: The number of passes over the data that have begun.
     """
 
     def __init__(self, visit: Callable[[Checkpoint | None], object]) -> None:
-        self.count = 0
+        self.count = self.passes = 0
         self._visit = visit
         self._secs = 0.0
 
@@ -132,6 +137,7 @@ class Experiment:
         self._drawn: list[Any] = []  # the last element that was drawn alone
         self._held = contextlib.ExitStack()  # closed when the steps get other elements again
         self._at = 0  # the step from which the next is taken
+        self._passes: int | None = None  # the passes that had ended at the last step
         self._go_on(lambda: next(course))
 
     def close(self) -> None:
@@ -152,8 +158,13 @@ class Experiment:
         """Counts a step, or several that were executed at once, with the scalars of the last."""
         self._steps.move_to(self._steps.step + count)
         self._is_fresh = False
+        self._note_pass()
         numbers = dict(_numbers(by_tag(values)))
         self._go_on(lambda: self._course.send(numbers))
+
+    def began_pass(self) -> None:
+        """Notes that the last step has begun a pass over the data, or that the next one does."""
+        self._visit.passes += 1
 
     @property
     def was_counted(self) -> bool:
@@ -178,6 +189,13 @@ class Experiment:
         self._is_fresh, self._at = True, self._steps.step
         return True
 
+    def _note_pass(self) -> None:
+        source = self._source()
+        passes = source.passes if source else None
+        if passes != self._passes:
+            self._passes = passes
+            self.began_pass()
+
     def _go_on(self, call: Callable[[], NextStep]) -> None:
         try:
             wanted = call()
@@ -201,6 +219,7 @@ class Experiment:
         if element is self:
             self._is_fresh = True  # the course goes back
             return None
+        self._note_pass()
         self._drawn = [element]
         self._steps.move_to(self._steps.step + 1)
         return {}

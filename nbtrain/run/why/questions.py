@@ -23,12 +23,13 @@ from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase
 from nbtrain.core.text.tracebacks import named
 from nbtrain.recording.loss_monitor import Anomaly
+from nbtrain.run.beside.time_usage import EVALUATE, SAVE
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
 from nbtrain.run.why.experiment import Course, Experiment, LoopSource, Visits
 from nbtrain.run.why.nan_question import NanQuestion
-from nbtrain.run.why.slow_question import SlowQuestion
+from nbtrain.run.why.slow_question import SlowQuestion, Usual
 
 # Takes steps from the present state until an experiment is over; counts and records none.
 Take = Callable[[Experiment], None]
@@ -112,15 +113,15 @@ class Questions:
         command = receipt.command
         self._check_taken(receipt.name)
         if isinstance(command, WhySlow):
-            self._policy.aside.check_leaving()
+            self._policy.aside.check_leaving(other_data=True)
             source, taker = self._source(), self._taker
             data = source.data if source else taker.data() if taker else None
-            slow = self._slow
+            slow, usual = self._slow, self._usual()
             return self._answer(
                 receipt,
                 slow.busy,
-                lambda visit: slow.course(visit, command.steps, data),
-                stays=True,
+                lambda visit: slow.course(visit, command.steps, data, usual),
+                measures=True,
             )
         assert isinstance(command, WhyNan)
         nan, good = self._nan, self._nan.good(self._policy.anomaly)
@@ -132,27 +133,45 @@ class Questions:
         busy: str,
         course: Callable[[Visits], Course],
         *,
-        stays: bool = False,
+        measures: bool = False,
     ) -> Outcome | None:
+        """Takes the steps of a question.
+
+        Args:
+            receipt: The receipt of the command.
+            busy: The notice that is shown meanwhile.
+            course: Returns the course of the question.
+            measures: Whether any steps will do, and not only those that were taken before: the data
+                are drawn from the present again where they end.
+        """
         with contextlib.ExitStack() as present:
             present.enter_context(self._unrecorded(busy))
             present.callback(self._set_back, self._control.now())
-            visit = Visits(present.enter_context(self._policy.aside.visiting()))
+            visit = Visits(present.enter_context(self._policy.aside.visiting(other_data=measures)))
             experiment = Experiment(
                 course(visit),
                 self._steps,
                 visit,
                 self._check_going_on,
                 self._source,
-                stays=stays,
+                stays=measures,
             )
             present.callback(experiment.close)
             if self._taker is None:
                 self.open = OpenQuestion(receipt, experiment, present.pop_all())
                 return None
-            with self._failing(numbered=not stays):
+            with self._failing(numbered=not measures):
                 self._taker.take(experiment)
         return self._outcome(experiment)
+
+    def _usual(self) -> Usual | None:
+        """Returns the speed of the run at present; None while it is paused, or too young."""
+        monitor = self._context.monitor
+        speed, shares = monitor.throughput.steps_per_s, monitor.time_usage.shares
+        if speed is None:
+            return None
+        ms = 1e3 / speed
+        return Usual(ms, ms * shares.get(EVALUATE, 0.0), ms * shares.get(SAVE, 0.0))
 
     def _source(self) -> LoopSource | None:
         """The elements that the next step draws from; None if unknown."""

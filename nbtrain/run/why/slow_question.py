@@ -7,8 +7,8 @@ takes as long as the longer of the two.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from nbtrain.run.why.answer import Answer
 from nbtrain.run.why.experiment import Course, NextStep, StepPart, Visits
 from nbtrain.run.why.pipeline import causes_in, prepared_by
 from nbtrain.run.why.slow_step import Calls
+from nbtrain.run.why.slowness import Cause
 
 # The parts of a measurement, each of which has a mean: elements may come in bursts.
 _PARTS = 5
@@ -45,8 +46,8 @@ _TRIES = 4
 # The steps whose calls are noted.
 _NOTED = 20
 
-# A measurement: the seconds of steps, and whether the data have ended.
-_Measuring = Generator[NextStep, dict[str, float] | None, tuple[list[float], bool]]
+# A part of the time from which it is worth telling.
+_SHARE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,55 @@ class Measured:
         return cls(1e3 * float(np.mean(seconds)), min(means), max(means), len(seconds))
 
     def __str__(self) -> str:
-        """Returns the duration: "14.1 ms", "310 µs", "1.25 s"."""
-        for unit, size in (("s", 1e3), ("ms", 1.0)):
-            if self.ms >= size:
-                return f"{self.ms / size:.3g} {unit}"
-        return f"{self.ms * 1e3:.3g} µs"
+        """Returns the duration: "14.1 ms"."""
+        return shown_ms(self.ms)
+
+
+def shown_ms(ms: float) -> str:
+    """Returns a duration in words: "14.1 ms", "310 µs", "1.25 s"."""
+    for unit, size in (("s", 1e3), ("ms", 1.0)):
+        if ms >= size:
+            return f"{ms / size:.3g} {unit}"
+    return f"{ms * 1e3:.3g} µs"
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """The time that a run takes for a step, as it trains, in milliseconds.
+
+    Attributes:
+        ms: The time on average, over the last seconds.
+        evaluate_ms: The part of it for evaluations.
+        save_ms: The part of it for checkpoints.
+    """
+
+    ms: float
+    evaluate_ms: float
+    save_ms: float
+
+
+@dataclass(slots=True)
+class Taken:
+    """Steps that were measured.
+
+    Attributes:
+        seconds: The seconds of each.
+        first: The seconds of each step with which a pass over the data begins; they are no part of
+            `seconds`, because most passes are longer than a measurement.
+        has_ended: Whether the data have ended.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    has_ended: bool = False
+
+    @property
+    def is_each_first(self) -> bool:
+        """True if each pass over the data has one step; all are in `seconds` then."""
+        return self.seconds is self.first
+
+
+_Measuring = Generator[NextStep, dict[str, float] | None, Taken]
 
 
 class SlowQuestion:
@@ -87,13 +132,14 @@ class SlowQuestion:
     def __init__(self, steps: StepCounter) -> None:
         self._steps = steps
 
-    def course(self, visit: Visits, count: int, data: Any) -> Course:
+    def course(self, visit: Visits, count: int, data: Any, usual: Usual | None = None) -> Course:
         """Measures the input, whole steps, and the step with one element.
 
         Args:
             visit: Restores the present state.
             count: The number of steps of each measurement.
             data: What the steps draw their elements from; None if they draw by themselves.
+            usual: The speed of the run before the question; None if unknown.
 
         Raises:
             ArgumentError: The number is below 5.
@@ -101,19 +147,20 @@ class SlowQuestion:
         """
         whole("steps", count, least=_PARTS)
         drawn = [] if data is None else (yield from self._draw(visit, count, data))
-        taken, _ = yield from self._measure(visit, StepPart.WHOLE, count)
-        if not taken:
+        taken = yield from self._measure(visit, StepPart.WHOLE, count)
+        if not taken.seconds:
             raise PhaseError("The data end before anything is measured: ask at an earlier step.")
-        held, _ = (yield from self._measure(visit, StepPart.STEP, count)) if drawn else ([], False)
+        held = (yield from self._measure(visit, StepPart.STEP, count)) if drawn else Taken()
         calls = Calls()
         for _ in range(min(count, _NOTED)):
             yield NextStep(calls)
         return _answer(
-            Measured.of(taken),
+            taken,
             Measured.of(drawn) if drawn else None,
-            Measured.of(held) if held else None,
+            Measured.of(held.seconds) if held.seconds else None,
             data,
             calls,
+            usual,
         )
 
     def _draw(
@@ -123,11 +170,9 @@ class SlowQuestion:
         found: list[float] = []
         warm_up = _WARM_UP + prepared_by(data)
         for _ in range(_ATTEMPTS):
-            seconds, is_over = yield from self._measure(
-                visit, StepPart.INPUT, count - len(found), warm_up
-            )
-            found += seconds
-            if not is_over:
+            taken = yield from self._measure(visit, StepPart.INPUT, count - len(found), warm_up)
+            found += taken.seconds
+            if not taken.has_ended:
                 return found
             visit(None)
             warm_up = 1  # the first draw may repeat those before
@@ -145,38 +190,46 @@ class SlowQuestion:
         self, visit: Visits, part: StepPart, count: int, warm_up: int = _WARM_UP
     ) -> _Measuring:
         """Measures steps, after some that are not measured."""
-        seconds: list[float] = []
+        found = Taken()
         clock = visit.clock
         began = clock()
         for number in range(_TRIES * (warm_up + count)):
-            before, visits, at = self._steps.step, visit.count, clock()
+            before, visits, passes, at = self._steps.step, visit.count, visit.passes, clock()
             if (yield NextStep(part=part)) is None:
-                return seconds, True
-            now = clock()
-            # The first step after a restore may draw all elements before its own again.
-            if number >= warm_up and visit.count == visits:
-                seconds.append((now - at) / max(self._steps.step - before, 1))
-            if len(seconds) >= count or (now - began > _SECS and len(seconds) >= _PARTS):
+                found.has_ended = True
                 break
-        return seconds, False
+            now = clock()
+            if visit.count > visits:
+                continue  # such a step may draw all elements before its own again
+            if number >= warm_up:
+                of = found.first if visit.passes > passes else found.seconds
+                of.append((now - at) / max(self._steps.step - before, 1))
+            most = max(len(found.seconds), len(found.first))
+            if most >= count or (now - began > _SECS and most >= _PARTS):
+                break
+        found.seconds = found.seconds or found.first  # a pass has one step
+        return found
 
 
 def _answer(
-    whole_step: Measured,
+    taken: Taken,
     drawn: Measured | None,
     held: Measured | None,
     data: Any,
     calls: Calls,
+    usual: Usual | None,
 ) -> Answer:
     """Says in words, and as plain data, where the time goes.
 
     Args:
-        whole_step: The time of a whole step.
+        taken: Whole steps.
         drawn: The time of an element; None if it is not known.
         held: The time of a step with one element; None if it is not known.
         data: What the elements are drawn from.
         calls: The calls of some steps.
+        usual: The speed of the run before the question; None if unknown.
     """
+    whole_step = Measured.of(taken.seconds)
     in_step = [*calls.causes()]
     answer: dict[str, Any] = {"together": asdict(whole_step)}
     if drawn is None or held is None:
@@ -187,6 +240,8 @@ def _answer(
         )
     else:
         verdict, factor = _verdict(whole_step, drawn, held, traces_again=calls.traces_again)
+        if taken.is_each_first:
+            verdict, factor = "passes", None
         answer |= {"input": asdict(drawn), "step": asdict(held), "bound": verdict}
         at_best = ""
         if factor is not None:
@@ -198,9 +253,48 @@ def _answer(
         is_input_asked = verdict in ("turns", "cores") or (verdict != "step" and is_input_longer)
         in_input = [*causes_in(data, drawn.ms)] if is_input_asked else []
         causes = in_input + in_step if is_input_longer else in_step + in_input
+    if taken.first:
+        answer["first"] = asdict(Measured.of(taken.first))
+        causes += _short_passes(taken, whole_step)
     answer["causes"] = [cause.fields for cause in causes]
-    return ". ".join([text, *(cause.text for cause in causes)]), answer
+    said = [text, *(cause.text for cause in causes)]
+    if usual is not None:
+        answer["run"] = asdict(usual)
+        said += _beside(usual, whole_step)
+    return ". ".join(said), answer
 
+
+def _short_passes(taken: Taken, step: Measured) -> Iterator[Cause]:
+    """Yields that the begin of each pass over the data takes a part of the time."""
+    first, count = Measured.of(taken.first), len(taken.first)
+    more = count * (first.ms - step.ms)
+    if taken.is_each_first:
+        yield Cause("A pass over the data has one step", _LONGER_PASSES)
+    elif more > _SHARE * (count * first.ms + step.count * step.ms):
+        yield Cause(
+            f"The first step of a pass over the data takes {first}, and {count:,} of "
+            f"{count + step.count:,} steps were the first of one",
+            _LONGER_PASSES,
+        )
+
+
+def _beside(usual: Usual, step: Measured) -> Iterator[str]:
+    """Yields how long the run takes for a step, if it is much longer than the step itself."""
+    rest = usual.ms - usual.evaluate_ms - usual.save_ms - step.ms
+    if usual.ms - step.ms < _SHARE * usual.ms:
+        return
+    parts = {
+        "of evaluation": usual.evaluate_ms,
+        "of saving": usual.save_ms,
+        "between the steps (callbacks, the code of the loop, the begin of a pass)": rest,
+    }
+    told = [f"{shown_ms(ms)} {what}" for what, ms in parts.items() if ms >= 0.01 * usual.ms]
+    yield f"With all around it, a step takes {shown_ms(usual.ms)}, with {' and '.join(told)}"
+
+
+_LONGER_PASSES = (
+    "make the passes longer, as by a tf.data.Dataset with .repeat(10) and a tenth of the epochs"
+)
 
 _VERDICTS = {
     "input": "the input holds the training back",
@@ -209,6 +303,7 @@ _VERDICTS = {
     "tracing": "the step is traced again and again",
     "elements": "other elements take longer than the one that was trained again and again",
     "turns": "input and step do not overlap",
+    "passes": "each step begins a pass over the data, which is in all of these times",
 }
 
 

@@ -190,6 +190,9 @@ class GraphSaver:
         """Why a restore cannot go back in the data: no checkpoint has them."""
         return "a graph draws its data itself"
 
+    def apart(self) -> None:
+        """Returns nothing: a graph draws its data itself."""
+
     def vary_data(self, _repeat: int, _steps: int) -> bool:
         """Does nothing: a graph draws its own data."""
         return False

@@ -11,27 +11,41 @@ from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.run.why.answer import Answer
 from nbtrain.run.why.experiment import StepPart, Visits
-from nbtrain.run.why.slow_question import SlowQuestion
+from nbtrain.run.why.slow_question import SlowQuestion, Usual
 
 # A pipeline in which nothing is to be named.
 DATA = tf.data.Dataset.range(3)
 
 
 class Times(Visits):
-    """Steps whose parts take given milliseconds; the data end after some of them."""
+    """Steps whose parts take given milliseconds; the data end after some of them.
 
-    def __init__(self, ms: dict[StepPart, float], elements: int = 10**6) -> None:
+    Args:
+        ms: The milliseconds of each part.
+        elements: The elements up to the end of the data.
+        size: The steps of a pass; None if a measurement is within one.
+        begin_ms: The milliseconds that the first step of a pass takes longer.
+    """
+
+    def __init__(
+        self,
+        ms: dict[StepPart, float],
+        elements: int = 10**6,
+        size: int | None = None,
+        begin_ms: float = 0.0,
+    ) -> None:
         super().__init__(lambda _checkpoint: None)
         self.now = 0.0
         self.taken: list[StepPart] = []
         self._ms, self._elements = ms, elements
+        self._size, self._begin_ms = size, begin_ms
 
     def clock(self) -> float:
         return self.now
 
-    def answer(self, count: int = 10, data: Any = DATA) -> Answer:
+    def answer(self, count: int = 10, data: Any = DATA, usual: Usual | None = None) -> Answer:
         steps = StepCounter()
-        course = SlowQuestion(steps).course(self, count, data)
+        course = SlowQuestion(steps).course(self, count, data, usual)
         wanted, left = next(course), self._elements
         while True:
             self.taken.append(wanted.part)
@@ -39,6 +53,9 @@ class Times(Visits):
             over = wanted.part is StepPart.INPUT and left == 0
             left -= wanted.part is StepPart.INPUT
             self.now += 0 if over else self._ms[wanted.part] / 1e3
+            if self._size and steps.step % self._size == 0:
+                self.passes += 1
+                self.now += self._begin_ms / 1e3
             steps.step += 1
             try:
                 wanted = course.send(None if over else {})
@@ -124,6 +141,46 @@ def test_data_that_nobody_draws_are_not_measured() -> None:
     assert said.startswith("a step takes 7 ms, and draws its data itself")
     assert answer.keys() == {"together", "causes"}
     assert {*times.taken} == {StepPart.WHOLE}
+
+
+def test_the_begin_of_a_pass_is_put_aside_and_told_where_it_takes_a_part_of_the_time() -> None:
+    said, answer = Times(ms(1, 5, 5.1), size=4, begin_ms=20).answer(count=12)
+    assert answer["together"]["ms"] == pytest.approx(5.1)
+    assert answer["input"]["ms"] == pytest.approx(1)
+    assert answer["first"]["ms"] == pytest.approx(25.1)
+    (cause,) = answer["causes"]
+    assert cause["text"].startswith(
+        "The first step of a pass over the data takes 25.1 ms, and 3 of 15 steps were the first"
+    )
+    assert cause["text"] in said
+
+
+def test_the_begin_of_a_pass_is_not_named_where_it_takes_little() -> None:
+    _, answer = Times(ms(1, 5, 5.1), size=30, begin_ms=1).answer(count=50)
+    assert answer["first"]["count"] == 1
+    assert not answer["causes"]
+
+
+def test_passes_of_one_step_are_said_to_be_in_all_times() -> None:
+    said, answer = Times(ms(1, 5, 5.1), size=1, begin_ms=20).answer(count=10)
+    assert answer["bound"] == "passes"
+    assert "input 21 ms, step 25 ms, together 25.1 ms: each step begins a pass over" in said
+    assert answer["causes"][0]["text"].startswith("A pass over the data has one step: make the")
+
+
+def test_a_run_that_takes_longer_than_its_steps_has_the_rest_by_kind() -> None:
+    said, answer = Times(ms(1, 5, 5)).answer(usual=Usual(20.0, 4.0, 0.1))
+    assert said.endswith(
+        "With all around it, a step takes 20 ms, with 4 ms of evaluation and 10.9 ms between the "
+        "steps (callbacks, the code of the loop, the begin of a pass)"
+    )
+    assert answer["run"] == {"ms": 20.0, "evaluate_ms": 4.0, "save_ms": 0.1}
+
+
+def test_a_run_that_takes_as_long_as_its_steps_has_no_rest_to_tell() -> None:
+    said, answer = Times(ms(1, 5, 5)).answer(usual=Usual(5.2, 0.0, 0.0))
+    assert "With all around it" not in said
+    assert answer["run"]["ms"] == 5.2
 
 
 def test_too_few_steps_are_an_error() -> None:

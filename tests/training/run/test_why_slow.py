@@ -153,11 +153,20 @@ def test_a_run_that_was_asked_ends_as_one_that_was_not(how: str) -> None:
     np.testing.assert_array_equal(losses.steps, other.steps)
 
 
+def noisy(x: Any, y: Any) -> Any:
+    """Draws random numbers from a state that no checkpoint holds, and uses none of them."""
+    return x + 0.0 * tf.random.normal(tf.shape(x)), y
+
+
 FITS: dict[str, tuple[dict[str, Any], Callable[[Any, Any], dict[str, Any]]]] = {
     "arrays": ({}, lambda x, y: {"x": x, "y": y}),
     "a dataset": (
         {},
         lambda x, y: {"x": tf.data.Dataset.from_tensor_slices((x, y)).shuffle(99, seed=1).batch(8)},
+    ),
+    "a dataset whose state cannot be saved": (
+        {},
+        lambda x, y: {"x": tf.data.Dataset.from_tensor_slices((x, y)).map(noisy).batch(8)},
     ),
     "several batches of an execution": ({"steps_per_execution": 3}, lambda x, y: {"x": x, "y": y}),
 }
@@ -180,7 +189,7 @@ def test_a_fit_that_was_asked_ends_as_one_that_was_not(kind: str) -> None:
         options = {"batch_size": 8 if "y" in given else None, "epochs": 7, "start": False}
         run = nbtrain.fit(model, **{**given, **options, "name": f"asks-{asks}"})
         at(run, PAUSED_AT)
-        if asks:
+        for _ in range(2 * asks):
             step = run.status.step
             answer = applied(run.why_slow(STEPS)).answer
             assert run.status.step == step
@@ -199,6 +208,23 @@ def test_a_fit_that_was_asked_ends_as_one_that_was_not(kind: str) -> None:
         np.testing.assert_array_equal(was, now)
     np.testing.assert_array_equal(losses, other)
     assert history == also
+
+
+def test_a_fit_that_draws_from_a_generator_is_refused() -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    batches = ((np.ones((8, 3), "f"), np.ones((8, 1), "f")) for _ in range(10**6))
+    run = nbtrain.fit(model, batches, steps_per_epoch=100, epochs=10**4)
+    reached(run, lambda run: run.status.step > 2)
+    assert "could not come back: a generator cannot go back" in refused(run.why_slow()).text
+    ended(run)
+
+
+def test_a_pass_that_begins_within_the_data_of_a_step_function_is_put_aside() -> None:
+    small = Small()
+    answer = asked(small.start(tf.data.Dataset.from_tensors(tf.ones([4])).repeat(7)), 10)
+    assert answer["first"]["count"] >= 1
+    assert answer["together"]["count"] == 10
 
 
 def test_a_held_batch_does_not_trace_the_step_of_a_fit_again() -> None:
