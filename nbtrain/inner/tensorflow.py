@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from tensorflow.core.protobuf.saver_pb2 import SaverDef as SaverDef
@@ -25,6 +26,7 @@ from tensorflow.python.eager.polymorphic_function.polymorphic_function import Fu
 from tensorflow.python.framework import auto_control_deps_utils, op_callbacks
 from tensorflow.python.ops import control_flow_util, summary_ops_v2
 from tensorflow.python.util import tf_decorator
+from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace as XSpace
 
 # --- functions and graphs -----------------------------------------------------------------
 
@@ -254,7 +256,9 @@ def seeing_traces(traced: Callable[[Any], object]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
+def tracing_anew(
+    called: Callable[[Any], object] = lambda _arguments: None, *, compiled: bool = True
+) -> Iterator[None]:
     """Makes the calling thread trace each `tf.function` anew within a block, and without XLA.
 
     The traces, which contain what callbacks of operations have added, end with the block. Other
@@ -262,10 +266,13 @@ def tracing_anew(called: Callable[[Any], object]) -> Iterator[None]:
 
     Args:
         called: Is called before each call, with its arguments.
+        compiled: Whether functions that XLA compiles are traced anew too.
     """
     copies: dict[int, tuple[Any, Any]] = {}  # each with its function, whose id stays its own
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        if function._jit_compile and not compiled:
+            return _CALL(function, *args, **kwargs)
         if id(function) not in copies:
             copies[id(function)] = function, _without_xla(function)
         called((args, kwargs))
@@ -288,6 +295,50 @@ def _without_xla(function: Any) -> Any:
     copy = function._clone(None)
     copy._jit_compile = None
     return copy
+
+
+# --- profiles -----------------------------------------------------------------------------
+
+
+class Span(NamedTuple):
+    """A time in which an operation was executed.
+
+    Attributes:
+        name: The name of the operation in its graph, perhaps after those of calls around it.
+        kind: The type of the operation, or of the faster one that was executed in its place.
+        thread: The number of the thread or of the stream of a GPU.
+        began, ended: Picoseconds since the profile began.
+    """
+
+    name: str
+    kind: str
+    thread: int
+    began: int
+    ended: int
+
+
+_OPERATION = re.compile(r"([^:]+):(\w+)")
+
+
+def spans_in(trace: str | os.PathLike[str]) -> Iterator[Span]:
+    """Yields the operations in a file of TensorFlow's profiler: those of GPUs if there are any."""
+    space = XSpace()
+    with open(trace, "rb") as file:
+        space.ParseFromString(file.read())
+    devices = [plane for plane in space.planes if plane.name.startswith("/device:GPU")]
+    for plane in devices or space.planes:
+        texts = {number: each.name for number, each in plane.stat_metadata.items()}
+        operation = next((number for number, name in texts.items() if name == "tf_op"), None)
+        for line in plane.lines:
+            for event in line.events:
+                text = plane.event_metadata[event.metadata_id].name
+                if devices:
+                    stats = {each.metadata_id: each for each in event.stats}
+                    stat = stats.get(operation)
+                    text = "" if stat is None else stat.str_value or texts[stat.ref_value]
+                if found := _OPERATION.fullmatch(text):
+                    began = event.offset_ps + 1000 * line.timestamp_ns
+                    yield Span(found[1], found[2], line.id, began, began + event.duration_ps)
 
 
 # The default writer of `tf.summary`, its step, and whether it records: one set for each thread.

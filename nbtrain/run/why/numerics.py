@@ -13,15 +13,14 @@ watched.
 from __future__ import annotations
 
 import contextlib
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.core.text.tracebacks import callers, is_of_the_user
+from nbtrain.core.text.tracebacks import callers
 from nbtrain.inner.keras import layer_at_hand
 from nbtrain.inner.tensorflow import (
     add_callback,
@@ -30,29 +29,16 @@ from nbtrain.inner.tensorflow import (
     tracing_anew,
     variable_read_by,
 )
+from nbtrain.run.why.derivatives import MOVES, Derivatives
 from nbtrain.run.why.operation import (
     DATA,
     READS,
     CodeLine,
     Operation,
     Values,
-    is_within,
-    scope_of_derivative,
+    lines_of,
 )
 
-# Operations whose outputs are inputs, or parts of them. TensorFlow also adds identities behind the
-# end of a function, which nothing may depend on.
-_MOVE = frozenset(
-    {
-        *("Identity", "IdentityN", "StopGradient", "PreventGradient", "Placeholder", "Const"),
-        *("Reshape", "Squeeze", "ExpandDims", "Transpose", "Concat", "ConcatV2", "Pack", "Unpack"),
-        *("Slice", "StridedSlice", "Split", "SplitV", "Fill", "Tile", "BroadcastTo", "Gather"),
-        *("GatherV2", "GatherNd", "Pad", "PadV2", "TensorListStack", "TensorListGetItem"),
-        *("PyFunc", "EagerPyFunc", "PyFuncStateless", "Snapshot"),
-    }
-)
-# In the names of files that AutoGraph makes of functions; elsewhere it gives the user's own lines.
-_CONVERTED = "__autograph_generated_file"
 # Operations that draw elements of data.
 _DRAW = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
 
@@ -67,12 +53,8 @@ class Watch:
     def __init__(self) -> None:
         self.found: list[Operation] = []
         self._around = contextlib.ExitStack()
-        self._watched: list[tf.Operation] = []
-        self._numbers: dict[tf.Operation, int] = {}  # the places of operations in that list
+        self._derivatives = Derivatives()
         self._layers: dict[tf.Operation, str] = {}  # the paths of the layers that they are of
-        # The operations that no tape has added, by the tensors that they make and use.
-        self._makers: dict[Any, tf.Operation] = {}
-        self._users: defaultdict[Any, list[tf.Operation]] = defaultdict(list)
         self._is_seeing = False  # whether the present operation is one of this object's own
 
     def __enter__(self) -> Watch:
@@ -110,7 +92,7 @@ class Watch:
     ) -> None:
         """Is called by TensorFlow after each operation was executed or added to a graph."""
         kind = kind.decode() if isinstance(kind, bytes) else kind
-        if self._is_seeing or kind in _MOVE:
+        if self._is_seeing or kind in MOVES:
             return
         seen = [each for i, each in enumerate(outputs) if _is_real(each) and is_meant(kind, i)]
         if not seen:
@@ -129,13 +111,8 @@ class Watch:
         self, kind: str, operation: tf.Operation, seen: Sequence[Any], given: Sequence[Any]
     ) -> None:
         """Adds the check of an operation's outputs to its graph."""
-        self._numbers[operation] = len(self._watched)
         self._layers[operation] = layer_at_hand()
-        self._watched.append(operation)
-        if scope_of_derivative(operation.name) is None:
-            self._makers |= {each.ref(): operation for each in operation.outputs}
-            for each in operation.inputs:
-                self._users[each.ref()].append(operation)
+        self._derivatives.add(operation)
 
         def note(*arrays: Any) -> None:
             self._note(kind, operation, arrays[: len(seen)], arrays[len(seen) :])
@@ -165,74 +142,19 @@ class Watch:
             layer=layer_at_hand(),
         )
         if operation is not None:
-            of = self._forward_of(operation)
+            known, of = self._derivatives, self._derivatives.forward_of(operation)
             found = replace(
                 found,
                 name=operation.name,
-                lines=_lines_of(of),
+                lines=lines_of(of),
                 layer=self._layers.get(of, ""),
-                number=self._numbers[operation],
-                sources=(*self._sources_of(operation),),
+                number=known.numbers[operation],
+                sources=(*known.sources_of(operation),),
                 variable=variable_read_by(operation) if kind in READS else "",
-                forward=self._numbers[of],
+                forward=known.numbers[of],
                 derivative_of="" if of is operation else of.type,
             )
         self.found.append(found)
-
-    def _sources_of(self, operation: tf.Operation) -> Iterator[int]:
-        """Yields the numbers of the watched operations from which inputs come."""
-        waiting, seen = [*operation.inputs], set()
-        while waiting:
-            source = waiting.pop(0).op
-            if source in seen:
-                continue
-            seen.add(source)
-            if source in self._numbers:
-                yield self._numbers[source]
-            else:
-                waiting += source.inputs
-
-    def _forward_of(self, operation: tf.Operation) -> tf.Operation:
-        """Returns the operation of which this is a derivative; itself if of none.
-
-        A derivative computes with an output of that operation ("SqrtGrad") or with an input of it,
-        or with what another part of the same derivative has made of these.
-        """
-        scope = scope_of_derivative(operation.name)
-        if scope is None:
-            return operation
-        nearest: tf.Operation | None = None  # the nearest source that no tape has added
-        waiting, seen = deque([operation]), {operation}
-        while waiting:
-            part = waiting.popleft()
-            for of in self._sharing(part):
-                if not scope or is_within(of.name, scope):
-                    return of
-            for source in map(self._watched.__getitem__, self._sources_of(part)):
-                if scope_of_derivative(source.name) is None:
-                    nearest = nearest or source
-                elif source not in seen:
-                    waiting.append(source)
-                    seen.add(source)
-        within = (each for each in self._watched if scope and is_within(each.name, scope))
-        return next(within, None) or nearest or operation
-
-    def _sharing(self, derivative: tf.Operation) -> Iterator[tf.Operation]:
-        """Yields the operations with which a derivative shares tensors."""
-        given = [each.ref() for each in derivative.inputs]
-        if derivative.type.endswith("Grad"):
-            yield from (self._makers[each] for each in given if each in self._makers)
-        for each in given:
-            yield from self._users.get(each, ())
-
-
-def _lines_of(operation: tf.Operation) -> tuple[CodeLine, ...]:
-    """Returns the lines of the user's program that led to an operation."""
-    return tuple(
-        CodeLine(frame.filename, frame.lineno, frame.name)
-        for frame in reversed(operation.traceback)
-        if is_of_the_user(frame.filename) and _CONVERTED not in frame.filename
-    )
 
 
 def _is_real(tensor: Any) -> bool:

@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import tensorflow as tf
+
+from nbtrain.core.text.tracebacks import is_of_the_user
 
 _LONGEST = 3  # rows that are named
+
+# In the names of files that AutoGraph makes of functions; elsewhere it gives the user's own lines.
+_CONVERTED = "__autograph_generated_file"
+
 _DERIVATIVE = "gradient_tape/"  # in the name of an operation that a tape has added
 
 # The kind of an element of the data, which is noted like an operation.
@@ -93,6 +100,15 @@ class CodeLine(NamedTuple):
     filename: str
     line: int
     function: str
+
+
+def lines_of(operation: tf.Operation) -> tuple[CodeLine, ...]:
+    """Returns the lines of the user's program that led to an operation, the innermost first."""
+    return tuple(
+        CodeLine(frame.filename, frame.lineno, frame.name)
+        for frame in reversed(operation.traceback)
+        if is_of_the_user(frame.filename) and _CONVERTED not in frame.filename
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class Questions:
         self._control = control
         self._steps = context.steps
         self._nan = NanQuestion(context, policy, control)
-        self._slow = SlowQuestion(context.steps)
+        self._slow = SlowQuestion(context.steps, context.folder.path)
 
     @contextlib.contextmanager
     def taken_by(

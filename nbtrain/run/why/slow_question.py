@@ -7,8 +7,10 @@ takes as long as the longer of the two.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from nbtrain.core.values.whole import whole
 from nbtrain.run.why.answer import Answer
 from nbtrain.run.why.experiment import Course, NextStep, StepPart, Visits
 from nbtrain.run.why.pipeline import causes_in, prepared_by
+from nbtrain.run.why.profile import Profile
 from nbtrain.run.why.slow_step import Calls
 from nbtrain.run.why.slowness import Cause
 
@@ -125,12 +128,17 @@ _Measuring = Generator[NextStep, dict[str, float] | None, Taken]
 
 
 class SlowQuestion:
-    """The question where the time of a step goes; training thread only."""
+    """The question where the time of a step goes; training thread only.
+
+    Args:
+        steps: The current step of the run.
+        folder: The folder for the trace of TensorFlow's profiler.
+    """
 
     busy = "Measuring the input and the step"
 
-    def __init__(self, steps: StepCounter) -> None:
-        self._steps = steps
+    def __init__(self, steps: StepCounter, folder: Path) -> None:
+        self._steps, self._folder = steps, folder
 
     def course(self, visit: Visits, count: int, data: Any, usual: Usual | None = None) -> Course:
         """Measures the input, whole steps, and the step with one element.
@@ -154,12 +162,19 @@ class SlowQuestion:
         calls = Calls()
         for _ in range(min(count, _NOTED)):
             yield NextStep(calls)
+        profile = Profile(self._folder)
+        if not calls.traces_again:
+            with contextlib.closing(profile):
+                for _ in range(profile.count):
+                    yield NextStep(profile, StepPart.STEP if drawn else StepPart.WHOLE)
+            profile.read()
         return _answer(
             taken,
             Measured.of(drawn) if drawn else None,
             Measured.of(held.seconds) if held.seconds else None,
             data,
             calls,
+            profile,
             usual,
         )
 
@@ -217,6 +232,7 @@ def _answer(
     held: Measured | None,
     data: Any,
     calls: Calls,
+    profile: Profile,
     usual: Usual | None,
 ) -> Answer:
     """Says in words, and as plain data, where the time goes.
@@ -227,10 +243,11 @@ def _answer(
         held: The time of a step with one element; None if it is not known.
         data: What the elements are drawn from.
         calls: The calls of some steps.
+        profile: The time of their operations.
         usual: The speed of the run before the question; None if unknown.
     """
     whole_step = Measured.of(taken.seconds)
-    in_step = [*calls.causes()]
+    in_step = [*calls.causes(), *profile.causes()]
     answer: dict[str, Any] = {"together": asdict(whole_step)}
     if drawn is None or held is None:
         causes = in_step
@@ -257,10 +274,14 @@ def _answer(
         answer["first"] = asdict(Measured.of(taken.first))
         causes += _short_passes(taken, whole_step)
     answer["causes"] = [cause.fields for cause in causes]
-    said = [text, *(cause.text for cause in causes)]
+    said = [text]
     if usual is not None:
         answer["run"] = asdict(usual)
         said += _beside(usual, whole_step)
+    said += [cause.text for cause in causes]
+    if profile.trace is not None:
+        answer["profile"] = profile.fields
+        said += profile.told() if answer.get("bound") != "input" else ()
     return ". ".join(said), answer
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import tensorflow as tf
 from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.run.why.answer import Answer
-from nbtrain.run.why.experiment import StepPart, Visits
+from nbtrain.run.why.experiment import Course, StepPart, Visits
 from nbtrain.run.why.slow_question import SlowQuestion, Usual
 
 # A pipeline in which nothing is to be named.
@@ -44,8 +46,12 @@ class Times(Visits):
         return self.now
 
     def answer(self, count: int = 10, data: Any = DATA, usual: Usual | None = None) -> Answer:
-        steps = StepCounter()
-        course = SlowQuestion(steps).course(self, count, data, usual)
+        with tempfile.TemporaryDirectory() as folder:
+            steps = StepCounter()
+            course = SlowQuestion(steps, Path(folder)).course(self, count, data, usual)
+            return self._followed(course, steps)
+
+    def _followed(self, course: Course, steps: StepCounter) -> Answer:
         wanted, left = next(course), self._elements
         while True:
             self.taken.append(wanted.part)
@@ -189,7 +195,8 @@ def test_too_few_steps_are_an_error() -> None:
 
 
 def test_data_that_end_at_once_are_an_error() -> None:
-    course = SlowQuestion(StepCounter()).course(Times(ms(1, 1, 1)), 5, None)
+    question = SlowQuestion(StepCounter(), Path("nowhere"))
+    course = question.course(Times(ms(1, 1, 1)), 5, None)
     next(course)
     with pytest.raises(PhaseError, match="The data end before anything is measured"):
         course.send(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -52,6 +53,9 @@ def test_python_in_the_pipeline_is_named_with_the_line_of_its_map() -> None:
     assert "map(load" in cause["code"]
     assert answer["input"]["least"] <= answer["input"]["ms"] <= answer["input"]["most"]
     assert answer["input"]["count"] == answer["together"]["count"] == STEPS
+    (part,) = (each for each in answer["profile"]["parts"] if "assign_add" in each.get("code", ""))
+    assert part["line"] == line_of(Small, "self.weight.assign_add(tf.reduce_mean(element)")
+    assert Path(answer["profile"]["trace"]).is_file()
 
 
 def test_a_step_that_is_traced_again_and_again_is_named_with_its_argument() -> None:
@@ -243,7 +247,7 @@ def test_a_held_batch_does_not_trace_the_step_of_a_fit_again() -> None:
     reached(run, lambda run: run.status.step > 20)
     before = len(traces)
     applied(run.why_slow(20))
-    assert len(traces) == before
+    assert len(traces) == before + 1, "for the profile alone"
     ended(run)
 
 
