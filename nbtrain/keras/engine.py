@@ -305,13 +305,17 @@ class FitEngine:
                 position.moved = False
                 if position.batch and position.batch == position.data.steps_of(position.epoch):
                     position.end_epoch({})
-                self._call(
-                    position.begin_fit(),
-                    callbacks,
-                    epochs=sys.maxsize,
-                    validation_data=None,
-                    verbose=0,
-                )
+                try:
+                    self._call(
+                        position.begin_fit(),
+                        callbacks,
+                        epochs=sys.maxsize,
+                        validation_data=None,
+                        verbose=0,
+                    )
+                except Exception as error:  # noqa: BLE001 - raised unless the question allows for it
+                    callbacks.end_step()
+                    experiment.failed(error)
         finally:
             callbacks.close()
             model.stop_training = stops

@@ -20,7 +20,7 @@ from nbtrain.keras.data_position import DataPosition
 from nbtrain.keras.fit_callbacks import StopFit
 from nbtrain.keras.loss import EPOCH
 from nbtrain.keras.resumed_loss import ResumedLoss
-from nbtrain.run.why.experiment import Experiment, StepPart
+from nbtrain.run.why.experiment import Experiment, StepPart, halved
 
 
 class ExperimentFit(keras.callbacks.CallbackList):
@@ -34,6 +34,7 @@ class ExperimentFit(keras.callbacks.CallbackList):
         self._around = contextlib.ExitStack()
         self._begun = 0
         self._held: Any = None  # an iterator of one batch
+        self._held_for: StepPart | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Observes the losses of the batches."""
@@ -82,25 +83,34 @@ class ExperimentFit(keras.callbacks.CallbackList):
             if not self._loss.count:
                 raise StopIteration
             return {}
-        if part is StepPart.STEP:
-            self._held = self._held or _holding(iterator)
-            return self._loss.next(self._held)
-        return self._loss.next(iterator)
+        if part is StepPart.WHOLE:
+            return self._loss.next(iterator)
+        if part is not self._held_for:
+            self._held, self._held_for = _holding(iterator, halves=part is StepPart.HALF), part
+        return self._loss.next(self._held)
 
-    def close(self) -> None:
+    def end_step(self) -> None:
         """Ends a step that an error has left."""
         self._around.close()
+
+    def close(self) -> None:
+        """Ends the observation of the losses, after the last step."""
+        self.end_step()
         self._loss.take = self._loss.next
 
 
-def _holding(iterator: Any) -> Any:
+def _holding(iterator: Any, *, halves: bool) -> Any:
     """Returns an iterator that gives the next batch of another one again and again.
 
     Its elements have the same types, also where a batch has the number of its rows and the types
     have none: otherwise the step would be traced once more.
 
+    Args:
+        iterator: The other iterator.
+        halves: Whether to give the first half of the rows alone.
+
     Raises:
-        PhaseError: The batches are distributed to several replicas.
+        PhaseError: The batches are distributed to several replicas, or have no rows.
     """
     spec = iterator.element_spec
     if not isinstance(iterator, tf.data.Iterator):
@@ -108,12 +118,18 @@ def _holding(iterator: Any) -> Any:
             "The batches go to the replicas of a strategy, so one cannot be trained again: "
             "why_slow measures models without a strategy."
         )
-    parts = tf.nest.flatten(next(iterator), expand_composites=True)
+    batch = next(iterator)
+    if halves and (batch := halved(batch)) is None:
+        raise PhaseError("A batch has no rows.")
+    parts = tf.nest.flatten(batch, expand_composites=True)
     kinds = tf.nest.flatten(spec, expand_composites=True)
 
     def widened(*batch: Any) -> Any:
         wide = [
-            tf.raw_ops.PlaceholderWithDefault(input=part, shape=kind.shape)
+            tf.raw_ops.PlaceholderWithDefault(
+                input=part,
+                shape=kind.shape if part.shape.is_compatible_with(kind.shape) else part.shape,
+            )
             for part, kind in zip(batch, kinds, strict=True)
         ]
         return tf.nest.pack_sequence_as(spec, wide, expand_composites=True)

@@ -446,4 +446,7 @@ def _take_steps(step: Callable[[], Mapping[str, SupportsFloat]], experiment: Exp
             if experiment.draw_again():
                 continue
             raise
+        except Exception as error:  # noqa: BLE001 - raised unless the question allows for it
+            experiment.failed(error)
+            continue
         experiment.took(values)

@@ -21,8 +21,10 @@ from enum import Enum, auto
 from typing import Any, Protocol, SupportsFloat
 
 import numpy as np
+import tensorflow as tf
 
 from nbtrain.core.current_step import StepCounter
+from nbtrain.core.errors import PhaseError
 from nbtrain.core.states import Checkpoint
 from nbtrain.recording.tags import by_tag
 from nbtrain.run.why.answer import Answer
@@ -52,6 +54,7 @@ class StepPart(Enum):
     WHOLE = auto()
     INPUT = auto()  # an element is drawn, and nothing is trained
     STEP = auto()  # the element that was drawn last is trained again
+    HALF = auto()  # the first half of its rows is trained again
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class Experiment:
         self._stays = stays
         self._is_fresh = False  # whether no step was taken since the present was restored
         self._next = NextStep()
-        self._drawn: list[Any] = []  # the last element that was drawn alone
+        self._drawn: Any = None  # the last element that was drawn alone
         self._held = contextlib.ExitStack()  # closed when the steps get other elements again
         self._at = 0  # the step from which the next is taken
         self._passes: int | None = None  # the passes that had ended at the last step
@@ -143,6 +146,7 @@ class Experiment:
     def close(self) -> None:
         """Ends the course where it is."""
         self._held.close()
+        self._drawn = None
         self._course.close()
 
     @property
@@ -165,6 +169,11 @@ class Experiment:
     def began_pass(self) -> None:
         """Notes that the last step has begun a pass over the data, or that the next one does."""
         self._visit.passes += 1
+
+    def failed(self, error: Exception) -> None:
+        """Gives an error of the last step to the course; raises it if it is of no use there."""
+        self._held.close()
+        self._go_on(lambda: self._course.throw(error))
 
     @property
     def was_counted(self) -> bool:
@@ -200,18 +209,30 @@ class Experiment:
         try:
             wanted = call()
             self._check()
-            while wanted.part is StepPart.INPUT and (source := self._source()) is not None:
-                wanted = self._course.send(self._draw(source))
+            while (more := self._follow(wanted)) is not None:
+                wanted = more
                 self._check()
         except StopIteration as end:
             wanted, self.answer = NextStep(), end.value
-        if wanted.part is not self.part:
             self._held.close()
         self._next, self.part = wanted, wanted.part
-        source = self._source() if wanted.part is StepPart.STEP else None
-        if source is not None and self._drawn:
-            self._held.enter_context(_holding(source, self._drawn.pop()))
         self._at = self._steps.step
+
+    def _follow(self, wanted: NextStep) -> NextStep | None:
+        """Prepares a step; returns the one after it if it was taken here, or cannot be."""
+        source = self._source()
+        if wanted.part is StepPart.INPUT and source is not None:
+            return self._course.send(self._draw(source))
+        if wanted.part is self.part:
+            return None
+        self._held.close()
+        if wanted.part not in (StepPart.STEP, StepPart.HALF) or source is None:
+            return None
+        element = self._drawn if wanted.part is StepPart.STEP else halved(self._drawn)
+        if element is None:
+            return self._course.throw(PhaseError("An element has no rows."))
+        self._held.enter_context(_holding(source, element))
+        return None
 
     def _draw(self, source: LoopSource) -> dict[str, float] | None:
         """Draws an element alone; returns None if there is none."""
@@ -220,7 +241,7 @@ class Experiment:
             self._is_fresh = True  # the course goes back
             return None
         self._note_pass()
-        self._drawn = [element]
+        self._drawn = element
         self._steps.move_to(self._steps.step + 1)
         return {}
 
@@ -233,6 +254,19 @@ def _holding(source: LoopSource, element: Any) -> Iterator[None]:
         yield
     finally:
         source.elements = before
+
+
+def halved(element: Any) -> Any:
+    """Returns the first half of the rows of an element; None if it has none."""
+    parts = tf.nest.flatten(element)
+    counts = {len(each) if np.ndim(each) else 0 for each in parts if _is_array(each)}
+    if len(counts) != 1 or not all(map(_is_array, parts)) or (count := counts.pop()) < 2:
+        return None
+    return tf.nest.map_structure(lambda part: part[: count // 2], element)
+
+
+def _is_array(part: Any) -> bool:
+    return isinstance(part, (np.ndarray, tf.Tensor))
 
 
 def _copied(element: Any) -> Any:

@@ -161,8 +161,7 @@ class Profile:
             yield Cause(
                 f"Operations run for {self.busy:.0%} of the time of a step, and the rest is the "
                 "work of Python and TensorFlow for each call",
-                "give larger batches, or take several steps in each call of a tf.function (in "
-                "Keras: steps_per_execution=)",
+                "take several steps in each call of a tf.function (in Keras: steps_per_execution=)",
             )
 
     def _start(self) -> None:

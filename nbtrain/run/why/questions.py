@@ -120,7 +120,9 @@ class Questions:
             return self._answer(
                 receipt,
                 slow.busy,
-                lambda visit: slow.course(visit, command.steps, data, usual),
+                lambda visit: slow.course(
+                    visit, command.steps, data, usual, may_fail=taker is not None
+                ),
                 measures=True,
             )
         assert isinstance(command, WhyNan)

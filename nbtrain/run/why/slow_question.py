@@ -18,6 +18,7 @@ import numpy as np
 from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.values.whole import whole
+from nbtrain.inner.tensorflow import tracing_anew
 from nbtrain.run.why.answer import Answer
 from nbtrain.run.why.experiment import Course, NextStep, StepPart, Visits
 from nbtrain.run.why.pipeline import causes_in, prepared_by
@@ -48,6 +49,10 @@ _TRIES = 4
 
 # The steps whose calls are noted.
 _NOTED = 20
+
+# The part of the time of a step that half of its rows take, from which half of the time or more
+# does not depend on the rows.
+_HALF = 0.75
 
 # A part of the time from which it is worth telling.
 _SHARE = 0.15
@@ -140,14 +145,24 @@ class SlowQuestion:
     def __init__(self, steps: StepCounter, folder: Path) -> None:
         self._steps, self._folder = steps, folder
 
-    def course(self, visit: Visits, count: int, data: Any, usual: Usual | None = None) -> Course:
-        """Measures the input, whole steps, and the step with one element.
+    def course(
+        self,
+        visit: Visits,
+        count: int,
+        data: Any,
+        usual: Usual | None = None,
+        *,
+        may_fail: bool = False,
+    ) -> Course:
+        """Measures the input, whole steps, the step with one element, and with half of its rows.
 
         Args:
             visit: Restores the present state.
             count: The number of steps of each measurement.
             data: What the steps draw their elements from; None if they draw by themselves.
             usual: The speed of the run before the question; None if unknown.
+            may_fail: Whether a step that fails does not end the run, so that a batch of another
+                size can be tried.
 
         Raises:
             ArgumentError: The number is below 5.
@@ -159,6 +174,9 @@ class SlowQuestion:
         if not taken.seconds:
             raise PhaseError("The data end before anything is measured: ask at an earlier step.")
         held = (yield from self._measure(visit, StepPart.STEP, count)) if drawn else Taken()
+        half: list[float] = []
+        if held.seconds and may_fail:
+            half = yield from self._halve(visit, min(count, _NOTED))
         calls = Calls()
         for _ in range(min(count, _NOTED)):
             yield NextStep(calls)
@@ -172,6 +190,7 @@ class SlowQuestion:
             taken,
             Measured.of(drawn) if drawn else None,
             Measured.of(held.seconds) if held.seconds else None,
+            Measured.of(half) if half else None,
             data,
             calls,
             profile,
@@ -200,6 +219,17 @@ class SlowQuestion:
                 "another step."
             )
         return found
+
+    def _halve(
+        self, visit: Visits, count: int
+    ) -> Generator[NextStep, dict[str, float] | None, list[float]]:
+        """Measures the step with half of the rows; nothing if it is made for one size of batch."""
+        try:
+            with tracing_anew(compiled=False):  # so that no trace for this size stays
+                taken = yield from self._measure(visit, StepPart.HALF, count)
+        except Exception:  # noqa: BLE001 - the user's own, for a batch that the run does not have
+            return []
+        return taken.seconds
 
     def _measure(
         self, visit: Visits, part: StepPart, count: int, warm_up: int = _WARM_UP
@@ -230,6 +260,7 @@ def _answer(
     taken: Taken,
     drawn: Measured | None,
     held: Measured | None,
+    half: Measured | None,
     data: Any,
     calls: Calls,
     profile: Profile,
@@ -241,6 +272,7 @@ def _answer(
         taken: Whole steps.
         drawn: The time of an element; None if it is not known.
         held: The time of a step with one element; None if it is not known.
+        half: The time of a step with half of its rows; None if it is not known.
         data: What the elements are drawn from.
         calls: The calls of some steps.
         profile: The time of their operations.
@@ -266,6 +298,9 @@ def _answer(
             times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
             at_best = f"; at best {times} times faster"
         text = f"input {drawn}, step {held}, together {whole_step}: {_VERDICTS[verdict]}{at_best}"
+        if half is not None:
+            answer["half"] = asdict(half)
+            in_step += _small_batch(held, half)
         is_input_longer = drawn.ms > held.ms
         is_input_asked = verdict in ("turns", "cores") or (verdict != "step" and is_input_longer)
         in_input = [*causes_in(data, drawn.ms)] if is_input_asked else []
@@ -283,6 +318,16 @@ def _answer(
         answer["profile"] = profile.fields
         said += profile.told() if answer.get("bound") != "input" else ()
     return ". ".join(said), answer
+
+
+def _small_batch(held: Measured, half: Measured) -> Iterator[Cause]:
+    """Yields that most of a step's time does not depend on the rows of its batch."""
+    if half.ms > _HALF * held.ms:
+        yield Cause(
+            f"With half of the rows, the step takes {half}, so most of its time does not depend on "
+            "the rows",
+            "larger batches train more rows per second",
+        )
 
 
 def _short_passes(taken: Taken, step: Measured) -> Iterator[Cause]:
@@ -322,7 +367,10 @@ _VERDICTS = {
     "step": "the step takes the time, and faster input would not help",
     "cores": "input and step need the same cores",
     "tracing": "the step is traced again and again",
-    "elements": "other elements take longer than the one that was trained again and again",
+    "elements": (
+        "together they take longer than one after the other, so other elements take longer than "
+        "the one that was trained again and again, or both need the same cores"
+    ),
     "turns": "input and step do not overlap",
     "passes": "each step begins a pass over the data, which is in all of these times",
 }

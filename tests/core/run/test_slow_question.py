@@ -45,10 +45,19 @@ class Times(Visits):
     def clock(self) -> float:
         return self.now
 
-    def answer(self, count: int = 10, data: Any = DATA, usual: Usual | None = None) -> Answer:
+    def answer(
+        self,
+        count: int = 10,
+        data: Any = DATA,
+        usual: Usual | None = None,
+        *,
+        may_fail: bool = False,
+    ) -> Answer:
         with tempfile.TemporaryDirectory() as folder:
             steps = StepCounter()
-            course = SlowQuestion(steps, Path(folder)).course(self, count, data, usual)
+            course = SlowQuestion(steps, Path(folder)).course(
+                self, count, data, usual, may_fail=may_fail
+            )
             return self._followed(course, steps)
 
     def _followed(self, course: Course, steps: StepCounter) -> Answer:
@@ -107,7 +116,10 @@ def ms(drawn: float, step: float, whole: float) -> dict[StepPart, float]:
             ms(1, 10, 14),
             "elements",
             "input 1 ms, step 10 ms, together 14 ms",
-            "other elements take longer than the one that was trained again and again",
+            (
+                "together they take longer than one after the other, so other elements take longer "
+                "than the one that was trained again and again, or both need the same cores"
+            ),
         ),
         (
             ms(10, 10, 15),
@@ -187,6 +199,21 @@ def test_a_run_that_takes_as_long_as_its_steps_has_no_rest_to_tell() -> None:
     said, answer = Times(ms(1, 5, 5)).answer(usual=Usual(5.2, 0.0, 0.0))
     assert "With all around it" not in said
     assert answer["run"]["ms"] == 5.2
+
+
+@pytest.mark.parametrize(("half", "is_small"), [(3.0, False), (4.5, True)])
+def test_a_batch_is_small_if_half_of_it_takes_nearly_as_long(half: float, is_small: bool) -> None:
+    times = {**ms(1, 5, 5.1), StepPart.HALF: half}
+    said, answer = Times(times).answer(may_fail=True)
+    assert answer["half"]["ms"] == pytest.approx(half)
+    text = "With half of the rows, the step takes 4.5 ms, so most of its time does not depend on"
+    assert (text in said) is is_small
+
+
+def test_a_run_that_a_step_could_end_tries_no_other_batch() -> None:
+    times = Times(ms(1, 5, 5.1))
+    times.answer()
+    assert StepPart.HALF not in times.taken
 
 
 def test_too_few_steps_are_an_error() -> None:

@@ -16,6 +16,7 @@ import tensorflow as tf
 import nbtrain
 from nbtrain.core.commands import Pause, WhySlow
 from nbtrain.core.states import Phase
+from nbtrain.inner.tensorflow import traces_of
 from nbtrain.run.run import Run
 from tests.gate import SOON
 from tests.models import Counter, applied, reached, refused
@@ -102,6 +103,43 @@ def test_operations_that_are_executed_one_by_one_are_counted() -> None:
     assert cause["file"] == slow.__file__
 
 
+def test_half_of_a_batch_is_tried_and_leaves_no_trace() -> None:
+    small = Small()
+    answer = asked(small.start(tf.data.Dataset.from_tensors(tf.ones([4])).repeat()))
+    assert answer["half"]["count"] == STEPS
+    assert len(traces_of(small.traced_step)) == 1
+
+
+def test_a_step_for_batches_of_one_size_is_measured_with_these() -> None:
+    weight = tf.Variable(1.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([4])])
+    def step(batch: Any) -> Any:
+        return weight.assign_add(tf.reduce_mean(batch) * 1e-3)
+
+    data = [tf.ones([4])] * 20
+    answer = asked(nbtrain.train(step, data=data, checkpoint=tf.train.Checkpoint(weight=weight)))
+    assert answer["step"]["count"] == STEPS
+    assert "half" not in answer
+
+
+def test_a_fit_for_batches_of_one_size_is_measured_with_these() -> None:
+    class OfEight(keras.Sequential):
+        def train_step(self, data: Any) -> Any:
+            tf.debugging.assert_equal(tf.shape(data[0])[0], 8)
+            return super().train_step(data)
+
+    model = OfEight([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    run = nbtrain.fit(
+        model, np.ones((96, 3), "f"), np.ones((96, 1), "f"), batch_size=8, epochs=10**6
+    )
+    answer = asked(run)
+    assert answer["step"]["count"] == STEPS
+    assert "half" not in answer
+    assert run.status.phase is Phase.STOPPED
+
+
 def test_a_step_that_draws_its_data_itself_is_measured_as_a_whole() -> None:
     small = Small()
     answer = asked(nbtrain.train(lambda: small.step(tf.ones([4])), checkpoint=small.checkpoint))
@@ -171,6 +209,12 @@ FITS: dict[str, tuple[dict[str, Any], Callable[[Any, Any], dict[str, Any]]]] = {
     "a dataset whose state cannot be saved": (
         {},
         lambda x, y: {"x": tf.data.Dataset.from_tensor_slices((x, y)).map(noisy).batch(8)},
+    ),
+    "batches of one size": (
+        {},
+        lambda x, y: {
+            "x": tf.data.Dataset.from_tensor_slices((x, y)).batch(8, drop_remainder=True)
+        },
     ),
     "several batches of an execution": ({"steps_per_execution": 3}, lambda x, y: {"x": x, "y": y}),
 }
@@ -247,7 +291,7 @@ def test_a_held_batch_does_not_trace_the_step_of_a_fit_again() -> None:
     reached(run, lambda run: run.status.step > 20)
     before = len(traces)
     applied(run.why_slow(20))
-    assert len(traces) == before + 1, "for the profile alone"
+    assert len(traces) == before + 2, "for half of the rows and the profile alone"
     ended(run)
 
 
