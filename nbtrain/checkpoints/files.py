@@ -183,6 +183,9 @@ class Saver(Protocol):
         ("", 0.0) if there is none, or for a graph.
         """
 
+    def weights(self) -> Sequence[Any]:
+        """Returns the trainable variables of real numbers; none for a graph."""
+
     def lacking(self) -> Lacking | None:
         """Describes trained variables that are not saved; returns None if there are none.
 

@@ -94,6 +94,11 @@ class WhySlow:
 
 
 @dataclass(frozen=True, slots=True)
+class LookInside:
+    """Looks at the layers in a step that is taken back."""
+
+
+@dataclass(frozen=True, slots=True)
 class Try:
     """Sets hyperparameters for some steps, then keeps them or goes back.
 
@@ -182,6 +187,7 @@ Command = (
     | Evaluate
     | WhyNan
     | WhySlow
+    | LookInside
     | Try
     | Replay
     | Note
@@ -189,7 +195,7 @@ Command = (
 )
 
 # The commands that can be posted without arguments.
-_Plain = Stop | Pause | Resume | Save | Restore | Evaluate | WhyNan | WhySlow
+_Plain = Stop | Pause | Resume | Save | Restore | Evaluate | WhyNan | WhySlow | LookInside
 
 
 def name_of(command: type[Command]) -> str:
@@ -207,6 +213,7 @@ WITHOUT_ARGUMENTS: dict[str, type[_Plain]] = {
     "evaluate": Evaluate,
     "why_nan": WhyNan,
     "why_slow": WhySlow,
+    "look_inside": LookInside,
 }
 
 

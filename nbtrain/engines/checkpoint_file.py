@@ -20,8 +20,8 @@ import tensorflow as tf
 
 from nbtrain.checkpoints.files import misfit, reading
 from nbtrain.engines.named_variables import COUNTER, Found
-from nbtrain.engines.variables import handles, is_variable
 from nbtrain.inner.tensorflow import TrackableObjectGraph
+from nbtrain.inner.variables import handles, is_variable
 
 # TensorFlow appends this to a variable's name in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbtrain.core.values.hyperparameters import Variable
-from nbtrain.engines.variables import as_written, handles
+from nbtrain.inner.variables import as_written, handles
 
 _METHODS = ("assign", "assign_add", "assign_sub")
 

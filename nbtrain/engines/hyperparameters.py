@@ -23,8 +23,8 @@ from nbtrain.core.values.hyperparameters import Variable
 from nbtrain.engines.dependencies import ops_below
 from nbtrain.engines.eager_variable import EagerVariable
 from nbtrain.engines.schedules import Factor, ScheduledRate
-from nbtrain.engines.variables import as_written, assigning, is_variable
 from nbtrain.inner.keras import rate_of
+from nbtrain.inner.variables import as_written, assigning, is_variable
 
 _KERAS = tf.keras.optimizers.Optimizer
 _MULTI = getattr(tf.keras.optimizers, "MultiOptimizer", ())  # not in every version

@@ -18,9 +18,9 @@ from nbtrain.core.text.text_table import some
 from nbtrain.engines.checkpoint_file import CheckpointFile, References
 from nbtrain.engines.named_variables import Found
 from nbtrain.engines.schedules import Factor
-from nbtrain.engines.variables import handles, is_variable
 from nbtrain.inner.keras import storage_of, trained_by
 from nbtrain.inner.tensorflow import drop_deferred
+from nbtrain.inner.variables import handles, is_variable
 
 
 def reached(checkpoint: tf.train.Checkpoint, found: Found) -> list[Any]:

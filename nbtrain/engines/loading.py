@@ -19,7 +19,7 @@ from nbtrain.engines.named_variables import is_within, survey
 from nbtrain.engines.object_saver import roots_of
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import slots_of
-from nbtrain.engines.variables import handles, is_variable
+from nbtrain.inner.variables import handles, is_variable
 from nbtrain.rundir.folder import BASE
 from nbtrain.steer import registry
 

@@ -19,8 +19,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbtrain.engines.variables import handles, is_variable
 from nbtrain.inner.keras import TRAINED, trained_by
+from nbtrain.inner.variables import handles, is_variable
 
 # The objects whose attributes are followed: layers, models and optimizers of Keras are of the
 # first kind, like `tf.Module`. Shards of a variable on parameter servers are not.

@@ -25,8 +25,8 @@ from nbtrain.engines.replaced_rates import replaced_rates
 from nbtrain.engines.schedules import Factor
 from nbtrain.engines.slots import begin, renew, slots_of
 from nbtrain.engines.trained import Trained, in_words
-from nbtrain.engines.variables import handles, is_of_metric, is_variable
 from nbtrain.inner.keras import trained_by
+from nbtrain.inner.variables import handles, is_of_metric, is_variable
 from nbtrain.rundir.timeline import RunTimeline
 
 # The name of the state of a Keras SeedGenerator.
@@ -228,12 +228,16 @@ class ObjectSaver:
 
     def largest(self) -> tuple[str, float]:
         """Returns the name and the value of the largest weight, as in `Saver`."""
-        found = [item for item in self._real_variables() if item.trainable]
+        found = self.weights()
         if not found:
             return "", 0.0
         sizes = tf.stack([tf.cast(tf.reduce_max(tf.abs(item)), tf.float32) for item in found])
         at = int(np.argmax(sizes.numpy()))
         return _path(found[at]), float(sizes[at].numpy())
+
+    def weights(self) -> list[Any]:
+        """Returns the trainable variables of real numbers."""
+        return [item for item in self._real_variables() if item.trainable]
 
     def _real_variables(self) -> list[Any]:
         """Returns the variables of real numbers that the checkpoint reaches, each once."""

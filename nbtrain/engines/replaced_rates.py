@@ -8,8 +8,8 @@ from typing import Any
 
 from nbtrain.engines.checkpoint_file import CheckpointFile
 from nbtrain.engines.named_variables import Found
-from nbtrain.engines.variables import as_written, is_variable
 from nbtrain.inner.keras import rate_of
+from nbtrain.inner.variables import as_written, is_variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from nbtrain.core.errors import ArgumentError
 from nbtrain.core.values.hyperparameters import Variable
-from nbtrain.engines.variables import as_written
 from nbtrain.inner.keras import rate_of
+from nbtrain.inner.variables import as_written
 
 _WHY = (
     "the step was traced before the run was made (define the tf.function again), or the optimizer "

@@ -18,7 +18,7 @@ from nbtrain.engines.ps.engine import on_cluster
 from nbtrain.engines.signatures import check_call, check_evaluation, check_stage
 from nbtrain.engines.trace import Trace
 from nbtrain.engines.trained import Trained
-from nbtrain.engines.variables import assigned_by
+from nbtrain.inner.variables import assigned_by
 from nbtrain.run.evaluator import Evaluation
 from nbtrain.run.run import Run
 from nbtrain.rundir.folder import Logdir

@@ -21,9 +21,9 @@ import tensorflow as tf
 
 from nbtrain.core.text.text_table import counted
 from nbtrain.engines.slots import slots_of
-from nbtrain.engines.variables import assigned_by, handles, is_of_metric, is_variable
 from nbtrain.inner.keras import layers_of, statistics_of, trained_by
 from nbtrain.inner.tensorflow import traces_of
+from nbtrain.inner.variables import assigned_by, handles, is_of_metric, is_variable
 from nbtrain.run.program.walk import COMPILED, Walk
 
 # The most owners that are named; a training has few separately trained parts.

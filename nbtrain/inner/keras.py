@@ -146,13 +146,23 @@ def state_of_thread() -> dict[str, object]:
 
 
 def layer_at_hand() -> str:
-    """Returns the path of the layer that the calling thread calls, below the model; "" if none.
+    """Returns the path of the layer that the calling thread calls, below the model; "" if none."""
+    names = _called()
+    return "/".join(names[1:] or names)
+
+
+def path_of_called(layer: Any) -> str:
+    """Returns the path of a layer, below the model, that the calling thread has just called."""
+    return "/".join([*_called()[1:], layer.name])
+
+
+def _called() -> list[str]:
+    """Returns the names of the layers that the calling thread calls, the outermost first.
 
     Keras notes each in the scopes of names (`name_scope_stack`).
     """
     scopes: Any = state_of_thread().get("name_scope_stack") or ()
-    names = [scope.name for scope in scopes if hasattr(scope.caller, "call")]  # no optimizer
-    return "/".join(names[1:] or names)
+    return [scope.name for scope in scopes if hasattr(scope.caller, "call")]  # no optimizer
 
 
 def global_seed() -> Any:

@@ -28,6 +28,8 @@ from tensorflow.python.ops import control_flow_util, summary_ops_v2
 from tensorflow.python.util import tf_decorator
 from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace as XSpace
 
+from nbtrain.inner.methods import ThreadMethod
+
 # --- functions and graphs -----------------------------------------------------------------
 
 
@@ -219,25 +221,7 @@ def variable_read_by(operation: tf.Operation) -> str:
     return str(held.get(id(handle), ""))
 
 
-# What calls the `tf.function`s of some threads, and what protects their number.
-_CALLERS: dict[int, Callable[..., Any]] = {}
-_CALLING = threading.Lock()
-
-
-@contextlib.contextmanager
-def _calling(call: Callable[..., Any]) -> Iterator[None]:
-    """Makes the calling thread call each `tf.function` through a function, within a block."""
-    thread = threading.get_ident()
-    with _CALLING:
-        _CALLERS[thread] = call
-        Function.__call__ = _call
-    try:
-        yield
-    finally:
-        with _CALLING:
-            del _CALLERS[thread]
-            if not _CALLERS:
-                Function.__call__ = _CALL
+_CALL = ThreadMethod(Function, "__call__")
 
 
 @contextlib.contextmanager
@@ -246,12 +230,12 @@ def seeing_traces(traced: Callable[[Any], object]) -> Iterator[None]:
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
         before = function.experimental_get_tracing_count()
-        result = _CALL(function, *args, **kwargs)
+        result = _CALL.original(function, *args, **kwargs)
         if function.experimental_get_tracing_count() > before:
             traced(function)
         return result
 
-    with _calling(call):
+    with _CALL.replaced(call):
         yield
 
 
@@ -272,22 +256,14 @@ def tracing_anew(
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
         if function._jit_compile and not compiled:
-            return _CALL(function, *args, **kwargs)
+            return _CALL.original(function, *args, **kwargs)
         if id(function) not in copies:
             copies[id(function)] = function, _without_xla(function)
         called((args, kwargs))
-        return _CALL(copies[id(function)][1], *args, **kwargs)
+        return _CALL.original(copies[id(function)][1], *args, **kwargs)
 
-    with _calling(call):
+    with _CALL.replaced(call):
         yield
-
-
-_CALL = Function.__call__
-
-
-def _call(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """Replaces `Function.__call__` as long as a thread calls functions in another way."""
-    return _CALLERS.get(threading.get_ident(), _CALL)(function, *args, **kwargs)
 
 
 def _without_xla(function: Any) -> Any:

@@ -10,8 +10,8 @@ import keras
 
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.engines.named_variables import survey
-from nbtrain.engines.variables import handles
 from nbtrain.inner.keras import layers_of, trainable_of
+from nbtrain.inner.variables import handles
 
 
 class StoppedError(PhaseError):

@@ -48,7 +48,7 @@ UNMARKED = frozenset(
 EVENTS = (
     *("start", "pause", "resume", "stop", "save", "checkpoint", "restore", "set", "try", "replay"),
     *("evaluate", "evaluated", "nan", "recovery", "folder", "finished", "stopped", "failed"),
-    *("why_nan", "why_slow"),
+    *("why_nan", "why_slow", "look_inside"),
     *("undone", "origin", "back", "segment", "found", "copy", "lacking", "unsaved", "saved"),
     *("best", "patience"),  # a better value; no better value for too long
     *("lost", "returned"),  # tasks of its cluster

@@ -13,6 +13,7 @@ from nbtrain.core.commands import (
     NO_SENDER,
     Command,
     Evaluate,
+    LookInside,
     Note,
     Pause,
     Restore,
@@ -256,6 +257,27 @@ class Requests:
             'input 14.1 ms, step 5.2 ms, together 14.3 ms: the input holds the training back; ...'
         """
         return self.post(WhySlow(steps))
+
+    def look_inside(self) -> Receipt:
+        """Looks at the layers in the next step: their activations, gradients and updates.
+
+        The step is taken, measured, and taken back; then the run is where it was, as after
+        `why_nan`. `answer` of the outcome has the `parts`, which are the layers of Keras that the
+        step calls and other variables that it trains, each with the norms of its weights and of
+        their gradient, the update over the weights, and mean, spread and zeros of its activations;
+        the `findings`, such as dead ReLUs, saturated sigmoids, gradients that vanish or explode,
+        and layers without a gradient; and both as a `table` in Markdown, which is recorded under
+        the tag "inside" too. From the second look on, the table has the numbers of the last look
+        beside the new ones.
+
+        For `nbtrain.train`, `fit`, `track` and `run.track`, with a checkpoint, and data that can be
+        drawn again.
+
+        Example:
+            >>> run.look_inside().wait().text
+            'the units of hidden are 0 in all 64 rows for 62%: dead ReLUs'
+        """
+        return self.post(LookInside())
 
     def trial(
         self,

@@ -372,6 +372,14 @@ _TABLE = (
         secs=300.0,
     ),
     Verb(
+        "look_inside",
+        "look at the activations, gradients and updates of the layers",
+        commands.LookInside,
+        more="The run takes a step, measures it, and takes it back. What stands out is named, such "
+        "as dead ReLUs and gradients that vanish.",
+        secs=300.0,
+    ),
+    Verb(
         "note",
         "add a note to the history of a run, also after its end",
         lambda text: commands.Note(checked_note(text)),

@@ -15,6 +15,7 @@ from nbtrain.core.command_json import command_of, fields_of, letter_of
 from nbtrain.core.commands import (
     Command,
     Evaluate,
+    LookInside,
     Pause,
     Replay,
     Restore,
@@ -35,7 +36,7 @@ steps = st.integers(0, 2**40)
 numbers = st.floats(allow_nan=False)
 tried = st.dictionaries(names, numbers | st.lists(numbers, max_size=3), min_size=1, max_size=4)
 commands: st.SearchStrategy[Command] = st.one_of(
-    st.sampled_from([Stop(), Pause(), Resume(), Save(), Evaluate(), WhyNan()]),
+    st.sampled_from([Stop(), Pause(), Resume(), Save(), Evaluate(), WhyNan(), LookInside()]),
     st.builds(WhySlow, steps),
     st.builds(Restore, st.none() | steps | names, st.none() | names),
     st.builds(Set, values),

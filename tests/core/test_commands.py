@@ -10,6 +10,7 @@ from nbtrain.core.command_queue import CommandQueue
 from nbtrain.core.commands import (
     WITHOUT_ARGUMENTS,
     Evaluate,
+    LookInside,
     Pause,
     Restore,
     Resume,
@@ -198,6 +199,7 @@ def test_every_command_has_a_name() -> None:
         "evaluate": Evaluate,
         "why_nan": WhyNan,
         "why_slow": WhySlow,
+        "look_inside": LookInside,
     } == WITHOUT_ARGUMENTS
     assert [Receipt(make()).name for make in WITHOUT_ARGUMENTS.values()] == list(WITHOUT_ARGUMENTS)
     assert Receipt(Set({"learning_rate": 0.1})).name == "set"

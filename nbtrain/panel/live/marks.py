@@ -28,6 +28,7 @@ GLYPHS = {
     "evaluate": "□",
     "why_nan": "?",
     "why_slow": "◷",
+    "look_inside": "◎",
     "pause": "❚❚",
     "resume": "▶",
     "best": "★",

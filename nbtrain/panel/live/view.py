@@ -207,7 +207,7 @@ def controls(status: Status) -> dict[str, bool]:
         "save": at_boundaries,
         "restore": at_boundaries and bool(status.checkpoints),
         "set": at_boundaries and bool(status.hyperparameters),
-        "why_slow": status.phase in (Phase.RUNNING, Phase.PAUSED),
+        **dict.fromkeys(("why_slow", "look_inside"), status.phase in (Phase.RUNNING, Phase.PAUSED)),
         "note": status.phase is not Phase.CREATED,
         **({"try": at_boundaries} if status.hyperparameters else {}),
         **({"evaluate": at_boundaries} if status.evaluates else {}),

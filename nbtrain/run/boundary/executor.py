@@ -16,6 +16,7 @@ from typing import Any
 from nbtrain.checkpoints.files import step_in_name
 from nbtrain.core.commands import (
     Evaluate,
+    LookInside,
     Note,
     Pause,
     Replay,
@@ -308,7 +309,7 @@ class CommandExecutor:
             case Evaluate():
                 self._check_not_stopping("evaluate")
                 return done(described(self.evaluator.now()))
-            case WhyNan() | WhySlow():
+            case WhyNan() | WhySlow() | LookInside():
                 self._check_not_stopping("answer questions")
                 self.trials.check_none()
                 return self.questions.ask(receipt)

@@ -10,9 +10,10 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from nbtrain.checkpoints.files import Restored, Saver, at, delete_all, listed
 from nbtrain.checkpoints.last_good import LAST_GOOD_KEPT, LastGood
@@ -213,6 +214,10 @@ class CheckpointPolicy:
     def largest(self) -> tuple[str, float]:
         """Returns the name and the value of the largest weight, as in `Saver`."""
         return ("", 0.0) if self.saver is None else self.saver.largest()
+
+    def weights(self) -> Sequence[Any]:
+        """Returns the trainable variables that are saved, as in `Saver`."""
+        return () if self.saver is None else self.saver.weights()
 
     @property
     def checks_values(self) -> bool:

@@ -11,23 +11,26 @@ questions.give_up(why)            # the loop has ended before
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import tensorflow as tf
 
-from nbtrain.core.commands import WhyNan, WhySlow
+from nbtrain.core.commands import LookInside, WhyNan, WhySlow
 from nbtrain.core.errors import CheckpointError, PhaseError
 from nbtrain.core.receipts import Outcome, Receipt
 from nbtrain.core.states import Phase
 from nbtrain.core.text.tracebacks import named
+from nbtrain.media.samples import kept_copy
 from nbtrain.recording.loss_monitor import Anomaly
 from nbtrain.run.beside.time_usage import EVALUATE, SAVE
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
 from nbtrain.run.why.experiment import Course, Experiment, LoopSource, Visits
+from nbtrain.run.why.inside import INSIDE, TABLE, InsideQuestion
 from nbtrain.run.why.nan_question import NanQuestion
 from nbtrain.run.why.slow_question import SlowQuestion, Usual
 
@@ -86,6 +89,7 @@ class Questions:
         self._control = control
         self._steps = context.steps
         self._nan = NanQuestion(context, policy, control)
+        self._inside = InsideQuestion(context.steps)
         self._slow = SlowQuestion(context.steps, context.folder.path)
 
     @contextlib.contextmanager
@@ -112,8 +116,14 @@ class Questions:
         """
         command = receipt.command
         self._check_taken(receipt.name)
-        if isinstance(command, WhySlow):
+        if not isinstance(command, WhyNan):
             self._policy.aside.check_leaving(other_data=True)
+        if isinstance(command, LookInside):
+            inside, weights = self._inside, self._policy.weights()
+            return self._answer(
+                receipt, inside.busy, lambda _visit: inside.course(weights), measures=True
+            )
+        if isinstance(command, WhySlow):
             source, taker = self._source(), self._taker
             data = source.data if source else taker.data() if taker else None
             slow, usual = self._slow, self._usual()
@@ -227,6 +237,10 @@ class Questions:
     def _outcome(self, experiment: Experiment) -> Outcome:
         assert experiment.answer is not None, "the steps are taken until there is one"
         text, answer = experiment.answer
+        if (found := answer.get(TABLE)) is not None:
+            self._context.recorder.add_sample(
+                INSIDE, self._steps.step, time.time(), *kept_copy(INSIDE, found)
+            )
         return Outcome(True, self._steps.step, text, answer=answer)
 
     def _check_taken(self, name: str) -> None:

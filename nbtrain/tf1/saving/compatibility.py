@@ -16,8 +16,8 @@ from nbtrain.checkpoints.files import Restored, misfit, reading, step_in_name
 from nbtrain.core.errors import CheckpointError
 from nbtrain.core.text.text_table import some
 from nbtrain.engines.trained import in_words
-from nbtrain.engines.variables import assigning
 from nbtrain.inner.tensorflow import partitions_of, reshapes, slice_of, variables_of_saver
+from nbtrain.inner.variables import assigning
 from nbtrain.tf1.servers import LOST
 
 v1 = tf.compat.v1

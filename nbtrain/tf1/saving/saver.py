@@ -171,6 +171,10 @@ class GraphSaver:
         """Returns nothing: no experiment is made with a graph."""
         return "", 0.0
 
+    def weights(self) -> Sequence[Any]:
+        """Returns nothing: no experiment is made with a graph."""
+        return ()
+
     def lacking(self) -> Lacking | None:
         """Names the variables that the training assigns to and the saver does not save."""
         owners = lacking(self._saved.graph, self._saved.saver)

@@ -25,7 +25,7 @@ from tests.process.followed import phase, train
 READING = ["list_runs", "get_status", "get_curves", "get_journal", "get_log"]
 STEERING = [
     *("pause", "resume", "save", "trial", "find_learning_rate", "evaluate", "why_nan"),
-    "why_slow",
+    *("why_slow", "look_inside"),
     *("note", "stop", "restore", "set", "tag"),
 ]
 

@@ -796,6 +796,7 @@ def test_the_tabulator_offers_the_verbs_and_nothing_else(shell: Any) -> None:
         "evaluate",
         "why_nan",
         "why_slow",
+        "look_inside",
         "note",
         "tag",
         "list",

@@ -22,11 +22,12 @@ const GLYPHS = {
   stopped: "■",
   failed: "✕",
 };
-const BUTTONS = ["pause", "save", "restore", "stop", "evaluate", "why_slow"];
+const BUTTONS = ["pause", "save", "restore", "stop", "evaluate", "why_slow", "look_inside"];
 /** @type {Record<string, string>} */
 const TITLES = {
   save: "Save a checkpoint now",
   why_slow: "Measure where the time of a step goes, and what would make it shorter",
+  look_inside: "Look at the activations, gradients and updates of the layers",
 };
 const PACE = ["speed", "left"]; // numbers that are out of date once the kernel is silent
 

@@ -1,0 +1,246 @@
+"""`run.look_inside`: what the layers of a step do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbtrain
+from nbtrain.core.commands import Pause
+from nbtrain.core.states import Phase
+from nbtrain.run.run import Run
+from tests.gate import SOON
+from tests.models import applied, reached, refused
+from tests.training import faulty
+from tests.training.faulty import Faulty
+
+PAUSED_AT, LAST = 30, 60
+FEATURES, CLASSES = 6, 3
+
+layers = keras.layers
+random = np.random.default_rng(2)
+X = random.normal(size=(200, FEATURES)).astype("f")
+Y = random.integers(0, CLASSES, 200)
+
+
+def ended(run: Run) -> None:
+    run.request_stop()
+    run.wait(SOON)
+
+
+def fitted(*hidden: Any, **options: Any) -> Run:
+    """A fit of some layers and an output."""
+    model = keras.Sequential([keras.Input((FEATURES,)), *hidden, layers.Dense(CLASSES, name="out")])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return nbtrain.fit(model, X, Y, batch_size=20, epochs=10**6, **options)
+
+
+def looked_at(run: Run) -> dict[str, Any]:
+    reached(run, lambda run: run.status.step > 2)
+    outcome = applied(run.look_inside())
+    ended(run)
+    return {"text": outcome.text, **outcome.answer}
+
+
+def named(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {part["name"]: part for part in answer["parts"]}
+
+
+def test_the_layers_of_a_fit_have_their_numbers() -> None:
+    answer = looked_at(
+        fitted(
+            layers.Dense(8, "relu", name="hidden"),
+            layers.BatchNormalization(name="norm"),
+            layers.Dropout(0.5),
+            layers.Dense(4, "tanh", name="still", trainable=False),
+        )
+    )
+    parts = named(answer)
+    assert [*parts] == ["hidden", "norm", "still", "out"]
+    hidden, still = parts["hidden"], parts["still"]
+    assert (hidden["kind"], hidden["activation"]) == ("Dense", "relu")
+    assert hidden["size"] == FEATURES * 8 + 8
+    assert 0 < hidden["zeros"] < 1
+    assert hidden["rows"] == 20
+    assert hidden["gradient"] > 0
+    assert 0 < hidden["update"] < 0.1
+    assert still["is_frozen"]
+    assert "gradient" not in still
+    assert "| still (frozen) |" in answer["table"]
+    json.dumps(answer, allow_nan=False)
+
+
+def test_dead_relus_are_named() -> None:
+    low = keras.initializers.Constant(-100.0)
+    answer = looked_at(fitted(layers.Dense(8, "relu", bias_initializer=low, name="hidden")))
+    assert answer["text"].startswith("100% of the units of hidden are 0 in all 20 rows: dead ReLUs")
+    assert answer["findings"][0]["names"] == ("hidden",)
+
+
+def test_gradients_that_vanish_are_named() -> None:
+    small = keras.initializers.RandomNormal(0, 0.3, seed=1)
+    deep = [
+        layers.Dense(8, "sigmoid", kernel_initializer=small, name=f"s{number}")
+        for number in range(9)
+    ]
+    assert "Gradients vanish: s0 gets" in looked_at(fitted(*deep))["text"]
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
+def test_a_layer_that_the_loss_does_not_depend_on_is_named() -> None:
+    cut = layers.Lambda(tf.stop_gradient)
+    answer = looked_at(fitted(layers.Dense(4, name="cut"), cut))
+    assert "No gradient reaches cut: the loss does not depend on it" in answer["text"]
+
+
+def test_variables_of_own_code_have_their_updates() -> None:
+    weight, rate = tf.Variable(tf.ones([2, 2]), name="weight"), 0.01
+
+    @tf.function(jit_compile=True)
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.matmul(weight, weight)) * x
+        weight.assign_sub(rate * tape.gradient(loss, weight))
+        return loss
+
+    run = nbtrain.train(
+        step, data=[tf.constant(1.0)] * 9, checkpoint=tf.train.Checkpoint(weight=weight)
+    )
+    (part,) = looked_at(run)["parts"]
+    assert part["name"] == "weight"
+    assert part["update"] == pytest.approx(rate * part["gradient"] / part["weights"], rel=1e-3)
+
+
+def test_variables_without_a_tape_have_their_updates_alone() -> None:
+    weight = tf.Variable(tf.ones([2, 2]), name="weight")
+    checkpoint = tf.train.Checkpoint(weight=weight)
+    run = nbtrain.train(
+        lambda x: tf.reduce_sum(weight.assign(weight * x)),
+        data=[tf.constant(0.999)] * 9,
+        checkpoint=checkpoint,
+    )
+    (part,) = looked_at(run)["parts"]
+    assert part["update"] == pytest.approx(1e-3, rel=1e-2)
+    assert "gradient" not in part
+
+
+def test_a_second_look_has_the_numbers_of_the_first_beside_its_own() -> None:
+    run = fitted(layers.Dense(8, "relu", name="hidden"))
+    reached(run, lambda run: run.status.step > 2)
+    first, second = applied(run.look_inside()), applied(run.look_inside())
+    assert "→" not in first.answer["table"]
+    assert f"Each number comes after that of step {first.step:,}" in second.answer["table"]
+    weights = named(first.answer)["hidden"]["weights"]
+    assert f"| hidden | {weights:.3g} → " in second.answer["table"]
+    ended(run)
+
+
+def test_the_table_is_recorded_at_its_step() -> None:
+    run = fitted(layers.Dense(8, "relu"))
+    reached(run, lambda run: run.status.step > 2)
+    outcome = applied(run.look_inside())
+    ended(run)
+    run.media.tick(to_end=True)
+    assert [*map(int, run.media.history("text", "inside").steps)] == [outcome.step]
+    text, _ = run.media.value("text", "inside", 0)
+    assert outcome.answer["table"] in str(text)
+
+
+def at(run: Run, step: int) -> None:
+    """Starts a run that pauses at a step, and waits for it."""
+    run.post(Pause(), at=step)
+    run.start()
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+
+
+def tracked(training: Faulty, **options: Any) -> Run:
+    """A run of two tracked loops, one in the other."""
+
+    @nbtrain.background(checkpoint=training.checkpoint, **options)
+    def loops(run: Any) -> None:
+        for _ in run.track(range(10**6)):
+            for batch in run.track(training.data):
+                run.record(training.step(batch))
+
+    made: Run = loops
+    return made
+
+
+@pytest.mark.parametrize("how", ["step function", "tracked loops"])
+def test_a_run_that_was_asked_ends_as_one_that_was_not(how: str) -> None:
+    """Weights, slots, metrics, position in the data and random draws are as before."""
+    found: list[tuple[Any, ...]] = []
+    for asks in (False, True):
+        training = Faulty(faulty.log_of, 1.0, guarded=True)
+        options = {"steps": LAST, "name": f"{how[:4]}-{asks}", "start": False}
+        run = (training.start if how == "step function" else partial(tracked, training))(**options)
+        at(run, PAUSED_AT)
+        if asks:
+            before = training.state()
+            outcome = applied(run.look_inside())
+            assert outcome.step == run.status.step == PAUSED_AT
+            assert outcome.answer["parts"]
+            for was, now in zip(before, training.state(), strict=True):
+                np.testing.assert_array_equal(was, now)
+        applied(run.resume())
+        run.wait(SOON)
+        found.append((training.state(), run.scalars["loss"]))
+    (states, losses), (others, other) = found
+    for was, now in zip(states, others, strict=True):
+        np.testing.assert_array_equal(was, now)
+    np.testing.assert_array_equal(losses.values, other.values)
+    np.testing.assert_array_equal(losses.steps, other.steps)
+
+
+def test_a_fit_that_was_asked_ends_as_one_that_was_not() -> None:
+    found: list[Any] = []
+    for asks in (False, True):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential(
+            [
+                keras.Input((FEATURES,)),
+                layers.Dense(8, "relu"),
+                layers.Dropout(0.2, seed=2),
+                layers.BatchNormalization(),
+                layers.Dense(CLASSES),
+            ]
+        )
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("adam", loss, metrics=["accuracy"])
+        run = nbtrain.fit(model, X, Y, batch_size=20, epochs=6, start=False, name=f"looked-{asks}")
+        at(run, PAUSED_AT)
+        for _ in range(2 * asks):
+            applied(run.look_inside())
+        applied(run.resume())
+        run.wait(SOON)
+        found.append(
+            (
+                [each.numpy() for each in (*model.variables, *model.optimizer.variables)],
+                run.scalars["batch_loss"].values,
+                run.history,
+            )
+        )
+    (weights, losses, history), (others, other, also) = found
+    for was, now in zip(weights, others, strict=True):
+        np.testing.assert_array_equal(was, now)
+    np.testing.assert_array_equal(losses, other)
+    assert history == also
+
+
+def test_nothing_stays_replaced() -> None:
+    before = keras.layers.Layer.__call__, tf.GradientTape.gradient
+    looked_at(fitted(layers.Dense(8, "relu")))
+    assert (keras.layers.Layer.__call__, tf.GradientTape.gradient) == before
+
+
+def test_a_run_that_saves_nothing_says_what_it_needs() -> None:
+    run = nbtrain.train(lambda _x: {"loss": 1.0}, data=[1.0] * 20)
+    assert "start it with checkpoint=" in refused(run.look_inside()).text
+    ended(run)
