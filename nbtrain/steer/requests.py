@@ -275,7 +275,7 @@ class Requests:
 
         Example:
             >>> run.look_inside().wait().text
-            'the units of hidden are 0 in all 64 rows for 62%: dead ReLUs'
+            '62% of the units of hidden are 0 in all 64 rows: dead ReLUs'
         """
         return self.post(LookInside())
 

@@ -55,7 +55,7 @@ export interface Here extends News {
 
 export type Command =
   | { command: "pause" | "resume" | "save" | "stop" | "evaluate" }
-  | { command: "why_nan" }
+  | { command: "why_nan" | "look_inside" }
   | { command: "why_slow"; steps?: number }
   | ({ command: "restore" } & RestoreArguments)
   | ({ command: "set" } & SetArguments)
@@ -299,6 +299,7 @@ export interface Controls {
   restore: boolean;
   set: boolean;
   why_slow: boolean;
+  look_inside: boolean;
   note: boolean;
   try?: boolean;
   evaluate?: boolean;

@@ -241,10 +241,10 @@ def test_a_mark_is_sent_once_and_again_to_a_reloaded_page(
     opened.tick()
     opened.tick()
     assert opened.kinds() == ["pts"]
-    assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7", "●", 20]]
+    assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7", "●", 21]]
     opened.hear(t="hello")
     opened.tick()
-    assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7", "●", 20]]
+    assert list(opened.page.marks) == [["save", 7, 5.0, "saved ckpt-7", "●", 21]]
 
 
 def test_marks_that_were_put_in_front_of_the_others_reach_the_page(
@@ -256,7 +256,7 @@ def test_marks_that_were_put_in_front_of_the_others_reach_the_page(
     source.marks.recall([saved, failed], before=1)
     opened.tick()
     assert list(opened.page.marks) == [
-        ["save", 7, 1.0, "", "●", 20],
+        ["save", 7, 1.0, "", "●", 21],
         ["failed", 0, 2.0, "", "⊗", 1],
     ]
     opened.tick()

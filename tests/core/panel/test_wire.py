@@ -205,7 +205,7 @@ def test_a_mark_is_sent_with_its_hover_text() -> None:
     marks.add(Mark("try", 70, 7.5, "kept rate 1", kept=True))
     marks.add(Mark("nan", 80, 8.5, "loss was NaN at step 80", good=0))
     rows = [
-        ["save", 20, 4.5, "saved ckpt-20", "●", 20],
+        ["save", 20, 4.5, "saved ckpt-20", "●", 21],
         ["set", 40, 5.5, "rate 2 → 1", "◆", 11],
         ["restore", 60, 6.5, "restored ckpt-20", "◀", 4, {"to": 20}],
         ["try", 70, 7.5, "kept rate 1", "✓", 6],
