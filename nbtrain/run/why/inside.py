@@ -31,7 +31,11 @@ _LEAST, _USUAL, _MOST = 1e-5, 1e-3, 1e-1
 # The blocks of the longest bar; each further block is a factor of 10.
 _BLOCKS = 8
 
-_HEADS = ("layer", "weights", "gradient", "", "update", "mean", "spread", "zeros")
+# Numbers between these are written in full.
+_LONG, _LONGEST = 1e3, 1e7
+
+_HEADS = ("layer", "weights", "gradient", "", "update / weights", "mean", "spread", "zeros")
+_TEXTS = ("layer", "")  # the others are numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +184,7 @@ def table(
     lines = [f"- {each.text}" for each in found]
     if last_step is not None:
         lines += ["", f"Each number comes after that of step {last_step:,}."]
-    lines += ["", *map(_line, (_HEADS, ("---",) * len(_HEADS)))]
+    lines += ["", _line(_HEADS), _line(["---" if head in _TEXTS else "---:" for head in _HEADS])]
     for part in rows:
         before = last.get(part.name)
         cells = zip(_cells(part), [""] * 6 if before is None else _cells(before), strict=True)
@@ -194,7 +198,13 @@ def _cells(part: Part) -> tuple[str, ...]:
     seen = part.activations
     numbers = (part.weights, part.gradient, part.update)
     of_seen = (seen.mean, seen.spread, seen.zeros) if seen else (math.nan,) * 3
-    return tuple("" if math.isnan(each) else f"{each:.3g}" for each in (*numbers, *of_seen))
+    return tuple(map(_shown, (*numbers, *of_seen)))
+
+
+def _shown(number: float) -> str:
+    if math.isnan(number):
+        return ""
+    return f"{number:,.0f}" if _LONG <= abs(number) < _LONGEST else f"{number:.3g}"
 
 
 def _bar(value: float, most: float) -> str:

@@ -72,10 +72,10 @@ export class Controls {
       (receipt) => (this.tried = receipt && { receipt, after: this.#latest()?.id }),
     );
     this.buttons = BUTTONS.map((command) => this.#button(command));
-    const [turn, save, restore, stop, evaluate, measure] = this.buttons;
+    const [turn, save, restore, stop, evaluate, ...questions] = this.buttons;
     this.turn = turn; // pauses or resumes
     this.evaluate = evaluate;
-    this.measure = measure; // beside the use of time
+    this.questions = questions; // beside the use of time
     const chosen = el("span", { class: "nbt-join", children: [restore, this.choice] });
     this.nodes = [
       el("div", { class: "nbt-head", children: [this.badge, this.name, this.engine, this.line] }),

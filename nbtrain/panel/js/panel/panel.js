@@ -122,7 +122,7 @@ class View {
       ],
     });
     controls.engine.after(notes.tags);
-    this.statusbar.words.after(controls.measure);
+    this.statusbar.words.after(...controls.questions);
     controls.trial.button.after(notes.button, notes.popover.root);
     controls.message.after(this.messageActions.root, this.trialResult.root);
     controls.notice.before(this.note);
