@@ -38,8 +38,12 @@ _WARM_UP = 5
 # A step of so many times another's duration takes longer; less may be chance.
 _LONGER = 1.15
 
-# The part of the sum of input and step from which they take turns.
-_SUM = 0.9
+# The parts of the sum of input and step from which they take turns, and from which something else
+# takes time: on few cores, they hinder each other.
+_SUM, _APART = 0.9, 1.3
+
+# The input is what matters if it takes so many times as long as the step.
+_TWICE = 2.0
 
 # Draws of the input alone, each up to the end of the data.
 _ATTEMPTS = 8
@@ -304,6 +308,8 @@ def _answer(
         is_input_longer = drawn.ms > held.ms
         is_input_asked = verdict in ("turns", "cores") or (verdict != "step" and is_input_longer)
         in_input = [*causes_in(data, drawn.ms)] if is_input_asked else []
+        if verdict == "input":
+            in_step = []  # a faster step would wait for the input
         causes = in_input + in_step if is_input_longer else in_step + in_input
     if taken.first:
         answer["first"] = asdict(Measured.of(taken.first))
@@ -386,9 +392,9 @@ def _verdict(
         return "tracing", factor
     if whole_step.ms < _LONGER * held.ms:
         return "step", None
-    if factor is None:
-        return "input", whole_step.ms / held.ms
-    if whole_step.ms > _LONGER * (drawn.ms + held.ms):
+    if whole_step.ms > _APART * (drawn.ms + held.ms):
         return "elements", None
+    if factor is None or drawn.ms > _TWICE * held.ms:
+        return "input", whole_step.ms / held.ms
     is_sum = whole_step.ms >= _SUM * (drawn.ms + held.ms)
     return "turns" if is_sum else "cores", factor
