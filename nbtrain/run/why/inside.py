@@ -28,6 +28,9 @@ _VANISHING, _EXPLODING = 1e-3, 1e3
 # Updates over weights; the usual share is between them.
 _LEAST, _USUAL, _MOST = 1e-5, 1e-3, 1e-1
 
+# The findings that are told; all are in the table.
+_TOLD = 4
+
 # The blocks of the longest bar; each further block is a factor of 10.
 _BLOCKS = 8
 
@@ -72,13 +75,20 @@ class InsideQuestion:
         parts = [*look.parts()]
         found = [*findings(parts)]
         last, self._last = self._last, (step, {each.name: each for each in parts})
-        said = ". ".join(each.text for each in found)
-        text = said or f"Nothing stands out in {counted(len(parts), 'layer')}"
-        return text, {
+        return told(parts, found), {
             "parts": [each.fields for each in parts],
             "findings": [dataclasses.asdict(each) for each in found],
             TABLE: table(parts, found, *(last or (None, {}))),
         }
+
+
+def told(parts: Sequence[Part], found: Sequence[Finding]) -> str:
+    """Returns what stands out, in a few sentences."""
+    if not found:
+        return f"Nothing stands out in {counted(len(parts), 'layer')}"
+    more = len(found) - _TOLD
+    said = [each.text for each in found[:_TOLD]]
+    return ". ".join([*said, f"{more} more are in the table"] if more > 0 else said)
 
 
 def findings(parts: Sequence[Part]) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbtrain.run.why.inside import Finding, findings, table
+from nbtrain.run.why.inside import Finding, findings, table, told
 from nbtrain.run.why.look import Activations, Part
 
 SEEN = Activations(mean=0.1, spread=1.0, zeros=0.2, dead=0.0, saturated=0.0, rows=64.0)
@@ -120,3 +120,12 @@ def test_the_fields_have_no_numbers_that_json_lacks() -> None:
     assert "gradient" not in fields
     assert "weights" not in fields
     assert fields["zeros"] == 0.2
+
+
+def test_many_findings_are_counted() -> None:
+    parts = [part(f"w{number}", gradient=0.0) for number in range(6)]
+    found = [*findings(parts)]
+    assert len(found) == 6
+    assert told(parts, found).endswith(
+        "The gradient of w3 is 0 for this batch. 2 more are in the table"
+    )
