@@ -138,6 +138,12 @@ def size_of_batch(dataset: Any) -> int:
     return int(getattr(dataset, "_batch_size", 0))
 
 
+def cache_file_of(dataset: Any) -> str:
+    """Returns the file of a `cache` in a file; "" for another dataset."""
+    filename: Any = getattr(dataset, "_filename", None)
+    return filename.numpy().decode() if tf.is_tensor(filename) and filename.shape.rank == 0 else ""
+
+
 # --- iterators and random numbers ---------------------------------------------------------
 
 

@@ -68,6 +68,12 @@ class Iterators:
         self._next: Any = None
         self._begin, self.endless = begin, endless
 
+    def apart(self) -> Iterators:
+        """Returns other iterators of the same data, none of which has begun."""
+        return Iterators(
+            self._begin, self.again, endless=self.endless, spare=self._spare, lost=self.lost
+        )
+
     def start(self) -> None:
         """Begins a pass and drops the rest of the current one."""
         self.at_hand, self._next = self._new(), None

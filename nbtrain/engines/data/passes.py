@@ -9,8 +9,10 @@ passes = Passes(data, epochs=3)
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -26,6 +28,12 @@ from nbtrain.run.handle import LoopHandle
 
 # The names of the position and of elements in a checkpoint, in all versions.
 _POSITION, _UNDONE = "place", "undone"
+
+# The attributes of the present place in the data.
+_PLACE = (
+    *("_iterators", "_epoch", "_number", "_size", "_single", "_began"),
+    *("_behind", "_ahead", "_at_hand", "_note"),
+)
 
 _GIVE = (
     "give a tf.data.Dataset of batches, such as "
@@ -86,6 +94,7 @@ class Passes(Iterator[Any], Position):
         self._at_hand: tuple[int, list[Any]] = 0, []  # the current step and its elements
         self._loop: LoopHandle | None = None
         self._note: str | None = None
+        self._apart: int | None = None  # the pass, while other elements are drawn; see `apart`
 
     @property
     def epoch(self) -> Epoch | None:
@@ -208,6 +217,30 @@ class Passes(Iterator[Any], Position):
         iterators = self._iterators
         return ONE_WAY if iterators.lost and not iterators.again else None
 
+    def apart(self) -> AbstractContextManager[None] | None:
+        """Returns a context that draws from passes of its own; None if none is needed.
+
+        Passes whose states cannot be saved may have another order each time.
+        """
+        iterators = self._iterators
+        return self._drawing_apart() if iterators.lost and iterators.again else None
+
+    @contextlib.contextmanager
+    def _drawing_apart(self) -> Iterator[None]:
+        kept = {name: vars(self)[name] for name in _PLACE}
+        self._iterators, self._apart = self._iterators.apart(), self._epoch
+        self._begin_apart(self._epoch)
+        try:
+            yield
+        finally:
+            vars(self).update(kept)
+            self._apart = None
+
+    def _begin_apart(self, epoch: int) -> None:
+        self._iterators.start()
+        self._ahead, self._at_hand = [], (self._at_hand[0], [])
+        self._epoch, self._number, self._behind = epoch, 0, 0
+
     def vary(self, repeat: int, steps: int) -> bool:
         """Skips the elements of earlier repeats; returns False if the data might end before."""
         if self._epoch + 1 >= self._passes:
@@ -234,6 +267,9 @@ class Passes(Iterator[Any], Position):
 
     def restore(self, read: AsRead) -> None:
         """Restores the position that was read from a checkpoint."""
+        if self._apart is not None:
+            self._begin_apart(self._apart)
+            return
         undone, self._note, self._began = self._undone(), None, None
         self._ahead, self._at_hand = [], (self._at_hand[0], [])
         if (held := read.json(_POSITION)) is None:

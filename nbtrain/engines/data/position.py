@@ -46,9 +46,10 @@ class Position(abc.ABC):
         """Restores the position of a checkpoint, whose variables have been restored."""
 
     def apart(self) -> AbstractContextManager[object] | None:
-        """Returns a context that draws other elements of the same data; None if there are none.
+        """Returns a context that draws other elements of the same data.
 
-        Afterwards the next element is the one that it was before.
+        None if there are none, or if those that were drawn can be drawn again exactly. Afterwards
+        the next element is the one that it was before.
         """
         return None
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -301,6 +302,11 @@ class Tracks(Position):
     def one_way(self) -> str | None:
         """Why elements that were drawn cannot be drawn again; None if they can."""
         return next(filter(None, (each.source.one_way for each in self._open)), None)
+
+    def apart(self) -> AbstractContextManager[object] | None:
+        """Returns a context that draws other elements of the innermost loop's data."""
+        source = self._open[-1].source if self._open else None
+        return source.apart() if isinstance(source, TrackedPasses) else None
 
     def saved(self) -> dict[str, Any]:
         """Returns the objects that save the position, by name; none if no loop was tracked."""

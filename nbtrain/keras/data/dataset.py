@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
@@ -26,10 +27,10 @@ class Dataset(Data):
     def __init__(self, dataset: Any, steps: int | None, size: int) -> None:
         cardinality = int(dataset.cardinality())
         super().__init__(dataset, steps, size, cardinality if cardinality > 0 else None)
-        self._is_endless = cardinality == tf.data.INFINITE_CARDINALITY
+        endless = cardinality == tf.data.INFINITE_CARDINALITY
         # Keras makes an iterator at the end of each epoch, and another for the next.
-        self._spare = steps is None and cardinality > 0
-        self.iterators = self._new_iterators()
+        spare = steps is None and cardinality > 0
+        self.iterators = Iterators(lambda: iter(self._x), not endless, endless=endless, spare=spare)
         self._over = False  # the pass has ended before its epoch
         self._drawn = self._restored = False
         self._skips = False  # the batches that were trained before come again, and are dropped
@@ -103,20 +104,17 @@ class Dataset(Data):
         if self._skips:
             next(self.iterators.at_hand)
 
+    def apart(self) -> AbstractContextManager[None] | None:
+        """Returns a context that draws from passes of its own; None if none is needed."""
+        return None if self.one_way is None else self._drawing_apart()
+
     @contextlib.contextmanager
-    def apart(self) -> Iterator[None]:
-        """Draws from passes of their own within a block, and leaves the present one as it is."""
+    def _drawing_apart(self) -> Iterator[None]:
         kept, drawn, misfit = self.iterators, self._drawn, self._misfit
-        self.iterators = self._new_iterators(kept.lost)
+        self.iterators = kept.apart()
         self._is_apart, self._restored = True, False
         try:
             yield
         finally:
             self.iterators, self._drawn, self._misfit = kept, drawn, misfit
             self._is_apart, self._restored = False, kept.at_hand is not None
-
-    def _new_iterators(self, lost: str | None = None) -> Iterators:
-        endless = self._is_endless
-        return Iterators(
-            lambda: iter(self._x), not endless, endless=endless, spare=self._spare, lost=lost
-        )

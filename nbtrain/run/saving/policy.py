@@ -615,10 +615,10 @@ class Aside:
 
 def _drawing(saver: Saver, *, other_data: bool) -> AbstractContextManager[object]:
     """Returns the context in which the present state is left, as in `Aside.visiting`."""
-    if (one_way := saver.one_way) is None:
-        return contextlib.nullcontext()
     if other_data and (apart := saver.apart()) is not None:
         return apart
+    if (one_way := saver.one_way) is None:
+        return contextlib.nullcontext()
     raise CheckpointError(
         f"This run cannot leave its present state, as it could not come back: {one_way}. "
         "Draw the data from a tf.data.Dataset, or from something else that begins again. "

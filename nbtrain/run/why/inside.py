@@ -84,6 +84,8 @@ class InsideQuestion:
 
 def told(parts: Sequence[Part], found: Sequence[Finding]) -> str:
     """Returns what stands out, in a few sentences."""
+    if not parts:
+        return "The step calls no layer of Keras, and changes no weight"
     if not found:
         return f"Nothing stands out in {counted(len(parts), 'layer')}"
     more = len(found) - _TOLD

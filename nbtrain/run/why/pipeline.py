@@ -9,16 +9,25 @@ from __future__ import annotations
 
 import ast
 import functools
+import glob
 import linecache
 from collections.abc import Iterator
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from nbtrain.core.errors import PhaseError
 from nbtrain.core.text.tracebacks import is_of_the_user
-from nbtrain.inner.tensorflow import inputs_of, mapped_by, size_of_batch, size_of_buffer
+from nbtrain.inner.tensorflow import (
+    cache_file_of,
+    inputs_of,
+    mapped_by,
+    size_of_batch,
+    size_of_buffer,
+)
 from nbtrain.run.program import for_loops
 from nbtrain.run.why.operation import CodeLine
 from nbtrain.run.why.slowness import Cause
@@ -110,6 +119,27 @@ def causes_in(data: Any, ms: float) -> Iterator[Cause]:
                 "less time than its call",
                 "write .batch(...) before it, if it can take a batch",
                 place,
+            )
+
+
+def variables_in(data: Any) -> list[tf.Variable]:
+    """Returns the variables that the maps of a pipeline use, such as random generators' states."""
+    functions = filter(None, map(mapped_by, _chain(data)))
+    found = {id(each): each for _, graph in functions for each in graph.variables}
+    return list(found.values())
+
+
+def check_cache(data: Any) -> None:
+    """Raises a PhaseError if a pass over the data fills a file with them at present.
+
+    A second pass at the same time would end with an error, and the first one too.
+    """
+    for file in filter(None, map(cache_file_of, _chain(data))):
+        path = Path(file)
+        if any(path.parent.glob(f"{glob.escape(path.name)}*.lockfile")):
+            raise PhaseError(
+                f"The first pass over the data fills the cache {file} at present, which two passes "
+                "cannot do at once: ask after the first pass."
             )
 
 

@@ -32,6 +32,7 @@ from nbtrain.run.tuning.control import HyperparameterControl
 from nbtrain.run.why.experiment import Course, Experiment, LoopSource, Visits
 from nbtrain.run.why.inside import INSIDE, TABLE, InsideQuestion
 from nbtrain.run.why.nan_question import NanQuestion
+from nbtrain.run.why.pipeline import check_cache, variables_in
 from nbtrain.run.why.slow_question import SlowQuestion, Usual
 
 # Takes steps from the present state until an experiment is over; counts and records none.
@@ -116,6 +117,7 @@ class Questions:
         """
         command = receipt.command
         self._check_taken(receipt.name)
+        check_cache(self._data())
         if not isinstance(command, WhyNan):
             self._policy.aside.check_leaving(other_data=True)
         if isinstance(command, LookInside):
@@ -124,8 +126,7 @@ class Questions:
                 receipt, inside.busy, lambda _visit: inside.course(weights), measures=True
             )
         if isinstance(command, WhySlow):
-            source, taker = self._source(), self._taker
-            data = source.data if source else taker.data() if taker else None
+            data, taker = self._data(), self._taker
             slow, usual = self._slow, self._usual()
             return self._answer(
                 receipt,
@@ -159,6 +160,8 @@ class Questions:
         with contextlib.ExitStack() as present:
             present.enter_context(self._unrecorded(busy))
             present.callback(self._set_back, self._control.now())
+            for variable in variables_in(self._data()):
+                present.callback(variable.assign, variable.numpy())
             visit = Visits(present.enter_context(self._policy.aside.visiting(other_data=measures)))
             experiment = Experiment(
                 course(visit),
@@ -190,6 +193,11 @@ class Questions:
         if self._taker is not None:
             return self._taker.source
         return self.sources[-1] if self.sources else None
+
+    def _data(self) -> Any:
+        """The object that the next step draws from; None if unknown."""
+        source = self._source()
+        return source.data if source else self._taker.data() if self._taker else None
 
     def go_on(self) -> Outcome | None:
         """Handles a boundary of the loop that takes the steps; returns the outcome at the end.

@@ -200,6 +200,90 @@ def noisy(x: Any, y: Any) -> Any:
     return x + 0.0 * tf.random.normal(tf.shape(x)), y
 
 
+def elements_of(run: Any, seen: list[int], *, asks: bool) -> list[int]:
+    """The elements that a run over 40 elements trains, without those of a question."""
+    at(run, 25)
+    if asks:
+        before = len(seen)
+        applied(run.why_slow(STEPS))
+        del seen[before:]
+    applied(run.resume())
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+    return seen
+
+
+@pytest.mark.parametrize("how", ["step function", "tracked loops"])
+@pytest.mark.parametrize("kind", ["shuffled", "random"])
+def test_a_run_over_data_that_cannot_come_again_trains_each_element_once(
+    how: str, kind: str
+) -> None:
+    found = []
+    for asks in (False, True):
+        generator = tf.random.Generator.from_seed(1)
+
+        def as_it_is(number: Any) -> Any:
+            read = tf.numpy_function(lambda number: number, [number], tf.int64)
+            return tf.ensure_shape(read, [])
+
+        def drawn(number: Any, generator: Any = generator) -> Any:
+            return number + 1000 * generator.uniform([], 0, 1000, tf.int64)
+
+        data = tf.data.Dataset.range(40)
+        data = data.shuffle(40).map(as_it_is) if kind == "shuffled" else data.map(drawn)
+        seen: list[int] = []
+
+        def step(number: Any, seen: list[int] = seen) -> Any:
+            seen.append(int(number))
+            return {"loss": 0.0}
+
+        checkpoint = tf.train.Checkpoint(weight=tf.Variable(1.0))
+        options: dict[str, Any] = {
+            "checkpoint": checkpoint,
+            "name": f"{how[:4]}-{kind}-{asks}",
+            "start": False,
+        }
+        if how == "step function":
+            run = nbtrain.train(step, data=data, epochs=3, **options)
+        else:
+
+            @nbtrain.background(**options)
+            def run(run: Any, data: Any = data, step: Any = step) -> None:
+                for _ in run.track(range(3)):
+                    for number in run.track(data):
+                        run.record(step(number))
+
+        found.append(elements_of(run, seen, asks=asks))
+    plain, asked_too = found
+    if kind == "random":
+        assert asked_too == plain
+    for each in found:
+        assert [sorted(number % 1000 for number in each[at : at + 40]) for at in (0, 40, 80)] == [
+            [*range(40)]
+        ] * 3
+
+
+def test_a_cache_in_a_file_is_filled_first(tmp_path: Path) -> None:
+    data = tf.data.Dataset.range(40).cache(str(tmp_path / "held"))
+    seen: list[int] = []
+
+    def step(number: Any) -> Any:
+        seen.append(int(number))
+        return {"loss": 0.0}
+
+    checkpoint = tf.train.Checkpoint(weight=tf.Variable(1.0))
+    run = nbtrain.train(step, data=data, epochs=3, checkpoint=checkpoint, start=False)
+    at(run, 25)
+    assert "fills the cache" in refused(run.why_slow(STEPS)).text
+    run.post(Pause(), at=60)
+    applied(run.resume())
+    reached(run, lambda run: run.status.phase is Phase.PAUSED)
+    applied(run.why_slow(STEPS))
+    applied(run.resume())
+    run.wait(SOON)
+    assert run.status.phase is Phase.FINISHED
+
+
 FITS: dict[str, tuple[dict[str, Any], Callable[[Any, Any], dict[str, Any]]]] = {
     "arrays": ({}, lambda x, y: {"x": x, "y": y}),
     "a dataset": (
