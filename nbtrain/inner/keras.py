@@ -147,22 +147,29 @@ def state_of_thread() -> dict[str, object]:
 
 def layer_at_hand() -> str:
     """Returns the path of the layer that the calling thread calls, below the model; "" if none."""
-    names = _called()
-    return "/".join(names[1:] or names)
+    return "/".join(each.name for each in _called())
 
 
 def path_of_called(layer: Any) -> str:
     """Returns the path of a layer, below the model, that the calling thread has just called."""
-    return "/".join([*_called()[1:], layer.name])
+    return "/".join(each.name for each in (*_called(), layer))
 
 
-def _called() -> list[str]:
-    """Returns the names of the layers that the calling thread calls, the outermost first.
+def optimizer_at_hand() -> bool:
+    """Returns whether the calling thread is in the update of an optimizer."""
+    return any(hasattr(each, "apply_gradients") for each in _callers())
 
-    Keras notes each in the scopes of names (`name_scope_stack`).
-    """
+
+def _called() -> list[Any]:
+    """Returns the layers that the calling thread calls, the outermost first, without a model."""
+    layers = [each for each in _callers() if hasattr(each, "call")]
+    return layers[1:] if layers and hasattr(layers[0], "fit") else layers
+
+
+def _callers() -> list[Any]:
+    """Returns what Keras has opened a scope of names for (`name_scope_stack`)."""
     scopes: Any = state_of_thread().get("name_scope_stack") or ()
-    return [scope.name for scope in scopes if hasattr(scope.caller, "call")]  # no optimizer
+    return [scope.caller for scope in scopes]
 
 
 def global_seed() -> Any:

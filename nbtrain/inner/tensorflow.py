@@ -247,7 +247,9 @@ def seeing_traces(traced: Callable[[Any], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tracing_anew(
-    called: Callable[[Any], object] = lambda _arguments: None, *, compiled: bool = True
+    around: Callable[[Any, Any], AbstractContextManager[object]] | None = None,
+    *,
+    compiled: bool = True,
 ) -> Iterator[None]:
     """Makes the calling thread trace each `tf.function` anew within a block, and without XLA.
 
@@ -255,21 +257,27 @@ def tracing_anew(
     threads call their functions as before.
 
     Args:
-        called: Is called before each call, with its arguments.
+        around: Gets each function with its arguments before the call, and returns the context of
+            the call.
         compiled: Whether functions that XLA compiles are traced anew too.
     """
     copies: dict[int, tuple[Any, Any]] = {}  # each with its function, whose id stays its own
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-        if function._jit_compile and not compiled:
-            return _CALL.original(function, *args, **kwargs)
-        if id(function) not in copies:
-            copies[id(function)] = function, _without_xla(function)
-        called((args, kwargs))
-        return _CALL.original(copies[id(function)][1], *args, **kwargs)
+        with around(function, (args, kwargs)) if around else contextlib.nullcontext():
+            if is_compiled(function) and not compiled:
+                return _CALL.original(function, *args, **kwargs)
+            if id(function) not in copies:
+                copies[id(function)] = function, _without_xla(function)
+            return _CALL.original(copies[id(function)][1], *args, **kwargs)
 
     with _CALL.replaced(call):
         yield
+
+
+def is_compiled(function: Any) -> bool:
+    """Returns whether XLA compiles a `tf.function` (`jit_compile=True`)."""
+    return bool(function._jit_compile)
 
 
 def _without_xla(function: Any) -> Any:

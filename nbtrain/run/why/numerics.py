@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -58,7 +59,7 @@ class Watch:
         self._is_seeing = False  # whether the present operation is one of this object's own
 
     def __enter__(self) -> Watch:
-        self._around.enter_context(tracing_anew(self._check_arguments))
+        self._around.enter_context(tracing_anew(self._called))
         add_callback(self._see)
         self._around.callback(remove_callback, self._see)
         return self
@@ -66,10 +67,13 @@ class Watch:
     def __exit__(self, *_error: object) -> None:
         self._around.close()
 
-    def _check_arguments(self, arguments: Any) -> None:
+    def _called(self, _function: object, arguments: Any) -> AbstractContextManager[None]:
         """Notes bad arguments of a `tf.function`, unless an operation may have made them."""
-        if self.found:
-            return
+        if not self.found:
+            self._check_arguments(arguments)
+        return contextlib.nullcontext()
+
+    def _check_arguments(self, arguments: Any) -> None:
         for each in tf.nest.flatten(arguments, expand_composites=True):
             is_eager = tf.is_tensor(each) and hasattr(each, "numpy")
             if isinstance(each, np.ndarray) or (is_eager and _is_real(each)):

@@ -15,6 +15,7 @@ _LONGEST = 3  # rows that are named
 # In the names of files that AutoGraph makes of functions; elsewhere it gives the user's own lines.
 _CONVERTED = "__autograph_generated_file"
 
+_IN_LOOP = "gradients/"  # before an operation of a loop, in the name of its derivative
 _DERIVATIVE = "gradient_tape/"  # in the name of an operation that a tape has added
 
 # The kind of an element of the data, which is noted like an operation.
@@ -27,7 +28,11 @@ def scope_of_derivative(name: str) -> str | None:
     The scope is the name of the operation or of what is around it; "" if there is nothing.
     """
     _, tape, of = name.rpartition(_DERIVATIVE)
-    return of.rpartition("/")[0] if tape else None
+    if not tape:
+        return None
+    scope = of.rpartition("/")[0]
+    _, in_loop, operation = scope.rpartition(_IN_LOOP)
+    return operation.removesuffix("_grad") if in_loop else scope
 
 
 def is_within(name: str, scope: str) -> bool:

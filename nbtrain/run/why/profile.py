@@ -26,17 +26,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbtrain.inner.keras import layer_at_hand
+from nbtrain.inner.keras import layer_at_hand, optimizer_at_hand
 from nbtrain.inner.tensorflow import (
     Span,
     add_callback,
+    is_compiled,
     remove_callback,
     spans_in,
     tracing_anew,
 )
 from nbtrain.run.why.answer import shown
 from nbtrain.run.why.derivatives import MOVES, Derivatives
-from nbtrain.run.why.operation import CodeLine, lines_of
+from nbtrain.run.why.operation import CodeLine, lines_of, scope_of_derivative
 from nbtrain.run.why.slowness import Cause
 
 # The steps that are profiled, after one that is traced anew and one that is not measured.
@@ -45,6 +46,12 @@ _BEFORE = 2
 
 # A part of the time below which operations leave much of a step to other work.
 _IDLE = 0.3
+
+# The scopes of Keras, in words.
+_SCOPES = {"compile_loss": "the loss", "compile_metrics": "the metrics"}
+
+# The part of the time from which code outside of functions is what takes it.
+_PYTHON = 0.5
 
 # The parts that are told, each of which has a share from which it is worth telling.
 _TOLD, _LEAST = 3, 0.1
@@ -107,14 +114,18 @@ class Profile:
         self._secs = 0.0  # of the steps that were profiled
         self._began = 0.0
         self._around = contextlib.ExitStack()
+        self._is_compiled = False  # XLA has compiled a part of the step
+        self._depth = 0  # calls of functions within others
+        self._function_secs = 0.0  # in calls of functions, of the steps that were profiled
         self._graphs: dict[int, tf.Graph] = {}
         self._layers: dict[tf.Operation, str] = {}
+        self._of_optimizers: set[tf.Operation] = set()
         self.parts: list[Part] = []
         self.busy = 0.0
 
     def __enter__(self) -> Profile:
         if self._taken == 0:
-            self._around.enter_context(tracing_anew(compiled=False))
+            self._around.enter_context(tracing_anew(self._calling, compiled=False))
             add_callback(self._note)
             self._around.callback(remove_callback, self._note)
         if self._taken == _BEFORE:
@@ -133,7 +144,7 @@ class Profile:
 
     def read(self) -> None:
         """Reads the trace: sets the parts."""
-        if self.trace is None:
+        if self.trace is None or self._is_compiled:
             return
         names = _Names(self._graphs.values())
         spans = [each for each in spans_in(self.trace) if names.operation(each.name) is not None]
@@ -142,8 +153,6 @@ class Profile:
 
     def told(self) -> Iterator[str]:
         """Yields a sentence about the most expensive parts, if operations take the time."""
-        if self.error is not None:
-            yield f"The step was not profiled: {self.error}"
         told = [each for each in self.parts[:_TOLD] if each.share >= _LEAST]
         if told and self.busy >= _IDLE:
             shares = ", ".join(f"{each.share:.0%} in {each.name}" for each in told)
@@ -152,22 +161,45 @@ class Profile:
     @property
     def fields(self) -> dict[str, Any]:
         """The profile, as plain data."""
+        if self.trace is None:
+            return {"error": self.error}
         parts = [each.fields for each in self.parts]
         return {"trace": str(self.trace), "busy": self.busy, "parts": parts}
 
     def causes(self) -> Iterator[Cause]:
         """Yields that little of the time of a step is that of operations."""
-        if self.parts and self.busy < _IDLE:
+        if not self.parts:
+            return
+        outside = 1 - self._function_secs / self._secs
+        if outside > _PYTHON:
+            yield Cause(
+                f"{outside:.0%} of the time of a step is that of Python, outside of its "
+                "tf.functions",
+                "move it into a tf.function, or do it less often",
+            )
+        elif self.busy < _IDLE:
             yield Cause(
                 f"Operations run for {self.busy:.0%} of the time of a step, and the rest is the "
                 "work of Python and TensorFlow for each call",
                 "take several steps in each call of a tf.function (in Keras: steps_per_execution=)",
             )
 
-    def _start(self) -> None:
-        options = tf.profiler.experimental.ProfilerOptions(python_tracer_level=0)
+    @contextlib.contextmanager
+    def _calling(self, function: Any, _arguments: object) -> Iterator[None]:
+        """Measures the time of the outermost calls of functions."""
+        self._is_compiled |= is_compiled(function)
+        began = time.perf_counter()
+        self._depth += 1
         try:
-            tf.profiler.experimental.start(str(self._folder), options)
+            yield
+        finally:
+            self._depth -= 1
+            if not self._depth and self._taken >= _BEFORE:
+                self._function_secs += time.perf_counter() - began
+
+    def _start(self) -> None:
+        try:
+            tf.profiler.experimental.start(str(self._folder))
         except tf.errors.AlreadyExistsError:
             self.error = "another profiler is running"
             return
@@ -195,8 +227,10 @@ class Profile:
         """Is called by TensorFlow after each operation was executed or added to a graph."""
         if graph is not None:
             self._graphs[id(graph)] = graph
-            if outputs:  # a tape and an optimizer call no layer
+            if outputs:
                 self._layers[outputs[0].op] = layer_at_hand()
+                if optimizer_at_hand():
+                    self._of_optimizers.add(outputs[0].op)
 
     def _parts_of(self, spans: Sequence[Span], names: _Names) -> Iterator[Part]:
         """Yields the parts of the time, the most expensive first."""
@@ -209,7 +243,7 @@ class Profile:
             assert operation is not None, "other spans were left out"
             of = names.forward_of(operation)
             layer, place = self._layers.get(of, ""), place_of(of)
-            name = f"layer {layer}" if layer else shown(place) if place else _scope(of)
+            name = f"layer {layer}" if layer else shown(place) if place else self._scope(of)
             layers[name] = layer
             spent[name][place] += own
             kinds[name][_OTHERS.sub("", span.kind)] += own
@@ -220,6 +254,15 @@ class Profile:
             of_kinds = {kind: each / whole for kind, each in kinds[name].most_common()}
             ms = 1e-9 * whole / _PROFILED
             yield Part(name, ms, whole / total, place, layers[name], of_kinds)
+
+    def _scope(self, operation: tf.Operation) -> str:
+        """Returns where an operation of no layer and no line is."""
+        if operation in self._of_optimizers:
+            return "the optimizer"
+        if scope_of_derivative(operation.name) is not None:
+            return "derivatives"
+        scope = str(operation.name.partition("/")[0])
+        return _SCOPES.get(scope, scope)
 
 
 class _Names:
@@ -253,11 +296,6 @@ class _Names:
 def _place(operation: tf.Operation) -> CodeLine | None:
     """Returns the innermost line of the user's program that led to an operation."""
     return next(iter(lines_of(operation)), None)
-
-
-def _scope(operation: tf.Operation) -> str:
-    """Returns the outermost scope of an operation of no layer and no line."""
-    return str(operation.name.partition("/")[0])
 
 
 def _without_inner(spans: Iterable[Span]) -> Iterator[tuple[Span, int]]:

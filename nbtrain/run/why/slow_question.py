@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import PhaseError
 from nbtrain.core.values.whole import whole
-from nbtrain.inner.tensorflow import tracing_anew
+from nbtrain.inner.tensorflow import is_compiled, tracing_anew
 from nbtrain.run.why.answer import Answer
 from nbtrain.run.why.experiment import Course, NextStep, StepPart, Visits
 from nbtrain.run.why.pipeline import causes_in, prepared_by
@@ -229,7 +230,7 @@ class SlowQuestion:
     ) -> Generator[NextStep, dict[str, float] | None, list[float]]:
         """Measures the step with half of the rows; nothing if it is made for one size of batch."""
         try:
-            with tracing_anew(compiled=False):  # so that no trace for this size stays
+            with tracing_anew(_check_not_compiled, compiled=False):  # no trace of this size stays
                 taken = yield from self._measure(visit, StepPart.HALF, count)
         except Exception:  # noqa: BLE001 - the user's own, for a batch that the run does not have
             return []
@@ -258,6 +259,13 @@ class SlowQuestion:
                 break
         found.seconds = found.seconds or found.first  # a pass has one step
         return found
+
+
+def _check_not_compiled(function: Any, _arguments: object) -> AbstractContextManager[None]:
+    """Raises a PhaseError for a function that XLA compiles for each size of a batch."""
+    if is_compiled(function):
+        raise PhaseError("XLA compiles the step for batches of one size.")
+    return contextlib.nullcontext()
 
 
 def _answer(
@@ -320,9 +328,10 @@ def _answer(
         answer["run"] = asdict(usual)
         said += _beside(usual, whole_step)
     said += [cause.text for cause in causes]
-    if profile.trace is not None:
-        answer["profile"] = profile.fields
-        said += profile.told() if answer.get("bound") != "input" else ()
+    answer["profile"] = profile.fields
+    said += profile.told() if answer.get("bound") != "input" else ()
+    if profile.error is not None:
+        said.append(f"The step was not profiled: {profile.error}")
     return ". ".join(said), answer
 
 

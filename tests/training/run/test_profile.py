@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,23 @@ def test_a_derivative_is_part_of_the_line_that_it_is_of(tmp_path: Path) -> None:
     assert "Cos" in of_line(profile, "tf.sin(x)").kinds
 
 
+def test_the_derivative_of_a_loop_is_part_of_the_line_within_it(tmp_path: Path) -> None:
+    profile = profiled(Step().call, tmp_path)
+    in_loop = of_line(profile, "return tf.matmul")
+    assert not [part for part in profile.parts if part is not in_loop and "MatMul" in part.kinds]
+
+
+def test_time_in_python_is_that_of_python(tmp_path: Path) -> None:
+    step = Step()
+
+    def slow() -> None:
+        step.call()
+        time.sleep(0.02)
+
+    (cause,) = profiled(slow, tmp_path).causes()
+    assert "of the time of a step is that of Python, outside of its tf.functions" in cause.text
+
+
 def test_the_trace_stays_where_tensorboard_looks_for_it(tmp_path: Path) -> None:
     trace = profiled(Step().call, tmp_path).trace
     assert trace is not None
@@ -88,8 +106,10 @@ def test_the_function_of_the_step_keeps_its_traces(tmp_path: Path) -> None:
     assert step.call.experimental_get_tracing_count() == 1
 
 
-def test_a_step_that_xla_compiles_has_no_parts(tmp_path: Path) -> None:
-    profile = profiled(Step(jit_compile=True).call, tmp_path)
+@pytest.mark.parametrize("within", [False, True])
+def test_a_step_that_xla_compiles_has_no_parts(tmp_path: Path, *, within: bool) -> None:
+    step = Step(jit_compile=True)
+    profile = profiled(tf.function(lambda: step.call()) if within else step.call, tmp_path)
     assert profile.trace is not None
     assert not profile.parts
     assert not [*profile.told(), *profile.causes()]
@@ -101,7 +121,7 @@ def test_another_profiler_is_left_alone_and_said(tmp_path: Path) -> None:
         profile = profiled(Step().call, tmp_path / "ours")
     finally:
         tf.profiler.experimental.stop()
-    assert [*profile.told()] == ["The step was not profiled: another profiler is running"]
+    assert profile.fields == {"error": "another profiler is running"}
     assert [*(tmp_path / "theirs").rglob("*.xplane.pb")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -108,6 +109,31 @@ def test_half_of_a_batch_is_tried_and_leaves_no_trace() -> None:
     answer = asked(small.start(tf.data.Dataset.from_tensors(tf.ones([4])).repeat()))
     assert answer["half"]["count"] == STEPS
     assert len(traces_of(small.traced_step)) == 1
+
+
+def test_a_step_that_xla_compiles_keeps_its_one_trace() -> None:
+    weight = tf.Variable(1.0)
+
+    @tf.function(jit_compile=True)
+    def step(batch: Any) -> Any:
+        return weight.assign_add(tf.reduce_mean(batch) * 1e-3)
+
+    data = tf.data.Dataset.from_tensors(tf.ones([4])).repeat()
+    answer = asked(nbtrain.train(step, data=data, checkpoint=tf.train.Checkpoint(weight=weight)))
+    assert step.experimental_get_tracing_count() == 1
+    assert "half" not in answer
+    assert "Operations run for" not in answer["text"]
+
+
+def test_another_profiler_is_said() -> None:
+    small = Small()
+    with tempfile.TemporaryDirectory() as folder:
+        tf.profiler.experimental.start(folder)
+        try:
+            answer = asked(small.start([tf.ones([4])] * 20))
+        finally:
+            tf.profiler.experimental.stop(save=False)
+    assert answer["text"].endswith("The step was not profiled: another profiler is running")
 
 
 def test_a_step_for_batches_of_one_size_is_measured_with_these() -> None:
@@ -326,6 +352,8 @@ def test_a_fit_that_was_asked_ends_as_one_that_was_not(kind: str) -> None:
             answer = applied(run.why_slow(STEPS)).answer
             assert run.status.step == step
             assert answer.keys() >= {"input", "step", "together", "bound"}
+            parts = {part["name"] for part in answer["profile"]["parts"]}
+            assert parts >= {"the optimizer", "the loss"}
         applied(run.resume())
         run.wait(SOON)
         found.append(
