@@ -30,6 +30,7 @@ class Throughput:
         self._long: deque[tuple[float, int]] = deque()
         self._seen: int | None = None  # the step before the first mark
         self._now = 0.0
+        self._last: float | None = None
 
     def update(self, step: int, now: float) -> None:
         """Records that `step` steps in total were completed at `now` (seconds)."""
@@ -49,6 +50,7 @@ class Throughput:
 
     def reset(self) -> None:
         """Clears both windows, because the training thread is not training."""
+        self._last = self.last_steps_per_s
         self._marks.clear()
         self._long.clear()
         self._seen = None
@@ -73,6 +75,11 @@ class Throughput:
             return None
         speed, since = (step - before) / (last - then), self._now - last
         return 1 / since if since > max(SLOW_SECS, 2 / speed) else speed
+
+    @property
+    def last_steps_per_s(self) -> float | None:
+        """Steps per second now, or before the last reset; None if they were never known."""
+        return self.steps_per_s or self._last
 
 
 def _add(marks: deque[tuple[float, int]], mark: tuple[float, int], secs: float) -> None:

@@ -151,6 +151,11 @@ class Profile:
         self.parts = [*self._parts_of(spans, names)]
         self.busy = min(1.0, 1e-12 * _covered(spans) / self._secs)
 
+    @property
+    def step_ms(self) -> float:
+        """The milliseconds of a step that was profiled; 0 if none was."""
+        return 1e3 * self._secs / _PROFILED
+
     def told(self) -> Iterator[str]:
         """Yields a sentence about the most expensive parts, if operations take the time."""
         told = [each for each in self.parts[:_TOLD] if each.share >= _LEAST]

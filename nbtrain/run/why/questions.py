@@ -25,7 +25,7 @@ from nbtrain.core.states import Phase
 from nbtrain.core.text.tracebacks import named
 from nbtrain.media.samples import kept_copy
 from nbtrain.recording.loss_monitor import Anomaly
-from nbtrain.run.beside.time_usage import EVALUATE, SAVE
+from nbtrain.run.beside.time_usage import ASKED, EVALUATE, PAUSED, RESTORE, SAVE
 from nbtrain.run.context import Context
 from nbtrain.run.saving.policy import CheckpointPolicy
 from nbtrain.run.tuning.control import HyperparameterControl
@@ -33,7 +33,8 @@ from nbtrain.run.why.experiment import Course, Experiment, LoopSource, Visits
 from nbtrain.run.why.inside import INSIDE, TABLE, InsideQuestion
 from nbtrain.run.why.nan_question import NanQuestion
 from nbtrain.run.why.pipeline import check_cache, variables_in
-from nbtrain.run.why.slow_question import SlowQuestion, Usual
+from nbtrain.run.why.slow_answer import Usual
+from nbtrain.run.why.slow_question import SlowQuestion
 
 # Takes steps from the present state until an experiment is over; counts and records none.
 Take = Callable[[Experiment], None]
@@ -180,13 +181,16 @@ class Questions:
         return self._outcome(experiment)
 
     def _usual(self) -> Usual | None:
-        """Returns the speed of the run at present; None while it is paused, or too young."""
+        """Returns the speed of the run, now or before a pause; None if it is too young."""
         monitor = self._context.monitor
-        speed, shares = monitor.throughput.steps_per_s, monitor.time_usage.shares
+        speed, shares = monitor.throughput.last_steps_per_s, monitor.time_usage.shares
         if speed is None:
             return None
         ms = 1e3 / speed
-        return Usual(ms, ms * shares.get(EVALUATE, 0.0), ms * shares.get(SAVE, 0.0))
+        trained = 1.0 - sum(shares.get(kind, 0.0) for kind in (PAUSED, ASKED, RESTORE))
+        if trained <= 0:
+            return Usual(ms, 0.0, 0.0)
+        return Usual(ms, *(ms * shares.get(kind, 0.0) / trained for kind in (EVALUATE, SAVE)))
 
     def _source(self) -> LoopSource | None:
         """The elements that the next step draws from; None if unknown."""

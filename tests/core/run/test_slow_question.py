@@ -13,7 +13,8 @@ from nbtrain.core.current_step import StepCounter
 from nbtrain.core.errors import ArgumentError, PhaseError
 from nbtrain.run.why.answer import Answer
 from nbtrain.run.why.experiment import Course, StepPart, Visits
-from nbtrain.run.why.slow_question import SlowQuestion, Usual
+from nbtrain.run.why.slow_answer import Usual
+from nbtrain.run.why.slow_question import SlowQuestion
 
 # A pipeline in which nothing is to be named.
 DATA = tf.data.Dataset.range(3)
@@ -147,7 +148,7 @@ def test_the_longer_part_holds_the_training_back(
 
 def test_long_measurements_end_after_ten_seconds_but_not_before_five_steps() -> None:
     _, answer = Times(ms(1, 900, 3000)).answer(count=1000)
-    assert answer["step"]["count"] == 7, "after five that are not measured"
+    assert answer["step"]["count"] == 8, "after four that are not measured, for three seconds"
     assert answer["together"]["count"] == 5
 
 
@@ -185,25 +186,27 @@ def test_the_begin_of_a_pass_is_not_named_where_it_takes_little() -> None:
     assert not answer["causes"]
 
 
-def test_passes_of_one_step_are_said_to_be_in_all_times() -> None:
+def test_passes_of_one_step_are_measured_with_their_begin() -> None:
     said, answer = Times(ms(1, 5, 5.1), size=1, begin_ms=20).answer(count=10)
-    assert answer["bound"] == "passes"
-    assert "input 21 ms, step 25 ms, together 25.1 ms: each step begins a pass over" in said
-    assert answer["causes"][0]["text"].startswith("A pass over the data has one step: make the")
+    assert "input 21 ms, step 25 ms, together 25.1 ms: the step takes the time" in said
+    assert answer["first"]["count"] == 10
+    assert answer["causes"] == []
 
 
 def test_a_run_that_takes_longer_than_its_steps_has_the_rest_by_kind() -> None:
     said, answer = Times(ms(1, 5, 5)).answer(usual=Usual(20.0, 4.0, 0.1))
     assert said.endswith(
-        "With all around it, a step takes 20 ms, with 4 ms of evaluation and 10.9 ms between the "
-        "steps (callbacks, the code of the loop, the begin of a pass)"
+        "most of the time goes to what is around the steps. In the run, a step has taken 20 ms, "
+        "with 4 ms of evaluation and 10.9 ms around it (callbacks, code of the loop, the begin of "
+        "a pass, slower steps)"
     )
+    assert answer["bound"] == "beside"
     assert answer["run"] == {"ms": 20.0, "evaluate_ms": 4.0, "save_ms": 0.1}
 
 
 def test_a_run_that_takes_as_long_as_its_steps_has_no_rest_to_tell() -> None:
     said, answer = Times(ms(1, 5, 5)).answer(usual=Usual(5.2, 0.0, 0.0))
-    assert "With all around it" not in said
+    assert "In the run" not in said
     assert answer["run"]["ms"] == 5.2
 
 
