@@ -168,7 +168,7 @@ def answer_of(
         causes = in_input + in_step if is_input_longer else in_step + in_input
     if taken.first:
         answer["first"] = asdict(Measured.of(taken.first))
-        causes += _short_passes(taken, whole_step, profile.step_ms)
+        causes = [*_short_passes(taken, whole_step, profile.step_ms), *causes]
     answer["causes"] = [cause.fields for cause in causes]
     said = [text]
     if usual is not None:
