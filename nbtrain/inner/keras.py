@@ -150,9 +150,10 @@ def layer_at_hand() -> str:
     return "/".join(each.name for each in _called())
 
 
-def path_of_called(layer: Any) -> str:
-    """Returns the path of a layer, below the model, that the calling thread has just called."""
-    return "/".join(each.name for each in (*_called(), layer))
+def path_of_called(layer: Any, *, with_model: bool = False) -> str:
+    """Returns the path of a layer that the calling thread has just called; below the model."""
+    around = [each for each in _callers() if hasattr(each, "call")] if with_model else _called()
+    return "/".join(each.name for each in (*around, layer))
 
 
 def optimizer_at_hand() -> bool:

@@ -284,6 +284,7 @@ def _without_xla(function: Any) -> Any:
     """Returns a copy of a `tf.function` without traces."""
     copy = function._clone(None)
     copy._jit_compile = None
+    copy._omit_frequent_tracing_warning = True
     return copy
 
 

@@ -26,6 +26,12 @@ def is_variable(item: object) -> bool:
     return isinstance(item, (tf.Variable, keras.Variable))
 
 
+def is_distributed(item: Any) -> bool:
+    """Returns whether a variable has a value for each replica of a strategy."""
+    within = storage_of(item) if isinstance(item, keras.Variable) else item
+    return isinstance(within, tf.distribute.DistributedValues)
+
+
 def is_of_metric(item: Any) -> bool:
     """Returns whether a variable belongs to a metric: its copies are summed when it is read."""
     within = storage_of(item) if isinstance(item, keras.Variable) else item

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtrain.core.current_step import StepCounter
+from nbtrain.core.errors import PhaseError
 from nbtrain.core.text.text_table import counted, some
+from nbtrain.inner.variables import is_distributed
 from nbtrain.run.why.experiment import Course, NextStep
 from nbtrain.run.why.look import Look, Part
 
@@ -21,6 +23,9 @@ TABLE, INSIDE = "table", "inside"
 
 # The share of units that are 0 in all rows, and of outputs at the ends of a sigmoid or tanh.
 _MANY = 0.5
+
+# The rows from which a unit that is always 0 is not so by chance.
+_ROWS = 16
 
 # Gradients per weight of the first layer over those of the last.
 _VANISHING, _EXPLODING = 1e-3, 1e3
@@ -68,7 +73,15 @@ class InsideQuestion:
 
         Args:
             variables: The variables that the step may train.
+
+        Raises:
+            PhaseError: They belong to a strategy.
         """
+        if any(map(is_distributed, variables)):
+            raise PhaseError(
+                "The step runs in the replicas of a strategy, where its layers cannot be observed: "
+                "look_inside needs a model without a strategy."
+            )
         step = self._steps.step
         look = Look(variables)
         yield NextStep(look)
@@ -87,7 +100,9 @@ def told(parts: Sequence[Part], found: Sequence[Finding]) -> str:
     if not parts:
         return "The step calls no layer of Keras, and changes no weight"
     if not found:
-        return f"Nothing stands out in {counted(len(parts), 'layer')}"
+        layers = sum(bool(each.kind) for each in parts)
+        counts = ((layers, "layer"), (len(parts) - layers, "variable"))
+        return f"Nothing stands out in {' and '.join(counted(*each) for each in counts if each[0])}"
     more = len(found) - _TOLD
     said = [each.text for each in found[:_TOLD]]
     return ". ".join([*said, f"{more} more are in the table"] if more > 0 else said)
@@ -100,15 +115,23 @@ def findings(parts: Sequence[Part]) -> Iterator[Finding]:
         if not all(
             map(math.isfinite, (*numbers, part.activations.mean if part.activations else 0.0))
         ):
-            yield _of(part, "{} has values that are NaN or infinite: run.why_nan() finds the cause")
-    for part in parts:
-        yield from _stuck(part)
+            yield _of(
+                part,
+                "{} has values that are NaN or infinite: run.why_nan() finds the cause, unless "
+                "a loss scale was too large",
+            )
+    outputs = [each for each in parts if each.activations is not None]
+    for part in outputs:
+        yield from _stuck(part, is_last=part is outputs[-1])
     weighted = [each for each in parts if each.size]
     trained = [each for each in weighted if each.is_trained]
     yield from _unreached(weighted, trained)
-    yield from _by_depth([each for each in trained if 0 < each.slope < math.inf])
+    yield from _by_depth(
+        [each for each in trained if each.kind and not each.is_sparse and 0 < each.slope < math.inf]
+    )
     for part in trained:
-        yield from _far_updates(part)
+        if part.kind:  # own variables may well begin at 0
+            yield from _far_updates(part)
 
 
 def _unreached(weighted: Sequence[Part], trained: Sequence[Part]) -> Iterator[Finding]:
@@ -123,20 +146,30 @@ def _unreached(weighted: Sequence[Part], trained: Sequence[Part]) -> Iterator[Fi
         names = tuple(each.name for each in left)
         yield Finding(names, f"The step does not train {some(names)}")
     if trained and not any(each.is_changed for each in weighted):
-        yield Finding((), "The step changes no weights, as with a learning rate of 0")
+        yield Finding(
+            (),
+            "The step changes no weights, as with a learning rate of 0, or between two updates of "
+            "an optimizer that accumulates gradients",
+        )
 
 
-def _stuck(part: Part) -> Iterator[Finding]:
-    """Yields activations whose slope is 0 or nearly 0."""
+def _stuck(part: Part, *, is_last: bool) -> Iterator[Finding]:
+    """Yields activations whose slope is 0 or nearly 0.
+
+    Args:
+        part: A layer.
+        is_last: Whether it is the last: outputs that are right are at the ends of a sigmoid.
+    """
     seen = part.activations
-    if seen is None:
+    assert seen is not None, "others were left out"
+    if seen.rows < _ROWS:
         return
     if part.activation.startswith("relu") and seen.dead >= _MANY:
         yield _of(
             part,
             f"{seen.dead:.0%} of the units of {{}} are 0 in all {seen.rows:,.0f} rows: dead ReLUs",
         )
-    if seen.saturated >= _MANY:
+    if seen.saturated >= _MANY and not is_last:
         yield _of(
             part,
             f"{seen.saturated:.0%} of the outputs of {{}} are at the ends of its "
@@ -221,7 +254,7 @@ def _shown(number: float) -> str:
 
 def _bar(value: float, most: float) -> str:
     """Returns a bar for a value, which is one block shorter for each factor of 10."""
-    if not value > 0:
+    if not 0 < value < math.inf:
         return ""
     return "▇" * max(1, _BLOCKS + round(math.log10(value / most)))
 

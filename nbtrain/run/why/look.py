@@ -14,8 +14,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from nbtrain.inner.keras import layers_of, path_of_called
+from nbtrain.inner.keras import layers_of, path_of_called, trainable_of
 from nbtrain.inner.methods import ThreadMethod
 from nbtrain.inner.tensorflow import tracing_anew
 from nbtrain.inner.variables import handles, is_variable
@@ -51,9 +51,9 @@ class Activations:
     Attributes:
         mean, spread: Their mean and standard deviation.
         zeros: The share that is 0.
-        dead: The share of the units that are 0 in all rows.
+        dead: The share of the units that are 0 in all rows of all calls.
         saturated: The share at which the slope of a sigmoid or tanh is nearly 0; 0 for others.
-        rows: The number of rows, times those of a sequence or picture.
+        rows: The number of rows of all calls, times those of a sequence or picture.
     """
 
     mean: float
@@ -72,14 +72,15 @@ class Part:
         name: Its path below the model, or the name of the variable.
         kind: The class of the layer, such as "Dense"; "" for a variable.
         activation: The name of the activation; "" if there is none.
-        size: The number of trainable weights.
-        weights: The norm of its weights before the step; NaN without weights.
+        size: The number of weights that can be trained; of all weights if it is frozen.
+        weights: The norm of these before the step; NaN without weights.
         gradient: The norm of their gradient; NaN if no tape was asked for it.
         update: The norm of what the step adds to the weights, over that of the weights; NaN for
             weights that are 0.
         is_changed: Whether the step changes one of its weights.
         is_trained: Whether a tape was asked for the gradient of one of its weights.
         is_connected: Whether there was a gradient.
+        is_sparse: Whether a gradient is for some rows of the weights alone, as in an Embedding.
         is_frozen: Whether the layer is not trainable.
         activations: Its outputs; None for a variable.
     """
@@ -94,6 +95,7 @@ class Part:
     is_changed: bool = False
     is_trained: bool = False
     is_connected: bool = False
+    is_sparse: bool = False
     is_frozen: bool = False
     activations: Activations | None = None
 
@@ -116,10 +118,42 @@ class Part:
 
 @dataclass(slots=True)
 class _Called:
-    """A layer that was called, with the numbers of each of its outputs."""
+    """A layer that was called, with the numbers of each of its outputs.
+
+    Attributes:
+        layer: The layer.
+        path: Its path below the model.
+        whole_path: Its path with the model.
+        outputs: For each call mean, mean square, share of zeros, share that is saturated, rows.
+        lives: Whether each unit was other than 0 in a call.
+    """
 
     layer: Any
-    outputs: list[Sequence[float]] = field(default_factory=list)
+    path: str
+    whole_path: str
+    outputs: list[Any] = field(default_factory=list)
+    lives: Any = False
+
+    def note(self, numbers: Any, lives: Any) -> None:
+        """Notes a call."""
+        self.outputs.append(numbers)
+        known = np.shape(self.lives) in ((), np.shape(lives))
+        self.lives = self.lives | lives if known else np.True_
+
+    @property
+    def activations(self) -> Activations | None:
+        """The numbers of all calls; None if none was executed."""
+        if not self.outputs:
+            return None
+        mean, square, zeros, saturated, _ = map(float, np.mean(self.outputs, axis=0))
+        return Activations(
+            mean,
+            math.sqrt(max(0.0, square - mean**2)) if math.isfinite(square) else math.nan,
+            zeros,
+            1.0 - float(np.mean(self.lives)),
+            saturated,
+            float(np.sum(self.outputs, axis=0)[-1]),
+        )
 
 
 class Look:
@@ -133,7 +167,9 @@ class Look:
         self._before = {
             handle: (each, tf.identity(each)) for each in variables for handle in handles(each)[:1]
         }
-        self._called: dict[str, _Called] = {}
+        self._called: dict[int, _Called] = {}  # by the identity of the layer
+        self._depth = 0  # calls of `gradient` within others, as recomputed gradients have
+        self._sparse: set[int] = set()
         self._asked: dict[int, Any] = {}  # the variables whose gradients were computed
         self._gradients: defaultdict[int, list[float]] = defaultdict(list)
         self._connected: set[int] = set()
@@ -151,56 +187,67 @@ class Look:
     def _call(self, layer: Any, *args: Any, **kwargs: Any) -> Any:
         """Calls a layer, and notes numbers of its outputs."""
         result = _LAYER.original(layer, *args, **kwargs)
-        if not layers_of(layer, with_itself=False) and (
-            layer.weights or isinstance(layer, _ACTIVATIONS)
-        ):
+        is_leaf = not layers_of(layer, with_itself=False)
+        if trainable_of(layer) or (is_leaf and (layer.weights or isinstance(layer, _ACTIVATIONS))):
             tensors = [each for each in tf.nest.flatten(result) if _is_real(each)]
             if tensors:
-                name = path_of_called(layer)
-                called = self._called.setdefault(name, _Called(layer))
-                _note(
-                    called.outputs.append, _numbers(tensors[0], _BOUNDS.get(activation_of(layer)))
+                called = self._called.setdefault(
+                    id(layer),
+                    _Called(layer, path_of_called(layer), path_of_called(layer, with_model=True)),
                 )
+                _note(called.note, *_numbers(tensors[0], _BOUNDS.get(activation_of(layer))))
         return result
 
     def _gradient(
         self, tape: tf.GradientTape, target: Any, sources: Any, *args: Any, **kwargs: Any
     ) -> Any:
         """Computes gradients, and notes their norms."""
-        result = _TAPE.original(tape, target, sources, *args, **kwargs)
+        self._depth += 1
+        try:
+            result = _TAPE.original(tape, target, sources, *args, **kwargs)
+        finally:
+            self._depth -= 1
+        if self._depth:
+            return result
         for source, gradient in zip(tf.nest.flatten(sources), tf.nest.flatten(result), strict=True):
             if is_variable(source):
                 (handle, *_) = handles(source)
                 self._asked[handle] = source
                 if gradient is not None:
                     self._connected.add(handle)
-                    _note(self._gradients[handle].append, _norm(gradient))
+                    self._sparse |= {handle} if isinstance(gradient, tf.IndexedSlices) else set()
+                    _note(self._gradients[handle].append, _norm(_dense(gradient)))
         return result
 
     def parts(self) -> Iterator[Part]:
         """Yields the layers in the order of their calls, then the variables that are of none."""
         of_layers: set[int] = set()
-        for name, called in self._called.items():
+        paths = Counter(each.path for each in self._called.values())
+        for called in self._called.values():
             layer = called.layer
-            found = [handle for each in layer.weights for handle in handles(each)[:1]]
-            of_layers |= {*found}
-            trainable = [
-                handle for each in layer.trainable_variables for handle in handles(each)[:1]
-            ]
-            numbers = np.mean(called.outputs, axis=0) if called.outputs else None  # not executed
+            of_layers |= {*self._known(layer.weights)}
+            is_frozen = bool(layer.weights) and not layer.trainable
             yield self._part(
-                name,
-                trainable,
+                called.path if paths[called.path] == 1 else called.whole_path,
+                self._known(layer.weights if is_frozen else trainable_of(layer)),
                 kind=type(layer).__name__,
                 activation=activation_of(layer),
-                is_frozen=bool(layer.weights) and not layer.trainable,
-                activations=None if numbers is None else Activations(*map(float, numbers)),
+                is_frozen=is_frozen,
+                activations=called.activations,
             )
         others = {**self._asked, **{handle: each for handle, (each, _) in self._before.items()}}
         for handle, variable in others.items():
             part = self._part(_name(variable), [handle])
             if handle not in of_layers and (part.is_trained or part.is_changed):
                 yield part
+
+    def _known(self, variables: Iterable[Any]) -> list[int]:
+        """Returns the handles of variables, whose values are known from now on."""
+        found = {handle: each for each in variables for handle in handles(each)[:1]}
+        for handle, each in found.items():
+            if handle not in self._before:
+                self._before[handle] = each, tf.identity(each)
+        return [*found]
 
     def _part(self, name: str, found: Sequence[int], **more: Any) -> Part:
         known = [each for each in found if each in self._before]
@@ -221,6 +268,7 @@ class Look:
             is_changed=any(moved.values()),
             is_trained=any(each in self._asked for each in found),
             is_connected=any(each in self._connected for each in found),
+            is_sparse=any(each in self._sparse for each in found),
             **more,
         )
 
@@ -234,46 +282,56 @@ def activation_of(layer: Any) -> str:
     return str(getattr(getattr(layer, "activation", None), "__name__", ""))
 
 
-def _note(note: Any, numbers: Any) -> None:
-    """Calls a function with a tensor's values: now, or when the function being traced is called."""
+def _note(note: Any, *tensors: Any) -> None:
+    """Calls a function with tensors' values: now, or when the function being traced is called."""
     if tf.executing_eagerly():
-        note(numbers.numpy())
+        note(*(each.numpy() for each in tensors))
     else:
-        tf.numpy_function(note, [numbers], [])
+        tf.numpy_function(note, [*tensors], [])
 
 
-def _numbers(output: Any, bounds: tuple[float, float] | None) -> Any:
-    """Returns the numbers of `Activations` of an output, as one tensor."""
+def _numbers(output: Any, bounds: tuple[float, float] | None) -> tuple[Any, Any]:
+    """Returns the numbers of an output, and whether each unit is other than 0 in a row."""
     rows = output if output.shape.rank else output[tf.newaxis]
     of_row = tf.maximum(tf.size(rows[:1]), 1)
     rows = tf.cast(rows[: tf.maximum(_MOST // of_row, 1)], tf.float32)
     units = tf.reshape(rows, [-1, tf.shape(rows)[-1] if rows.shape.rank > 1 else 1])
-    mean, variance = tf.nn.moments(units, axes=[0, 1])
     is_zero = units == 0
     least, most = bounds or (-math.inf, math.inf)
-    return tf.stack(
+    numbers = tf.stack(
         [
-            mean,
-            tf.sqrt(variance),
+            tf.reduce_mean(units),
+            tf.reduce_mean(units**2),
             _share(is_zero),
-            _share(tf.reduce_all(is_zero, axis=0)),
             _share((units < least) | (units > most)),
             tf.cast(tf.shape(units)[0], tf.float32),
         ]
     )
+    return numbers, ~tf.reduce_all(is_zero, axis=0)
 
 
 def _share(values: Any) -> Any:
     return tf.reduce_mean(tf.cast(values, tf.float32))
 
 
-def _norm(gradient: Any) -> Any:
-    values = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-    return tf.norm(tf.cast(values, tf.float32))
+def _dense(gradient: Any) -> Any:
+    """Returns the values of a gradient, each row once."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, numbers = tf.unique(gradient.indices)
+    return tf.math.unsorted_segment_sum(gradient.values, numbers, tf.size(rows))
+
+
+def _norm(tensor: Any) -> Any:
+    """Returns the norm as float64: squares of large values would be infinite in float32."""
+    values = tf.cast(tensor, tf.float32)
+    most = tf.reduce_max(tf.abs(values)) if values.shape.rank else tf.abs(values)
+    scaled = tf.norm(tf.math.divide_no_nan(values, most))
+    return tf.cast(most, tf.float64) * tf.cast(scaled, tf.float64)
 
 
 def _size(tensor: Any) -> float:
-    return float(tf.norm(tf.cast(tensor, tf.float32)))
+    return float(_norm(tensor))
 
 
 def _joined(norms: Any) -> float:
