@@ -135,8 +135,9 @@ class _Called:
     lives: Any = False
 
     def note(self, numbers: Any, lives: Any) -> None:
-        """Notes a call."""
-        self.outputs.append(numbers)
+        """Notes the numbers of a call, which begin with the mean and the variance."""
+        mean, variance, *others = map(float, numbers)
+        self.outputs.append([mean, variance + mean**2, *others])
         known = np.shape(self.lives) in ((), np.shape(lives))
         self.lives = self.lives | lives if known else np.True_
 
@@ -296,12 +297,13 @@ def _numbers(output: Any, bounds: tuple[float, float] | None) -> tuple[Any, Any]
     of_row = tf.maximum(tf.size(rows[:1]), 1)
     rows = tf.cast(rows[: tf.maximum(_MOST // of_row, 1)], tf.float32)
     units = tf.reshape(rows, [-1, tf.shape(rows)[-1] if rows.shape.rank > 1 else 1])
+    mean, variance = tf.nn.moments(units, axes=[0, 1])
     is_zero = units == 0
     least, most = bounds or (-math.inf, math.inf)
     numbers = tf.stack(
         [
-            tf.reduce_mean(units),
-            tf.reduce_mean(units**2),
+            mean,
+            variance,
             _share(is_zero),
             _share((units < least) | (units > most)),
             tf.cast(tf.shape(units)[0], tf.float32),
@@ -325,7 +327,7 @@ def _dense(gradient: Any) -> Any:
 def _norm(tensor: Any) -> Any:
     """Returns the norm as float64: squares of large values would be infinite in float32."""
     values = tf.cast(tensor, tf.float32)
-    most = tf.reduce_max(tf.abs(values)) if values.shape.rank else tf.abs(values)
+    most = tf.maximum(tf.reduce_max(tf.abs(values)), 0.0)  # of nothing, it is -∞
     scaled = tf.norm(tf.math.divide_no_nan(values, most))
     return tf.cast(most, tf.float64) * tf.cast(scaled, tf.float64)
 
