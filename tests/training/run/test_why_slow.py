@@ -290,7 +290,8 @@ def test_a_run_over_data_that_cannot_come_again_trains_each_element_once(
 
 
 def test_a_cache_in_a_file_is_filled_first(tmp_path: Path) -> None:
-    data = tf.data.Dataset.range(40).cache(str(tmp_path / "held"))
+    size = 3000  # many more than TensorFlow prepares in advance
+    data = tf.data.Dataset.range(size).cache(str(tmp_path / "held"))
     seen: list[int] = []
 
     def step(number: Any) -> Any:
@@ -301,7 +302,7 @@ def test_a_cache_in_a_file_is_filled_first(tmp_path: Path) -> None:
     run = nbtrain.train(step, data=data, epochs=3, checkpoint=checkpoint, start=False)
     at(run, 25)
     assert "fills the cache" in refused(run.why_slow(STEPS)).text
-    run.post(Pause(), at=60)
+    run.post(Pause(), at=size + 60)
     applied(run.resume())
     reached(run, lambda run: run.status.phase is Phase.PAUSED)
     applied(run.why_slow(STEPS))
