@@ -240,7 +240,8 @@ class Requests:
 
         Three measurements of `steps` steps: the input alone (elements are drawn, nothing is
         trained), whole steps, and the step alone (one element is trained again and again). Each
-        ends after ten seconds at the latest. Then the run is where it was, as after `why_nan`.
+        ends after ten seconds, if it has five steps by then. Then the run is where it was, as after
+        `why_nan`.
         `answer` of the outcome has the milliseconds of each, with their range over five parts of
         the measurement, how many times faster the training could be at best, and the causes that
         were found in the pipeline of `tf.data` and in the step, each with its line.

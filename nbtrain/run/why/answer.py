@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -64,9 +63,7 @@ def answer_of(
         "rows": [*next((each.rows for each in origin.outputs if each.rows), ())],
     }
     if place is not None:
-        line = linecache.getline(place.filename, place.line).strip()
-        answer |= {"file": place.filename, "line": place.line, "function": place.function}
-        answer |= {"code": line} if line else {}
+        answer |= {**place.fields, "function": place.function}
     if grown := _grown(growth):
         grew = sorted({name for name, _ in growth})
         answer["growth"] = {"variables": grew, "values": [value for _, value in growth]}

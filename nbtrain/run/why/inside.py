@@ -111,10 +111,9 @@ def told(parts: Sequence[Part], found: Sequence[Finding]) -> str:
 def findings(parts: Sequence[Part]) -> Iterator[Finding]:
     """Yields what stands out, the worst first."""
     for part in parts:
-        numbers = (part.weights if part.size else 0.0, part.gradient if part.is_connected else 0.0)
-        if not all(
-            map(math.isfinite, (*numbers, part.activations.mean if part.activations else 0.0))
-        ):
+        numbers = [part.weights] * bool(part.size) + [part.gradient] * part.is_connected
+        numbers += [part.activations.mean] if part.activations else []
+        if not all(map(math.isfinite, numbers)):
             yield _of(
                 part,
                 "{} has values that are NaN or infinite: run.why_nan() finds the cause, unless "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -105,6 +106,13 @@ class CodeLine(NamedTuple):
     filename: str
     line: int
     function: str
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The file, the line and its code, as plain data."""
+        found: dict[str, Any] = {"file": self.filename, "line": self.line}
+        code = linecache.getline(self.filename, self.line).strip()
+        return {**found, "code": code} if code else found
 
 
 def lines_of(operation: tf.Operation) -> tuple[CodeLine, ...]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import linecache
 import re
 import time
 from collections import Counter, defaultdict
@@ -88,8 +87,7 @@ class Part:
         if self.layer:
             found["layer"] = self.layer
         if self.place is not None:
-            line = linecache.getline(self.place.filename, self.place.line).strip()
-            found |= {"file": self.place.filename, "line": self.place.line, "code": line}
+            found |= self.place.fields
         return found
 
 
@@ -165,9 +163,9 @@ class Profile:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The profile, as plain data."""
+        """The profile, as plain data; empty if there is none."""
         if self.trace is None:
-            return {"error": self.error}
+            return {"error": self.error} if self.error else {}
         parts = [each.fields for each in self.parts]
         return {"trace": str(self.trace), "busy": self.busy, "parts": parts}
 

@@ -175,7 +175,8 @@ def answer_of(
         answer["run"] = asdict(usual)
         said += _beside(usual, whole_step)
     said += [cause.text for cause in causes[:_TOLD]]
-    answer["profile"] = profile.fields
+    if found := profile.fields:
+        answer["profile"] = found
     said += profile.told() if answer.get("bound") != "input" else ()
     if profile.error is not None:
         said.append(f"The step was not profiled: {profile.error}")

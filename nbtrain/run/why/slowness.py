@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +34,5 @@ class Cause:
         """The same, as plain data."""
         found: dict[str, Any] = {"text": self.text, "change": self.change}
         if self.place is not None:
-            line = linecache.getline(self.place.filename, self.place.line).strip()
-            found |= {"file": self.place.filename, "line": self.place.line, "code": line}
+            found |= self.place.fields
         return found

@@ -164,7 +164,7 @@ def test_data_that_nobody_draws_are_not_measured() -> None:
     times = Times(ms(1, 1, 7))
     said, answer = times.answer(data=None)
     assert said.startswith("a step takes 7 ms, and draws its data itself")
-    assert answer.keys() == {"together", "causes", "profile"}
+    assert answer.keys() == {"together", "causes"}
     assert {*times.taken} == {StepPart.WHOLE}
 
 
