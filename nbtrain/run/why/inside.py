@@ -16,7 +16,7 @@ from nbtrain.core.errors import PhaseError
 from nbtrain.core.text.text_table import counted, some
 from nbtrain.inner.variables import is_distributed
 from nbtrain.run.why.experiment import Course, NextStep
-from nbtrain.run.why.look import Look, Part
+from nbtrain.run.why.look import Look, Observed
 
 # The name of the table in an answer, and the tag under which it is recorded.
 TABLE, INSIDE = "table", "inside"
@@ -66,7 +66,9 @@ class InsideQuestion:
 
     def __init__(self, steps: StepCounter) -> None:
         self._steps = steps
-        self._last: tuple[int, dict[str, Part]] | None = None  # the step and the parts of a look
+        self._last: tuple[int, dict[str, Observed]] | None = (
+            None  # the step and the parts of a look
+        )
 
     def course(self, variables: Sequence[Any]) -> Course:
         """Takes a step, and looks at its layers.
@@ -95,7 +97,7 @@ class InsideQuestion:
         }
 
 
-def told(parts: Sequence[Part], found: Sequence[Finding]) -> str:
+def told(parts: Sequence[Observed], found: Sequence[Finding]) -> str:
     """Returns what stands out, in a few sentences."""
     if not parts:
         return "The step calls no layer of Keras, and changes no weight"
@@ -108,7 +110,7 @@ def told(parts: Sequence[Part], found: Sequence[Finding]) -> str:
     return ". ".join([*said, f"{more} more are in the table"] if more > 0 else said)
 
 
-def findings(parts: Sequence[Part]) -> Iterator[Finding]:
+def findings(parts: Sequence[Observed]) -> Iterator[Finding]:
     """Yields what stands out, the worst first."""
     for part in parts:
         numbers = [part.weights] * bool(part.size) + [part.gradient] * part.is_connected
@@ -133,7 +135,7 @@ def findings(parts: Sequence[Part]) -> Iterator[Finding]:
             yield from _far_updates(part)
 
 
-def _unreached(weighted: Sequence[Part], trained: Sequence[Part]) -> Iterator[Finding]:
+def _unreached(weighted: Sequence[Observed], trained: Sequence[Observed]) -> Iterator[Finding]:
     """Yields layers that get no gradient."""
     for part in trained:
         if not part.is_connected:
@@ -152,7 +154,7 @@ def _unreached(weighted: Sequence[Part], trained: Sequence[Part]) -> Iterator[Fi
         )
 
 
-def _stuck(part: Part, *, is_last: bool) -> Iterator[Finding]:
+def _stuck(part: Observed, *, is_last: bool) -> Iterator[Finding]:
     """Yields activations whose slope is 0 or nearly 0.
 
     Args:
@@ -176,7 +178,7 @@ def _stuck(part: Part, *, is_last: bool) -> Iterator[Finding]:
         )
 
 
-def _by_depth(trained: Sequence[Part]) -> Iterator[Finding]:
+def _by_depth(trained: Sequence[Observed]) -> Iterator[Finding]:
     """Yields that gradients shrink or grow from the last layer to the first."""
     if len(trained) < 2:
         return
@@ -191,7 +193,7 @@ def _by_depth(trained: Sequence[Part]) -> Iterator[Finding]:
         yield Finding((first.name,), text)
 
 
-def _far_updates(part: Part) -> Iterator[Finding]:
+def _far_updates(part: Observed) -> Iterator[Finding]:
     """Yields that a step changes the weights by far more or less than is usual."""
     if part.update > _MOST or 0 < part.update < _LEAST:
         size = "much" if part.update > _MOST else "little"
@@ -202,15 +204,15 @@ def _far_updates(part: Part) -> Iterator[Finding]:
         )
 
 
-def _of(part: Part, text: str) -> Finding:
+def _of(part: Observed, text: str) -> Finding:
     return Finding((part.name,), text.format(part.name))
 
 
 def table(
-    parts: Sequence[Part],
+    parts: Sequence[Observed],
     found: Sequence[Finding],
     last_step: int | None = None,
-    last: Mapping[str, Part] = {},
+    last: Mapping[str, Observed] = {},
 ) -> str:
     """Returns the numbers in Markdown: what stands out first, then the layers in their order.
 
@@ -238,7 +240,7 @@ def table(
     return "\n".join(lines).strip()
 
 
-def _cells(part: Part) -> tuple[str, ...]:
+def _cells(part: Observed) -> tuple[str, ...]:
     seen = part.activations
     numbers = (part.weights, part.gradient, part.update)
     of_seen = (seen.mean, seen.spread, seen.zeros) if seen else (math.nan,) * 3

@@ -65,7 +65,7 @@ class Activations:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Observed:
     """A layer of Keras, or a variable that is of none.
 
     Attributes:
@@ -220,7 +220,7 @@ class Look:
                     _note(self._gradients[handle].append, _norm(_dense(gradient)))
         return result
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Observed]:
         """Yields the layers in the order of their calls, then the variables that are of none."""
         of_layers: set[int] = set()
         paths = Counter(each.path for each in self._called.values())
@@ -250,7 +250,7 @@ class Look:
                 self._before[handle] = each, tf.identity(each)
         return [*found]
 
-    def _part(self, name: str, found: Sequence[int], **more: Any) -> Part:
+    def _part(self, name: str, found: Sequence[int], **more: Any) -> Observed:
         known = [each for each in found if each in self._before]
         weights = {each: _size(self._before[each][1]) for each in known}
         # The shape of a matrix has a scale of its own; a bias begins at 0.
@@ -260,7 +260,7 @@ class Look:
         gradients = [
             float(np.mean(self._gradients[each])) for each in found if self._gradients[each]
         ]
-        return Part(
+        return Observed(
             name,
             size=sum(int(tf.size(self._before[each][1])) for each in known),
             weights=_joined(weights.values()) if known else math.nan,

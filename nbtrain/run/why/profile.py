@@ -60,8 +60,8 @@ _OTHERS = re.compile(r"^_(Mkl(Native)?)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the time of a step.
+class Spent:
+    """The time that a step spends in a part of it.
 
     Attributes:
         name: Its layer, its line of the user's program, or the scope of its operations.
@@ -118,7 +118,7 @@ class Profile:
         self._graphs: dict[int, tf.Graph] = {}
         self._layers: dict[tf.Operation, str] = {}
         self._of_optimizers: set[tf.Operation] = set()
-        self.parts: list[Part] = []
+        self.parts: list[Spent] = []
         self.busy = 0.0
 
     def __enter__(self) -> Profile:
@@ -235,7 +235,7 @@ class Profile:
                 if optimizer_at_hand():
                     self._of_optimizers.add(outputs[0].op)
 
-    def _parts_of(self, spans: Sequence[Span], names: _Names) -> Iterator[Part]:
+    def _parts_of(self, spans: Sequence[Span], names: _Names) -> Iterator[Spent]:
         """Yields the parts of the time, the most expensive first."""
         spent: defaultdict[str, Counter[CodeLine | None]] = defaultdict(Counter)
         kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -256,7 +256,7 @@ class Profile:
             whole = found.total()
             of_kinds = {kind: each / whole for kind, each in kinds[name].most_common()}
             ms = 1e-9 * whole / _PROFILED
-            yield Part(name, ms, whole / total, place, layers[name], of_kinds)
+            yield Spent(name, ms, whole / total, place, layers[name], of_kinds)
 
     def _scope(self, operation: tf.Operation) -> str:
         """Returns where an operation of no layer and no line is."""

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from nbtrain.run.why.inside import Finding, findings, table, told
-from nbtrain.run.why.look import Activations, Part
+from nbtrain.run.why.look import Activations, Observed
 
 SEEN = Activations(mean=0.1, spread=1.0, zeros=0.2, dead=0.0, saturated=0.0, rows=64.0)
-PLAIN = Part(
+PLAIN = Observed(
     "dense",
     "Dense",
     size=100,
@@ -25,11 +25,11 @@ PLAIN = Part(
 )
 
 
-def part(name: str, **more: Any) -> Part:
+def part(name: str, **more: Any) -> Observed:
     return replace(PLAIN, name=name, **more)
 
 
-def texts(*parts: Part) -> list[str]:
+def texts(*parts: Observed) -> list[str]:
     return [each.text for each in findings(parts)]
 
 
@@ -123,7 +123,7 @@ def test_the_table_has_what_stands_out_first_and_the_last_look_beside_it() -> No
 
 
 def test_the_table_leaves_what_is_not_known_empty() -> None:
-    lines = table([Part("w", size=4, weights=2.0)], []).splitlines()
+    lines = table([Observed("w", size=4, weights=2.0)], []).splitlines()
     assert lines[-1] == "| w | 2 |  |  |  |  |  |  |"
 
 

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from nbtrain.inner.tensorflow import XSpace, spans_in
-from nbtrain.run.why.profile import Part, Profile
+from nbtrain.run.why.profile import Profile, Spent
 from tests.training.faulty import line_of
 
 
@@ -49,7 +49,7 @@ class Step:
         self.weight.assign_sub(1e-3 * tape.gradient(loss, self.weight))
 
 
-def of_line(profile: Profile, text: str) -> Part:
+def of_line(profile: Profile, text: str) -> Spent:
     """The part of a line of `Step`."""
     line = line_of(Step, text)
     (part,) = (part for part in profile.parts if part.place and part.place.line == line)
@@ -87,7 +87,7 @@ def test_time_in_python_is_that_of_python(tmp_path: Path) -> None:
 
     def slow() -> None:
         step.call()
-        time.sleep(0.02)
+        time.sleep(0.1)
 
     (cause,) = profiled(slow, tmp_path).causes()
     assert "of the time of a step is that of Python, outside of its tf.functions" in cause.text
