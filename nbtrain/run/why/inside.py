@@ -66,9 +66,8 @@ class InsideQuestion:
 
     def __init__(self, steps: StepCounter) -> None:
         self._steps = steps
-        self._last: tuple[int, dict[str, Observed]] | None = (
-            None  # the step and the parts of a look
-        )
+        # The step and the parts of the last look.
+        self._last: tuple[int, dict[str, Observed]] | None = None
 
     def course(self, variables: Sequence[Any]) -> Course:
         """Takes a step, and looks at its layers.

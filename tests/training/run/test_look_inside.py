@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import keras
@@ -13,15 +12,10 @@ import pytest
 import tensorflow as tf
 
 import nbtrain
-from nbtrain.core.commands import Pause
-from nbtrain.core.states import Phase
 from nbtrain.run.run import Run
 from tests.gate import SOON
 from tests.models import applied, reached, refused
-from tests.training import faulty
-from tests.training.faulty import Faulty
 
-PAUSED_AT, LAST = 30, 60
 FEATURES, CLASSES = 6, 3
 
 layers = keras.layers
@@ -250,87 +244,6 @@ def test_the_table_is_recorded_at_its_step() -> None:
     assert [*map(int, run.media.history("text", "inside").steps)] == [outcome.step]
     text, _ = run.media.value("text", "inside", 0)
     assert outcome.answer["table"] in str(text)
-
-
-def at(run: Run, step: int) -> None:
-    """Starts a run that pauses at a step, and waits for it."""
-    run.post(Pause(), at=step)
-    run.start()
-    reached(run, lambda run: run.status.phase is Phase.PAUSED)
-
-
-def tracked(training: Faulty, **options: Any) -> Run:
-    """A run of two tracked loops, one in the other."""
-
-    @nbtrain.background(checkpoint=training.checkpoint, **options)
-    def loops(run: Any) -> None:
-        for _ in run.track(range(10**6)):
-            for batch in run.track(training.data):
-                run.record(training.step(batch))
-
-    made: Run = loops
-    return made
-
-
-@pytest.mark.parametrize("how", ["step function", "tracked loops"])
-def test_a_run_that_was_asked_ends_as_one_that_was_not(how: str) -> None:
-    """Weights, slots, metrics, position in the data and random draws are as before."""
-    found: list[tuple[Any, ...]] = []
-    for asks in (False, True):
-        training = Faulty(faulty.log_of, 1.0, guarded=True)
-        options = {"steps": LAST, "name": f"{how[:4]}-{asks}", "start": False}
-        run = (training.start if how == "step function" else partial(tracked, training))(**options)
-        at(run, PAUSED_AT)
-        if asks:
-            before = training.state()
-            outcome = applied(run.look_inside())
-            assert outcome.step == run.status.step == PAUSED_AT
-            assert outcome.answer["parts"]
-            for was, now in zip(before, training.state(), strict=True):
-                np.testing.assert_array_equal(was, now)
-        applied(run.resume())
-        run.wait(SOON)
-        found.append((training.state(), run.scalars["loss"]))
-    (states, losses), (others, other) = found
-    for was, now in zip(states, others, strict=True):
-        np.testing.assert_array_equal(was, now)
-    np.testing.assert_array_equal(losses.values, other.values)
-    np.testing.assert_array_equal(losses.steps, other.steps)
-
-
-def test_a_fit_that_was_asked_ends_as_one_that_was_not() -> None:
-    found: list[Any] = []
-    for asks in (False, True):
-        keras.utils.set_random_seed(1)
-        model = keras.Sequential(
-            [
-                keras.Input((FEATURES,)),
-                layers.Dense(8, "relu"),
-                layers.Dropout(0.2, seed=2),
-                layers.BatchNormalization(),
-                layers.Dense(CLASSES),
-            ]
-        )
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile("adam", loss, metrics=["accuracy"])
-        run = nbtrain.fit(model, X, Y, batch_size=20, epochs=6, start=False, name=f"looked-{asks}")
-        at(run, PAUSED_AT)
-        for _ in range(2 * asks):
-            applied(run.look_inside())
-        applied(run.resume())
-        run.wait(SOON)
-        found.append(
-            (
-                [each.numpy() for each in (*model.variables, *model.optimizer.variables)],
-                run.scalars["batch_loss"].values,
-                run.history,
-            )
-        )
-    (weights, losses, history), (others, other, also) = found
-    for was, now in zip(weights, others, strict=True):
-        np.testing.assert_array_equal(was, now)
-    np.testing.assert_array_equal(losses, other)
-    assert history == also
 
 
 def test_nothing_stays_replaced() -> None:

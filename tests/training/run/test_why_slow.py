@@ -1,4 +1,7 @@
-"""`run.why_slow`: the time of the input and of the step, and the line to change."""
+"""`run.why_slow`: the time of the input and of the step, and the line to change.
+
+The runs that are asked and compared with others are asked `run.look_inside` too.
+"""
 
 from __future__ import annotations
 
@@ -210,6 +213,11 @@ def test_a_run_that_was_asked_ends_as_one_that_was_not(how: str) -> None:
             assert outcome.answer.keys() >= {"input", "step", "together", "bound"}
             for was, now in zip(before, training.state(), strict=True):
                 np.testing.assert_array_equal(was, now)
+            look = applied(run.look_inside())
+            assert look.step == run.status.step == PAUSED_AT
+            assert look.answer["parts"]
+            for was, now in zip(before, training.state(), strict=True):
+                np.testing.assert_array_equal(was, now)
         applied(run.resume())
         run.wait(SOON)
         assert run.status.step == LAST
@@ -341,7 +349,13 @@ def test_a_fit_that_was_asked_ends_as_one_that_was_not(kind: str) -> None:
         keras.utils.set_random_seed(1)
         layers = keras.layers
         model = keras.Sequential(
-            [keras.Input((3,)), layers.Dense(8), layers.Dropout(0.2, seed=2), layers.Dense(1)]
+            [
+                keras.Input((3,)),
+                layers.Dense(8, "relu"),
+                layers.Dropout(0.2, seed=2),
+                layers.BatchNormalization(),
+                layers.Dense(1),
+            ]
         )
         model.compile("adam", "mse", metrics=["mae"], **compiled)
         given = data(x, y)
@@ -355,6 +369,8 @@ def test_a_fit_that_was_asked_ends_as_one_that_was_not(kind: str) -> None:
             assert answer.keys() >= {"input", "step", "together", "bound"}
             parts = {part["name"] for part in answer["profile"]["parts"]}
             assert parts >= {"the optimizer", "the loss"}
+            applied(run.look_inside())
+            assert run.status.step == step
         applied(run.resume())
         run.wait(SOON)
         found.append(
